@@ -1,0 +1,47 @@
+"""Constrained Markov decision processes solved without tuning, with a proof of the gap.
+
+>>> import painless
+>>> solution = painless.solve(painless.gridworld(), tolerance=1e-6)
+>>> round(solution.reward_value, 5), bool(solution.feasible)
+(1.65272, True)
+"""
+
+from painless.algorithms import CBP, CRPO, GDA, PrimalDual, Situation
+from painless.averages import Output
+from painless.batch import solve_batch
+from painless.errors import InputError
+from painless.framework import Trace
+from painless.planners import LinearProgram
+from painless.policy import TabularPolicy
+from painless.problem import CMDP, load
+from painless.problems import garnet, gridworld, make
+from painless.solution import Solution, Status
+from painless.solve import Progress, solve
+from painless.sources import from_rows, from_toy_text
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CBP",
+    "CMDP",
+    "CRPO",
+    "GDA",
+    "InputError",
+    "LinearProgram",
+    "Output",
+    "PrimalDual",
+    "Progress",
+    "Situation",
+    "Solution",
+    "Status",
+    "TabularPolicy",
+    "Trace",
+    "from_rows",
+    "from_toy_text",
+    "garnet",
+    "gridworld",
+    "load",
+    "make",
+    "solve",
+    "solve_batch",
+]

@@ -1,0 +1,222 @@
+"""The algorithms of the paper, as presets of learners and duals.
+
+A preset is data. `build` makes the learner and the dual for one situation: a problem in normalised units,
+its multiplier bounds and the horizon. Put other pieces together with `PrimalDual`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from painless.arrays import Array, Setting
+from painless.duals import Dual, Lagrangian, Switching
+from painless.errors import InputError
+from painless.learners import (
+    Cocob,
+    CoinBetting,
+    ExponentiatedGradient,
+    Learner,
+    ProjectedGradient,
+    SigmoidBetting,
+)
+
+Pieces = tuple[Learner[Any], Dual[Any]]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What an algorithm may know before it starts, in normalised units."""
+
+    discount: float
+    actions: int
+    threshold: Array  # (K,)
+    multiplier_bound: Array  # (K,) U
+    iterations: int | None  # T, or None for an anytime run
+
+    @property
+    def normaliser(self) -> float:
+        """N = (1 + Σ U_i)/(1−γ), the largest advantage in the Lagrangian."""
+        return float((1 + self.multiplier_bound.sum()) / (1 - self.discount))
+
+    @property
+    def shortfall_bound(self) -> Array:
+        """H, the largest |V_c − b| that the range of c allows, (K,)."""
+        return np.maximum(np.abs(self.threshold), np.abs(1 / (1 - self.discount) - self.threshold))
+
+
+class Algorithm(Protocol):
+    """Makes a learner for the policy and a dual for the constraints."""
+
+    @property
+    def name(self) -> str:
+        """What tables and files call it."""
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+
+
+@dataclass(frozen=True)
+class CBP:
+    """Coin-Betting Politex: coin betting for the policy, COCOB for the multipliers. Nothing to tune.
+
+    Arguments:
+        alpha: COCOB's α; results hardly depend on it. None is the sigmoid bettor of the paper's theory.
+
+    >>> CBP(), CBP.theoretical()
+    (CBP(alpha=8.0), CBP(alpha=None))
+    """
+
+    alpha: Setting | None = 8.0
+
+    @classmethod
+    def theoretical(cls) -> CBP:
+        """Return CBP with the dual of the paper's analysis (eq. cb-dual)."""
+        return cls(alpha=None)
+
+    @property
+    def name(self) -> str:
+        """What tables and files call it."""
+        return "cbp-theory" if self.alpha is None else "cbp"
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+        learner: Learner[Any]
+        if self.alpha is None:
+            learner = SigmoidBetting(situation.shortfall_bound)
+        else:
+            require_positive("alpha", self.alpha)
+            learner = Cocob(self.alpha)
+        primal = CoinBetting(situation.normaliser, situation.iterations)
+        return primal, Lagrangian(learner, situation.multiplier_bound)
+
+
+@dataclass(frozen=True)
+class GDA:
+    """Gradient descent-ascent (Ding et al. 2020): exponentiated gradient against projected gradient.
+
+    Arguments:
+        policy_rate: η₁, the policy's step size. None, for both, is the paper's theoretical choice.
+        multiplier_rate: η₂, the multipliers' step size.
+    """
+
+    policy_rate: Setting | None = 1.0
+    multiplier_rate: Setting | None = 0.1
+
+    @classmethod
+    def theoretical(cls) -> GDA:
+        """Return GDA with the constant steps of its analysis; they need a known horizon."""
+        return cls(None, None)
+
+    @property
+    def name(self) -> str:
+        """What tables and files call it."""
+        return "gda-theory" if self.policy_rate is None else "gda"
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+        policy_rate: Setting
+        multiplier_rate: Setting
+        if self.policy_rate is None or self.multiplier_rate is None:
+            policy_rate, multiplier_rate = theoretical_rates(situation)
+        else:
+            require_positive("policy_rate", self.policy_rate)
+            require_positive("multiplier_rate", self.multiplier_rate)
+            policy_rate, multiplier_rate = self.policy_rate, self.multiplier_rate
+        dual = Lagrangian(ProjectedGradient(multiplier_rate), situation.multiplier_bound)
+        return ExponentiatedGradient(policy_rate), dual
+
+
+def theoretical_rates(situation: Situation) -> tuple[float, Array]:
+    """η₁ = √(2 ln A/T)/N and η₂ = U(1−γ)/√T (paper, section 4.2.1, with T for the printed t)."""
+    if situation.iterations is None:
+        raise InputError("the theoretical rates of GDA need a known horizon; give iterations")
+    root = np.sqrt(situation.iterations)
+    policy_rate = float(np.sqrt(2 * np.log(situation.actions)) / root / situation.normaliser)
+    return policy_rate, (situation.multiplier_bound * (1 - situation.discount) / root)[None]
+
+
+@dataclass(frozen=True)
+class CRPO:
+    """Constraint-rectified policy optimisation (Xu et al. 2021): improve the reward, or a violated constraint.
+
+    Arguments:
+        rate: the policy's step size.
+        tolerance: η, the shortfall that is let pass, in units of the constraint's span.
+        seed: None repairs the first violated constraint; a number repairs a random one.
+    """
+
+    rate: Setting = 0.75
+    tolerance: Setting = 0.0
+    seed: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What tables and files call it."""
+        return "crpo"
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+        del situation
+        require_positive("rate", self.rate)
+        if not np.all(np.asarray(self.tolerance) >= 0):
+            raise InputError(f"tolerance is {self.tolerance}; it must be at least 0")
+        return ExponentiatedGradient(self.rate), Switching(self.tolerance, self.seed)
+
+
+@dataclass(frozen=True)
+class PrimalDual:
+    """An algorithm of your own: what to play for the policy and for the constraints, in a situation.
+
+    >>> from painless.learners import Winnings
+    >>> printed = PrimalDual(
+    ...     primal=lambda s: CoinBetting(s.normaliser, s.iterations),
+    ...     dual=lambda s: Lagrangian(Cocob(8.0, Winnings.PRINTED), s.multiplier_bound),
+    ...     name="CBP as printed",
+    ... )
+    """
+
+    primal: Callable[[Situation], Learner[Any]]
+    dual: Callable[[Situation], Dual[Any]]
+    name: str = "custom"
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+        return self.primal(situation), self.dual(situation)
+
+
+def require_positive(name: str, setting: Setting) -> None:
+    """Refuse a setting that is not a positive number."""
+    values = np.asarray(setting, dtype=float)
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise InputError(f"{name} is {setting}; it must be a positive number")
+
+
+A = TypeVar("A")
+
+
+def stack(algorithms: Sequence[A]) -> A:
+    """Return one algorithm whose settings are arrays, a row for each of several of the same kind.
+
+    >>> stack([CBP(1.0), CBP(8.0)])
+    CBP(alpha=array([1., 8.]))
+    """
+    first: Any = algorithms[0]
+    if all(one is first for one in algorithms):
+        return algorithms[0]
+    settings = {field.name: [getattr(one, field.name) for one in algorithms] for field in fields(first)}
+    stacked = {
+        name: values[0] if values[0] is None else np.array(values) for name, values in settings.items()
+    }
+    result: A = type(first)(**stacked)
+    return result
+
+
+def kind(algorithm: Any) -> tuple[object, ...]:
+    """Return a key that is equal for algorithms which `stack` can put together."""
+    if isinstance(algorithm, CBP | GDA | CRPO):
+        return (type(algorithm), *(getattr(algorithm, field.name) is None for field in fields(algorithm)))
+    return (id(algorithm),)

@@ -1,0 +1,67 @@
+"""Many runs as one array program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from painless.algorithms import Algorithm, kind, stack
+from painless.arrays import one_thread
+from painless.errors import InputError
+from painless.feasibility import Feasibility
+from painless.framework import Recorder, Trace
+from painless.policy import LearningTable, TabularPolicy, initial_policy
+from painless.prepare import prepare
+from painless.problem import CMDP
+from painless.solve import check_horizon
+
+
+def solve_batch(
+    problem: CMDP,
+    algorithms: Sequence[Algorithm],
+    *,
+    iterations: int,
+    initial_policies: Sequence[ArrayLike | TabularPolicy | None] | None = None,
+    seed: int = 0,
+) -> list[Trace]:
+    """Run many settings and starts as one array program; trace i is, to the bit, that of the run alone.
+
+    `initial_policies` holds one for each of `algorithms`; equal kinds of algorithms advance together.
+
+    >>> import painless
+    >>> traces = solve_batch(painless.gridworld(), [painless.CBP(1.0), painless.CBP(8.0)], iterations=5)
+    >>> [len(trace) for trace in traces]
+    [5, 5]
+    """
+    check_horizon(iterations)
+    starts = initial_policies if initial_policies is not None else [None] * len(algorithms)
+    if len(starts) != len(algorithms):
+        raise InputError(
+            f"{len(starts)} initial policies for {len(algorithms)} algorithms; give one for each"
+        )
+    with one_thread():
+        prepared = prepare(problem)
+        if prepared.feasibility is not Feasibility.SLACK:
+            raise InputError(f"{prepared.feasibility.value}; use solve(problem), which explains or plans")
+        priors = [initial_policy(start, problem.actions) for start in starts]
+        traces: dict[int, Trace] = {}
+        for rows in _groups(algorithms):
+            recorder = Recorder[LearningTable[Any]]()
+            group = stack([algorithms[i] for i in rows])
+            steps = prepared.steps(group, np.array([priors[i] for i in rows]), iterations, seed)
+            for _ in range(iterations):
+                recorder.add(next(steps))
+            batch = recorder.trace()
+            traces |= {i: prepared.trace(batch.run(k)) for k, i in enumerate(rows)}
+        return [traces[i] for i in range(len(algorithms))]
+
+
+def _groups(algorithms: Sequence[Algorithm]) -> list[list[int]]:
+    """Return the positions of algorithms of equal kind, together."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, algorithm in enumerate(algorithms):
+        groups.setdefault(kind(algorithm), []).append(index)
+    return list(groups.values())

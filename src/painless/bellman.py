@@ -1,0 +1,151 @@
+"""The Bellman equations of a table: one function for each, over dense and sparse models alike.
+
+    P_π(s, s') = Σ_a π(a|s) P(s'|s, a)
+    V = (I − γ P_π)⁻¹ u_π,                 u_π(s) = ⟨π(·|s), u(s, ·)⟩
+    Q(s, a) = u(s, a) + γ Σ_s' P(s'|s, a) V(s')
+    d(s) = ρ (I − γ P_π)⁻¹,                d(s, a) = d(s) π(a|s),       V(ρ) = Σ d(s, a) u(s, a)
+
+The occupancy d sums to 1/(1−γ). I − γ P_π is factorised once for a policy; its inverse, applied from
+either side, gives the values of all utilities and the occupancy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from painless.arrays import Array
+from painless.problem import CMDP, Transition
+
+
+class Resolvent(Protocol):
+    """(I − γ P_π)⁻¹, factorised."""
+
+    def state_value(self, utility: Array) -> Array:
+        """Return (I − γ P_π)⁻¹ u for each row u of `utility`, (n, S)."""
+
+    def state_occupancy(self, initial: Array) -> Array:
+        """Return ρ (I − γ P_π)⁻¹, (S,)."""
+
+
+@dataclass(frozen=True)
+class DenseResolvent:
+    """LU factors of the transposed matrix, which LAPACK reads without a copy."""
+
+    factors: Array
+    pivots: NDArray[np.int32]
+
+    def state_value(self, utility: Array) -> Array:
+        """Return (I − γ P_π)⁻¹ u for each row u of `utility`, (n, S)."""
+        from scipy.linalg import lapack
+
+        solution: Array = lapack.dgetrs(self.factors, self.pivots, utility.T, trans=1)[0]
+        return solution.T
+
+    def state_occupancy(self, initial: Array) -> Array:
+        """Return ρ (I − γ P_π)⁻¹, (S,)."""
+        from scipy.linalg import lapack
+
+        solution: Array = lapack.dgetrs(self.factors, self.pivots, initial)[0]
+        return solution.reshape(-1)
+
+
+@dataclass(frozen=True)
+class SparseResolvent:
+    """SuperLU factors of the transposed matrix, which is CSC without a copy."""
+
+    factors: sparse.linalg.SuperLU
+
+    def state_value(self, utility: Array) -> Array:
+        """Return (I − γ P_π)⁻¹ u for each row u of `utility`, (n, S)."""
+        solve: Any = self.factors.solve  # its stub lacks `trans`
+        return np.ascontiguousarray(solve(utility.T, trans="T").T)
+
+    def state_occupancy(self, initial: Array) -> Array:
+        """Return ρ (I − γ P_π)⁻¹, (S,)."""
+        return np.asarray(self.factors.solve(initial))
+
+
+def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
+    """Factorise I − γ P_π."""
+    if isinstance(policy_transition, np.ndarray):
+        from scipy.linalg import lapack
+
+        matrix = policy_transition * -discount
+        matrix.reshape(-1)[:: len(matrix) + 1] += 1.0
+        factors, pivots, _ = lapack.dgetrf(matrix.T, overwrite_a=1)
+        return DenseResolvent(factors, pivots)
+    from scipy.sparse.linalg import splu
+
+    identity = sparse.eye_array(policy_transition.shape[0], format="csr")
+    system = sparse.csr_array(identity - discount * policy_transition)
+    return SparseResolvent(splu(sparse.csc_array(system.T)))
+
+
+def policy_transition(problem: CMDP, policy: Array) -> Transition:
+    """P_π(s, s') = Σ_a π(a|s) P(s'|s, a), for one policy (S, A) or, of a dense model, for a batch."""
+    if isinstance(problem.transition, np.ndarray):
+        return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
+    states, actions = policy.shape
+    pointer = np.arange(0, states * actions + 1, actions)
+    weights = sparse.csr_array(
+        (policy.reshape(-1), np.arange(states * actions), pointer), shape=(states, states * actions)
+    )
+    return sparse.csr_array(weights @ problem.transition)
+
+
+def action_transition(problem: CMDP, actions: NDArray[np.intp]) -> Transition:
+    """P_π of the deterministic policy that takes `actions` (S,)."""
+    states = np.arange(len(actions))
+    if isinstance(problem.transition, np.ndarray):
+        return problem.transition[states, actions]
+    return sparse.csr_array(problem.transition[states * problem.shape[1] + actions])
+
+
+def policy_utility(utility: Array, policy: Array) -> Array:
+    """u_π(s) = ⟨π(·|s), u(s, ·)⟩ for utilities (J, S, A) and a policy (..., S, A): (..., J, S)."""
+    return (utility * policy[..., None, :, :]).sum(-1)
+
+
+def action_value(problem: CMDP, utility: Array, state_value: Array) -> Array:
+    """Q = u + γ P V for utilities (J, S, A) and values (..., J, S): (..., J, S, A)."""
+    if isinstance(problem.transition, np.ndarray):
+        flat = problem.transition.reshape(-1, state_value.shape[-1])
+        successor = np.matmul(state_value, flat.T)
+    else:
+        successor = (problem.transition @ state_value.T).T
+    shape = (*state_value.shape[:-1], *utility.shape[-2:])
+    return utility + problem.discount * successor.reshape(shape)
+
+
+def advantage(q: Array, policy: Array) -> Array:
+    """A = Q − ⟨Q, π⟩ (paper, eq. cb-primal)."""
+    return q - (q * policy).sum(-1, keepdims=True)
+
+
+def occupancy(problem: CMDP, policy: Array) -> Array:
+    """d(s, a) = ρ (I − γ P_π)⁻¹ π, which sums to 1/(1−γ), for one policy (S, A)."""
+    inverse = resolvent(policy_transition(problem, policy), problem.discount)
+    return inverse.state_occupancy(problem.initial)[:, None] * policy
+
+
+def occupancy_value(problem: CMDP, occupancy: Array) -> Array:
+    """V(ρ) = Σ d(s, a) u(s, a) of all utilities, (J,)."""
+    return (problem.utility * occupancy).sum((-2, -1))
+
+
+def policy_value(problem: CMDP, policy: Array) -> Array:
+    """V(ρ) of all utilities, (J,), for one policy (S, A)."""
+    inverse = resolvent(policy_transition(problem, policy), problem.discount)
+    return inverse.state_value(policy_utility(problem.utility, policy)) @ problem.initial
+
+
+def occupancy_policy(occupancy: Array, prior: Array) -> Array:
+    """Return the stationary policy with this occupancy: π(a|s) ∝ d(s, a), the prior where d(s) = 0."""
+    kept = np.maximum(occupancy, 0.0)
+    total = kept.sum(-1, keepdims=True)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), prior)

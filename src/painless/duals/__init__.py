@@ -1,0 +1,7 @@
+"""Duals: how the constraints are weighed against the reward."""
+
+from painless.duals.base import Dual
+from painless.duals.lagrangian import Lagrangian
+from painless.duals.switching import Switching, SwitchingState
+
+__all__ = ["Dual", "Lagrangian", "Switching", "SwitchingState"]

@@ -1,0 +1,22 @@
+"""What a dual is."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from painless.arrays import Array
+
+State = TypeVar("State")
+
+
+class Dual(Protocol[State]):
+    """Plays weights over the J utilities. Shortfalls are b − V_c, (B, K)."""
+
+    def init(self, multiplier: Array) -> State:
+        """Return the state before the first shortfall; `multiplier` is λ_0, (B, K)."""
+
+    def weigh(self, shortfall: Array, state: State) -> Array:
+        """Return the weights (B, J) of this iteration, the reward's first."""
+
+    def update(self, shortfall: Array, state: State) -> State:
+        """Return the state after `shortfall` was seen, without changing `state`."""

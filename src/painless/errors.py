@@ -1,0 +1,22 @@
+"""The one error for bad input, and the hint that goes with an unknown name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """Input that cannot be accepted. The message says what is wrong, where, and what to do next."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a name that is not among `known`, with the nearest one suggested.
+
+    >>> print(unknown("problem", "gridwrld", ["garnet", "gridworld"]))
+    unknown problem 'gridwrld'; did you mean 'gridworld'? Known: garnet, gridworld
+    """
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return InputError(f"unknown {kind} '{name}'; {hint}Known: {', '.join(known)}")

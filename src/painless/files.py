@@ -1,0 +1,104 @@
+"""Files that are written whole or not at all, and read without ever running what they contain."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from painless.errors import InputError
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
+    """Call `write` on a temporary file beside `path`, then rename it: readers see the old file or the new."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
+    """Write arrays as a compressed `.npz`, atomically."""
+    return write_atomically(path, lambda stream: np.savez_compressed(stream, **arrays))
+
+
+def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
+    """Write a mapping as `.json`, atomically; arrays become nested lists."""
+    text = json.dumps(content, default=_plain, indent=1) + "\n"
+    return write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a `.npz` (never unpickling) or a `.json` file into a dictionary."""
+    path = Path(path)
+    if path.suffix not in (".npz", ".json"):
+        raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for both formats")
+    if not path.is_file():
+        raise InputError(f"{path} does not exist or is not a file; check the path")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty; write it anew with problem.save(path)")
+    return _read_json(path) if path.suffix == ".json" else _read_npz(path)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text; is it a .npz with the wrong ending?") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path} is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}; "
+            "it may be truncated"
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds a {type(content).__name__}, not an object with named entries")
+    return content
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    key = None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InputError(f"{path} holds a single array, not an .npz archive; write it with np.savez")
+            content = {}
+            for key in archive.files:
+                content[key] = archive[key]
+            return content
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, KeyError) as error:
+        if "pickle" in str(error).lower():
+            where = f"'{key}' in {path}" if key else f"{path}"
+            raise InputError(
+                f"{where} needs pickle, which can run code and is never loaded; save plain numeric arrays"
+            ) from error
+        raise InputError(f"{path} is not a readable .npz archive; it may be truncated: {error}") from error
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} does not fit into JSON")

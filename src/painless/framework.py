@@ -1,0 +1,100 @@
+"""The primal-dual loop. One loop serves every learner, dual and evaluator.
+
+At iteration t all J utilities of π_t are evaluated, the dual weighs them, and policy and dual both move on
+from the same iterate. The dual sees the estimated values. The trace holds the values that a monitor gives
+where there is one (the exact values beside an estimator), else those that the evaluator gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.duals.base import Dual
+from painless.evaluators.base import Evaluation, Evaluator
+from painless.policy import Policy
+from painless.problem import CMDP
+
+P = TypeVar("P", bound=Policy)
+
+
+@dataclass(frozen=True)
+class Step(Generic[P]):
+    """One iteration: the policies that were evaluated, what came out, and how it was weighed."""
+
+    policy: P
+    evaluation: Evaluation
+    weight: Array  # (B, J)
+
+
+def iterate(
+    problem: CMDP,
+    evaluator: Evaluator[P],
+    policy: P,
+    dual: Dual[Any],
+    *,
+    multiplier: Array,
+    rngs: Sequence[np.random.Generator] = (),
+) -> Iterator[Step[P]]:
+    """Run the loop for ever, one `Step` at a time; the caller stops when it has seen enough.
+
+    `multiplier` is λ_0, (B, K).
+    """
+    state = dual.init(multiplier)
+    while True:
+        evaluation = evaluator.evaluate(policy, rngs)
+        shortfall = problem.threshold - evaluation.value[:, 1:]
+        weight = dual.weigh(shortfall, state)
+        yield Step(policy, evaluation, weight)
+        policy = policy.advance(weight, evaluation.q)
+        state = dual.update(shortfall, state)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What happened at every iteration, for one run (T, …) or for a batch (T, B, …).
+
+    `multiplier` is what was played; for CRPO it is the 0/1 weight of each constraint. `exact` says whether
+    the values are those of the model or estimates.
+    """
+
+    reward_value: Array  # (T,) or (T, B)
+    constraint_value: Array  # (T, K) or (T, B, K)
+    multiplier: Array  # (T, K) or (T, B, K)
+    exact: bool = True
+
+    def __len__(self) -> int:
+        return len(self.reward_value)
+
+    def run(self, index: int) -> Trace:
+        """Return the trace of one run of a batch."""
+        return Trace(
+            self.reward_value[:, index],
+            self.constraint_value[:, index],
+            self.multiplier[:, index],
+            self.exact,
+        )
+
+
+class Recorder(Generic[P]):
+    """Collects steps into a trace."""
+
+    def __init__(self, monitor: Evaluator[P] | None = None, *, exact: bool = True) -> None:
+        self.monitor = monitor
+        self.exact = exact or monitor is not None
+        self.steps: list[tuple[Array, Array]] = []  # values and weights, (B, J) each
+
+    def add(self, step: Step[P]) -> None:
+        """Record one step."""
+        evaluation = self.monitor.evaluate(step.policy, ()) if self.monitor else step.evaluation
+        self.steps.append((evaluation.value, step.weight))
+
+    def trace(self) -> Trace:
+        """Return the batch's trace so far."""
+        value = np.array([value for value, _ in self.steps])
+        weight = np.array([weight for _, weight in self.steps])
+        return Trace(value[..., 0], value[..., 1:], weight[..., 1:], self.exact)

@@ -1,0 +1,26 @@
+"""Online learners: pure `init` and `update` over a small state. They know nothing of MDPs."""
+
+from painless.learners.base import Learner, LearnerState
+from painless.learners.cocob import Cocob, CocobState, Winnings
+from painless.learners.coin_betting import CoinBetting, CoinBettingState, coin_betting_regret
+from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
+from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
+from painless.learners.sigmoid_betting import SigmoidBetting, SigmoidBettingState, sigmoid_betting_regret
+
+__all__ = [
+    "Cocob",
+    "CocobState",
+    "CoinBetting",
+    "CoinBettingState",
+    "ExponentiatedGradient",
+    "ExponentiatedGradientState",
+    "Learner",
+    "LearnerState",
+    "ProjectedGradient",
+    "ProjectedGradientState",
+    "SigmoidBetting",
+    "SigmoidBettingState",
+    "Winnings",
+    "coin_betting_regret",
+    "sigmoid_betting_regret",
+]

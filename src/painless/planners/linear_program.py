@@ -1,0 +1,62 @@
+"""The linear program over occupancy measures, solved by HiGHS.
+
+max Σ d·r   subject to   Σ_a d(s', a) − γ Σ_{s,a} P(s'|s, a) d(s, a) = ρ(s'),   Σ d·c_i ≥ b_i,   d ≥ 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from painless.arrays import Array
+from painless.planners import highs
+from painless.problem import CMDP
+
+
+class OptimalOccupancy(NamedTuple):
+    """An optimal occupancy measure (S, A) and the constraints' multipliers (K,)."""
+
+    occupancy: Array
+    multiplier: Array
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """The exact planner for models of up to a few thousand states.
+
+    It goes through the same verb as the algorithms: `solve(problem, LinearProgram())`.
+    """
+
+    def plan(self, problem: CMDP) -> OptimalOccupancy | None:
+        """Return an optimal occupancy, or None where the constraints cannot be met."""
+        states, actions, constraints = problem.shape
+        pairs = np.flatnonzero(problem.actions)
+        kernel = (
+            problem.transition
+            if not isinstance(problem.transition, np.ndarray)
+            else sparse.csr_array(problem.transition.reshape(-1, states))
+        )
+        chosen = sparse.csr_array(kernel[pairs])
+        stay = sparse.csr_array(
+            (np.ones(len(pairs)), (np.arange(len(pairs)), pairs // actions)), chosen.shape
+        )
+        result = highs.minimise(
+            -problem.reward.reshape(-1)[pairs],
+            A_ub=-problem.constraint_reward.reshape(constraints, -1)[:, pairs] if constraints else None,
+            b_ub=-problem.threshold if constraints else None,
+            A_eq=sparse.csc_array((stay - problem.discount * chosen).T),
+            b_eq=problem.initial,
+        )
+        if result.status == 2:
+            return None
+        if result.status != 0:
+            raise RuntimeError(
+                f"HiGHS gave up on the linear program: {result.message}; try another algorithm"
+            )
+        occupancy = np.zeros(states * actions)
+        occupancy[pairs] = np.maximum(result.x, 0.0)
+        multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
+        return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)

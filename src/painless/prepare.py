@@ -1,0 +1,76 @@
+"""What comes before an algorithm starts: units, constant constraints, the Slater policy, the loop itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from painless.algorithms import Algorithm, Situation
+from painless.arrays import Array
+from painless.evaluators import ExactEvaluator
+from painless.feasibility import Feasibility, SlaterPolicy, multiplier_bound, slater_policy
+from painless.framework import Step, Trace, iterate
+from painless.policy import LearningTable
+from painless.problem import CMDP
+from painless.units import Units, normalise, tolerances
+
+INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
+
+Steps = Iterator[Step[LearningTable[Any]]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A problem in normalised units, and what is known before an algorithm starts."""
+
+    problem: CMDP
+    normal: CMDP
+    units: Units
+    slater: SlaterPolicy
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Whether the constraints can be met together."""
+        missed = self.constraint_slack(self.slater.value) < -tolerances(self.problem)
+        constant = np.setdiff1d(np.arange(len(missed)), self.units.kept)
+        return Feasibility.NONE if missed[constant].any() else self.slater.feasibility
+
+    def value(self, value: Array) -> Array:
+        """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""
+        index = np.append(0, 1 + self.units.kept)
+        result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
+        result[..., index] += value * self.units.span[index]
+        return result * self.problem.sign
+
+    def constraint_slack(self, value: Array) -> Array:
+        """Return how far each constraint is met, (K,), in the user's units; negative where it is missed."""
+        return (self.value(value)[1:] - self.problem.limit) * self.problem.sign[1:]
+
+    def trace(self, trace: Trace) -> Trace:
+        """Return the trace of one run in the user's terms."""
+        values = self.value(np.column_stack([trace.reward_value, trace.constraint_value]))
+        return Trace(values[:, 0], values[:, 1:], self.units.multiplier(trace.multiplier), trace.exact)
+
+    def situation(self, iterations: int | None) -> Situation:
+        """Return what an algorithm may know."""
+        discount = self.problem.discount
+        bound = multiplier_bound(self.slater.slack, discount)
+        return Situation(discount, self.problem.shape[1], self.normal.threshold, bound, iterations)
+
+    def steps(self, algorithm: Algorithm, prior: Array, iterations: int | None, seed: int) -> Steps:
+        """Start the loop with exact evaluation from the policies `prior`, (B, S, A)."""
+        learner, dual = algorithm.build(self.situation(iterations))
+        multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
+        policy = LearningTable.start(learner, prior)
+        rngs = [np.random.default_rng(seed) for _ in prior]
+        evaluator = ExactEvaluator(self.normal)
+        return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
+
+
+def prepare(problem: CMDP) -> Prepared:
+    """Normalise the units, set constant constraints aside, and find the Slater policy."""
+    normal, units = normalise(problem)
+    return Prepared(problem, normal, units, slater_policy(normal))

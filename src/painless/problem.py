@@ -1,0 +1,263 @@
+"""The problem: maximise V_r(ρ) subject to V_{c_i}(ρ) ≥ b_i, i = 1..K, discounted with γ ∈ [0, 1).
+
+The user may minimise a cost and bound constraint costs from above. Inside there is only maximise and ≥:
+a cost is the negative of a reward. `sense` and `minimise` remember the user's terms, and everything that
+is read back (solutions, files, tables) is in those terms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from painless import files, validation
+from painless.arrays import Array, Mask, read_only
+from painless.errors import InputError, unknown
+
+Transition = Array | sparse.csr_array[np.float64]
+
+NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
+SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
+FILE_KEYS = (
+    *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
+    *("constraint_cost", "budget", "initial", "discount", "actions", *NAME_KEYS.values()),
+)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CMDP:
+    """A constrained Markov decision process with finitely many states and actions; immutable.
+
+    Arguments:
+        transition: P(s'|s, a), dense (S, A, S), or SciPy sparse (S·A, S) with row s·A + a.
+        reward: (S, A) to maximise; an (S, A, S) reward is averaged over the successor.
+        cost: in place of `reward`: (S, A) to minimise.
+        initial: ρ, the distribution of the first state, (S,).
+        discount: γ in [0, 1).
+        constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
+        constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
+        actions: (S, A), which actions each state has; all of them by default.
+        names: lists of names under "states", "actions" and "constraints".
+
+    Attributes in the internal sense: `reward` (S, A), `constraint_reward` (K, S, A) and `threshold` (K,).
+
+    >>> problem = CMDP(
+    ...     transition=[[[1.0], [1.0]]], reward=[[0.0, 1.0]], initial=[1.0], discount=0.5,
+    ...     constraint_cost=[[0.0, 1.0]], budget=1.5,
+    ... )
+    >>> problem
+    CMDP(1 state, 2 actions, 1 constraint, discount 0.5, dense)
+    """
+
+    transition: Transition
+    reward: Array  # (S, A)
+    constraint_reward: Array  # (K, S, A)
+    threshold: Array  # (K,)
+    initial: Array  # (S,)
+    discount: float
+    actions: Mask  # (S, A)
+    sense: tuple[str, ...]  # ">=" or "<=" for each constraint, as the user has it
+    minimise: bool  # whether the user gave a cost
+    names: Mapping[str, tuple[str, ...]]
+
+    def __init__(
+        self,
+        transition: Any,
+        reward: ArrayLike | None = None,
+        *,
+        cost: ArrayLike | None = None,
+        initial: ArrayLike,
+        discount: float,
+        constraint_reward: ArrayLike | None = None,
+        threshold: ArrayLike | None = None,
+        constraint_cost: ArrayLike | None = None,
+        budget: ArrayLike | None = None,
+        actions: ArrayLike | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        start = validation.initial(initial)
+        gamma = validation.discount(discount)
+        n_actions = validation.action_count(transition, len(start))
+        available = validation.actions(actions, (len(start), n_actions))
+        kernel = validation.transition(transition, available)
+        if (reward is None) == (cost is None):
+            given = "neither" if reward is None else "both"
+            raise InputError(f"give reward (to maximise) or cost (to minimise), not {given}")
+        name, objective = ("cost", cost) if reward is None else ("reward", reward)
+        gained, lower = validation.constraints(
+            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available
+        )
+        paid, upper = validation.constraints(
+            "constraint_cost", constraint_cost, "budget", budget, kernel, available
+        )
+        utility = validation.utility(name, objective, kernel, available)
+        self._set(
+            transition=kernel,
+            reward=utility if cost is None else -utility,
+            constraint_reward=np.concatenate([gained, -paid]) if len(paid) else gained,
+            threshold=np.concatenate([lower, -upper]) if len(upper) else lower,
+            initial=start,
+            discount=gamma,
+            actions=available,
+            sense=(">=",) * len(lower) + ("<=",) * len(upper),
+            minimise=cost is not None,
+            names=validation.names(names, (len(start), n_actions, len(lower) + len(upper))),
+        )
+
+    def _set(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            frozen = read_only(value) if isinstance(value, np.ndarray) else value
+            object.__setattr__(self, name, frozen)
+
+    def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
+        """Return the same process with other utilities, in the internal sense and taken as they are."""
+        problem = object.__new__(CMDP)
+        kept = {name: getattr(self, name) for name in ("transition", "initial", "discount", "actions")}
+        problem._set(
+            **kept,
+            reward=reward,
+            constraint_reward=constraint_reward,
+            threshold=threshold,
+            sense=(">=",) * len(threshold),
+            minimise=False,
+            names={},
+        )
+        return problem
+
+    def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
+        """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
+        limits = np.atleast_1d(np.asarray(limit, dtype=float))
+        if limits.shape != (self.shape[2],) or not np.isfinite(limits).all():
+            raise InputError(
+                f"{limits.size} limit(s) given for {self.shape[2]} constraint(s); "
+                "give one finite number for each, in the order of the constraints"
+            )
+        return self._replace(threshold=limits * self.sign[1:])
+
+    def with_discount(self, discount: float) -> CMDP:
+        """Return the same problem with another discount."""
+        return self._replace(discount=validation.discount(discount))
+
+    def _replace(self, **changes: Any) -> CMDP:
+        problem = object.__new__(CMDP)
+        problem._set(**{name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
+        return problem
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of states, actions and constraints, (S, A, K)."""
+        return (*self.actions.shape, len(self.threshold))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the transitions are stored as a sparse matrix."""
+        return not isinstance(self.transition, np.ndarray)
+
+    @cached_property
+    def utility(self) -> Array:
+        """The reward and the constraint rewards in one array, (J, S, A)."""
+        return np.concatenate([self.reward[None], self.constraint_reward])
+
+    @cached_property
+    def sign(self) -> Array:
+        """+1 or −1 for each utility, (J,): the user's value is sign times the internal one."""
+        return np.array([-1.0 if self.minimise else 1.0] + [1.0 if s == ">=" else -1.0 for s in self.sense])
+
+    @property
+    def limit(self) -> Array:
+        """Thresholds and budgets in the user's terms, (K,)."""
+        return self.threshold * self.sign[1:]
+
+    def name(self, kind: str, index: int) -> str:
+        """Return the name of a state, an action or a constraint; its number where it has none."""
+        given = self.names.get(kind)
+        return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the problem to a `.npz` or `.json` file, in the user's terms; see docs/problem-files.md."""
+        content = {key: value for key, value in self._content().items() if value is not None}
+        if str(path).endswith(".json"):
+            files.write_json(path, content)
+        elif str(path).endswith(".npz"):
+            files.write_npz(path, content)
+        else:
+            raise InputError(f"{path} must end in .npz or .json")
+
+    def _content(self) -> dict[str, Any]:
+        gained = self.sense.count(">=")
+        utilities = {
+            "cost" if self.minimise else "reward": self.reward * self.sign[0],
+            "constraint_reward": self.constraint_reward[:gained] if gained else None,
+            "threshold": self.threshold[:gained] if gained else None,
+            "constraint_cost": -self.constraint_reward[gained:] if gained < len(self.sense) else None,
+            "budget": -self.threshold[gained:] if gained < len(self.sense) else None,
+        }
+        kernel = self.transition
+        process = (
+            {"transition": kernel}
+            if isinstance(kernel, np.ndarray)
+            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
+        )
+        rest = {
+            "initial": self.initial,
+            "discount": self.discount,
+            "actions": None if self.actions.all() else self.actions,
+        }
+        names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
+        return process | utilities | rest | names
+
+    def __repr__(self) -> str:
+        counts = zip(self.shape, ("state", "action", "constraint"), strict=True)
+        size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"CMDP({size}, discount {self.discount:g}, {kind})"
+
+
+def load(path: str | os.PathLike[str]) -> CMDP:
+    """Read a problem file, `.npz` or `.json`, as written by `CMDP.save`; nothing in it is executed."""
+    content = files.read(path)
+    for key in content:
+        if key not in FILE_KEYS:
+            raise InputError(f"{path}: {unknown('entry', key, FILE_KEYS)}")
+    try:
+        return CMDP(**_arguments(content))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _arguments(content: dict[str, Any]) -> dict[str, Any]:
+    for key in ("initial", "discount"):
+        if key not in content:
+            raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
+    given = {kind: content.pop(key) for kind, key in NAME_KEYS.items() if key in content}
+    names = {kind: [str(name) for name in np.atleast_1d(values)] for kind, values in given.items()}
+    parts = [content.pop(key, None) for key in SPARSE_KEYS]
+    if any(part is not None for part in parts):
+        if "transition" in content:
+            raise InputError("give transition or transition_data/_indices/_indptr, not both")
+        content["transition"] = _sparse(parts, np.size(content["initial"]))
+    if "transition" not in content:
+        raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
+    if isinstance(content["discount"], np.ndarray) and content["discount"].ndim == 0:
+        content["discount"] = content["discount"].item()
+    return content | {"names": names}
+
+
+def _sparse(parts: Sequence[Any], states: int) -> sparse.csr_array[np.float64]:
+    for key, part in zip(SPARSE_KEYS, parts, strict=True):
+        if part is None:
+            raise InputError(f"'{key}' is missing; a sparse transition needs all of {', '.join(SPARSE_KEYS)}")
+    data, indices, indptr = (np.atleast_1d(np.asarray(part)) for part in parts)
+    try:
+        matrix = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, states))
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(f"the sparse transition is not a valid CSR matrix: {error}") from error
+    return matrix

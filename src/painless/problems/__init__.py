@@ -1,0 +1,31 @@
+"""Problems by name. Each is a function in a file of its own; its arguments are the problem's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from painless.errors import unknown
+from painless.problem import CMDP
+from painless.problems.garnet import garnet
+from painless.problems.gridworld import gridworld
+
+REGISTRY: Mapping[str, Callable[..., CMDP]] = {
+    "gridworld": gridworld,
+    "gridworld-3": partial(gridworld, constraints=3),
+    "garnet": garnet,
+}
+
+
+def make(name: str, **parameters: object) -> CMDP:
+    """Return a registered problem.
+
+    >>> make("gridworld", discount=0.8).limit
+    array([0.7])
+    """
+    if name not in REGISTRY:
+        raise unknown("problem", name, REGISTRY)
+    return REGISTRY[name](**parameters)
+
+
+__all__ = ["REGISTRY", "garnet", "gridworld", "make"]

@@ -1,0 +1,84 @@
+"""The gridworld of the paper (app. C.3), after Sutton & Barto, example 3.5.
+
+A 5 × 5 grid, states row by row, four deterministic moves; a move off the grid stays. Every action in A
+leads to A' with reward 1 and constraint reward 0.1, every action in B to B' with reward 0.5 and
+constraint reward 1; everything else gives nothing. The start is uniform.
+
+    .  A  .  B  .
+    .  .  .  .  .
+    .  .  .  B' .
+    .  .  .  .  .
+    .  A' .  .  .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.errors import InputError
+from painless.problem import CMDP
+
+SIDE = 5
+A, A_NEXT, B, B_NEXT = 1, 21, 3, 13
+MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+THRESHOLDS = {0.9: 1.5, 0.85: 1.0, 0.8: 0.7, 0.75: 0.5, 0.7: 0.38}  # b for each γ of the experiments
+THREE_THRESHOLDS = (1.5, 0.85, 2.7)
+
+
+def gridworld(
+    discount: float = 0.9, threshold: float | Sequence[float] | None = None, constraints: int = 1
+) -> CMDP:
+    """Return the paper's gridworld, with one or three constraints.
+
+    Without `threshold`, b is the paper's for the discount: 1.5 at 0.9, 1.0 at 0.85, 0.7 at 0.8, 0.5 at
+    0.75 and 0.38 at 0.7. With three constraints it is (1.5, 0.85, 2.7), for 0.9.
+
+    >>> gridworld()
+    CMDP(25 states, 4 actions, 1 constraint, discount 0.9, dense)
+    """
+    if constraints not in (1, 3):
+        raise InputError(f"the gridworld has 1 or 3 constraints, not {constraints}")
+    if threshold is None:
+        threshold = _paper_threshold(discount, constraints)
+    reward = np.zeros((SIDE**2, len(MOVES)))
+    reward[A], reward[B] = 1.0, 0.5
+    constraint_reward = np.zeros((3, *reward.shape))
+    constraint_reward[0, A], constraint_reward[0, B] = 0.1, 1.0
+    constraint_reward[1, 0], constraint_reward[1, 4] = 0.7, 0.2
+    constraint_reward[2, A_NEXT], constraint_reward[2, B_NEXT] = 0.5, 1.5
+    return CMDP(
+        _transition(),
+        reward,
+        initial=np.full(SIDE**2, 1 / SIDE**2),
+        discount=discount,
+        constraint_reward=constraint_reward[:constraints],
+        threshold=threshold,
+        names={"states": [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)], "actions": list(MOVES)},
+    )
+
+
+def _paper_threshold(discount: float, constraints: int) -> float | Sequence[float]:
+    known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
+    if discount not in known:
+        raise InputError(
+            f"the paper gives no threshold for discount {discount:g} and {constraints} constraint(s), "
+            f"only for {', '.join(f'{gamma:g}' for gamma in known)}; give threshold"
+        )
+    chosen: float | Sequence[float] = known[discount]
+    return chosen
+
+
+def _transition() -> Array:
+    transition = np.zeros((SIDE**2, len(MOVES), SIDE**2))
+    for state in range(SIDE**2):
+        row, column = divmod(state, SIDE)
+        for action, (down, right) in enumerate(MOVES.values()):
+            to = (row + down, column + right)
+            inside = min(to) >= 0 and max(to) < SIDE
+            transition[state, action, to[0] * SIDE + to[1] if inside else state] = 1.0
+    transition[[A, B]] = 0.0
+    transition[A, :, A_NEXT] = transition[B, :, B_NEXT] = 1.0
+    return transition
