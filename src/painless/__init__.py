@@ -9,6 +9,7 @@
 from painless.algorithms import CBP, CRPO, GDA, PrimalDual, Situation
 from painless.averages import Output
 from painless.batch import solve_batch
+from painless.checks import check_evaluator, check_learner, check_problem
 from painless.errors import InputError
 from painless.framework import Trace
 from painless.planners import LinearProgram
@@ -36,6 +37,9 @@ __all__ = [
     "Status",
     "TabularPolicy",
     "Trace",
+    "check_evaluator",
+    "check_learner",
+    "check_problem",
     "from_rows",
     "from_toy_text",
     "garnet",

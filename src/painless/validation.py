@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,21 @@ SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision; such rows are normalised as they are converted
 
 
-def as_floats(name: str, values: object) -> Array:
-    """Return `values` as a C-ordered array of doubles, without a copy where they are one already."""
+def as_numbers(name: str, values: object) -> NDArray[Any]:
+    """Return `values` as an array of real numbers or truth values, whatever their precision."""
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "biuf":
             raise TypeError(f"its entries are {array.dtype}")
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not a numeric array ({error}); give nested lists or an array") from error
+    return array
+
+
+def as_floats(name: str, values: object) -> Array:
+    """Return `values` as a C-ordered array of doubles, without a copy where they are one already."""
+    array = as_numbers(name, values)
+    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
 def is_sparse(kernel: Any) -> bool:
@@ -32,30 +39,51 @@ def is_sparse(kernel: Any) -> bool:
     return sparse.issparse(kernel)
 
 
+def is_single(values: Any) -> bool:
+    """Whether `values` come in less than double precision."""
+    dtype = getattr(values, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
+
+
 def first(wrong: NDArray[np.bool_]) -> str:
     """Return the index of the first true entry as text: "[3, 1]"."""
     return f"[{', '.join(str(int(i)) for i in np.argwhere(wrong)[0])}]"
 
 
-def require_finite(name: str, array: Array) -> None:
+def require_finite(name: str, array: Array, where: NDArray[np.bool_] | bool = True) -> None:
     """Refuse entries that are infinite or not a number."""
-    wrong = ~np.isfinite(array)
+    wrong = ~np.isfinite(array) & where
     if wrong.any():
         raise InputError(f"{name}{first(wrong)} is {array[wrong][0]}; every entry must be finite")
 
 
+def require_not_negative(name: str, array: Array, where: NDArray[np.bool_] | bool = True) -> None:
+    """Refuse probabilities below 0."""
+    wrong = (array < 0) & where
+    if wrong.any():
+        raise InputError(f"{name}{first(wrong)} is {array[wrong][0]:g}, below 0; give probabilities")
+
+
+def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advice: str) -> None:
+    """Refuse distributions that do not sum to 1."""
+    wrong = (np.abs(sums - 1) > (SINGLE_TOLERANCE if single else SUM_TOLERANCE)) & where
+    if wrong.any():
+        total = sums[wrong][0]
+        shown = f"{total:.6f}" if abs(total - 1) > 1e-6 else f"{total:.10f}"
+        raise InputError(f"{name}{first(wrong) if sums.ndim else ''} sums to {shown}, not 1; {advice}")
+
+
 def discount(value: Any) -> float:
     """Check 0 ≤ γ < 1."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"discount must be a number, not {value!r}") from error
+    number = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+    if not isinstance(number, Real):
+        raise InputError(f"discount must be a number, not {value!r}; give one such as 0.9")
     if not 0 <= number < 1:
         raise InputError(
-            f"discount is {number:g}, outside [0, 1); for an average reward or an episode that ends, "
+            f"discount is {number}, outside [0, 1); for an average reward or an episode that ends, "
             "use a discount close to 1, such as 0.999, or make the end an absorbing state"
         )
-    return number
+    return float(number)
 
 
 def initial(values: ArrayLike) -> Array:
@@ -64,23 +92,22 @@ def initial(values: ArrayLike) -> Array:
     if array.ndim != 1 or not array.size:
         raise InputError(f"initial has shape {array.shape}, not (S,); give one probability for each state")
     require_finite("initial", array)
-    if (array < 0).any():
-        raise InputError(f"initial{first(array < 0)} is {array[array < 0][0]:g}, below 0")
-    if abs(array.sum() - 1) > SUM_TOLERANCE:
-        raise InputError(f"initial sums to {array.sum():.6f}, not 1; divide it by its sum")
-    return array
+    require_not_negative("initial", array)
+    single = is_single(values)
+    require_sums("initial", np.asarray(array.sum()), True, single, "divide it by its sum")
+    return array / array.sum() if single else array
 
 
 def action_count(kernel: Any, states: int) -> int:
     """Return A from the shape of the transitions, or refuse the shape."""
     if is_sparse(kernel):
-        rows, columns = kernel.shape
-        if columns != states or rows % states or not rows:
+        shape = kernel.shape
+        if len(shape) != 2 or shape[1] != states or shape[0] % states or not shape[0]:
             raise InputError(
-                f"sparse transition has shape ({rows}, {columns}), not (S·A, S) with S = {states} as in initial; "
+                f"sparse transition has shape {shape}, not (S·A, S) with S = {states} as in initial; "
                 "row s·A + a holds the successors of action a in state s"
             )
-        return int(rows // states)
+        return int(shape[0] // states)
     shape = kernel.shape if isinstance(kernel, np.ndarray) else as_floats("transition", kernel).shape
     if len(shape) == 3 and shape[1] == shape[2] == states != shape[0]:
         raise InputError(
@@ -88,7 +115,10 @@ def action_count(kernel: Any, states: int) -> int:
             "transpose it to (S, A, S): transition.transpose(1, 0, 2)"
         )
     if len(shape) != 3 or shape[0] != states or shape[2] != states or not shape[1]:
-        raise InputError(f"transition has shape {shape}, not (S, A, S) with S = {states} as in initial")
+        raise InputError(
+            f"transition has shape {shape}, not (S, A, S) with S = {states} as in initial; "
+            "transition[s, a, t] is the probability of t after action a in state s"
+        )
     return int(shape[1])
 
 
@@ -96,11 +126,12 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     """Check the mask of available actions."""
     if values is None:
         return np.ones(shape, dtype=bool)
-    given = np.asarray(values)
+    given = as_numbers("actions", values)
     if given.shape != shape:
         raise InputError(f"actions has shape {given.shape}, not (S, A) = {shape}")
-    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
-        raise InputError("actions must be true or false for each state and action")
+    wrong = ~np.isin(given, (0, 1))
+    if wrong.any():
+        raise InputError(f"actions{first(wrong)} is {given[wrong][0]}; give true or false for each action")
     mask = given.astype(bool, copy=False)
     if not mask.any(1).all():
         state = int(np.argmin(mask.any(1)))
@@ -110,44 +141,75 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
 
 def transition(kernel: Any, available: Mask) -> Array | sparse.csr_array[np.float64]:
     """Check that the row of every available pair is a distribution."""
-    single = getattr(kernel, "dtype", np.dtype(float)) in (np.float16, np.float32)
+    single = is_single(kernel)
     if is_sparse(kernel):
         return _sparse_transition(kernel, available, single)
     array = as_floats("transition", kernel)
-    if not np.isfinite(array).all():
-        wrong = ~np.isfinite(array) & available[:, :, None]
-        if wrong.any():
-            raise InputError(f"transition{first(wrong)} is {array[wrong][0]}; every entry must be finite")
-        array = np.where(available[:, :, None], array, 0.0)
-    if (array.min(-1) < 0)[available].any():
-        wrong = (array < 0) & available[:, :, None]
-        raise InputError(f"transition{first(wrong)} is {array[wrong][0]:g}, below 0")
-    sums = array.sum(-1)
-    _require_sums(sums, available, single)
+    require_finite("transition", array, available[:, :, None])
+    require_not_negative("transition", array, available[:, :, None])
+    array = _without_strays(array, available, 1.0)
+    sums: Array = array.sum(-1)
+    _require_rows(sums, available, single)
     return array / np.where(available, sums, 1.0)[:, :, None] if single else array
 
 
+def _require_rows(sums: Array, available: Mask, single: bool) -> None:
+    require_sums("transition", sums, available, single, "normalise the row or add an absorbing state")
+
+
+def _without_strays(array: Array, available: Mask, largest: float) -> Array:
+    """Clear masked pairs where one of their entries is not finite or beyond ±`largest`; else no copy."""
+    if (np.abs(array[~available]) <= largest).all():
+        return array
+    return np.where(available.reshape(available.shape + (1,) * (array.ndim - 2)), array, 0.0)
+
+
 def _sparse_transition(kernel: Any, available: Mask, single: bool) -> sparse.csr_array[np.float64]:
-    matrix = _read_only_csr(sparse.csr_array(kernel, dtype=np.float64))
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = _canonical(kernel)
     pair = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    for wrong, what in ((~np.isfinite(matrix.data), "not finite"), (matrix.data < 0, "below 0")):
-        wrong = wrong & available.ravel()[pair]
-        if wrong.any():
-            k = int(np.argmax(wrong))
+    taken = available.ravel()[pair]
+    for wrong, what in (
+        (~np.isfinite(matrix.data), "; every entry must be finite"),
+        (matrix.data < 0, ", below 0; give probabilities"),
+    ):
+        if (wrong & taken).any():
+            k = int(np.argmax(wrong & taken))
             state, action = divmod(int(pair[k]), available.shape[1])
             where = f"[{state}, {action}, {matrix.indices[k]}]"
-            raise InputError(f"transition{where} is {matrix.data[k]:g}, {what}")
-    if not available.all():
-        matrix = sparse.csr_array(sparse.diags_array(available.ravel().astype(float)) @ matrix)
-        matrix.eliminate_zeros()
+            raise InputError(f"transition{where} is {matrix.data[k]:g}{what}")
+    if not taken.all():
+        matrix = _entries(matrix, pair, taken)
     sums: Array = matrix.sum(1).reshape(available.shape)
-    _require_sums(sums, available, single)
+    _require_rows(sums, available, single)
     if single:
         matrix = sparse.csr_array(sparse.diags_array(1 / np.where(available, sums, 1.0).ravel()) @ matrix)
     return _read_only_csr(matrix)
+
+
+def _canonical(kernel: Any) -> sparse.csr_array[np.float64]:
+    """Return `kernel` as CSR with sorted indices and no duplicates, sharing its memory where it is that."""
+    if kernel.dtype.kind not in "biuf":
+        raise InputError(f"the entries of the sparse transition are {kernel.dtype}; give real numbers")
+    try:
+        matrix = _read_only_csr(sparse.csr_array(kernel, dtype=np.float64))
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(
+            f"the sparse transition is not a valid CSR matrix: {error}; build it anew"
+        ) from error
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _entries(
+    matrix: sparse.csr_array[np.float64], pair: NDArray[np.intp], kept: NDArray[np.bool_]
+) -> sparse.csr_array[np.float64]:
+    """Return the matrix with the `kept` ones of its stored entries, which lie in the rows `pair`."""
+    counts = np.bincount(pair[kept], minlength=matrix.shape[0])
+    pointer = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array((matrix.data[kept], matrix.indices[kept], pointer), shape=matrix.shape)
 
 
 def _read_only_csr(matrix: sparse.csr_array[np.float64]) -> sparse.csr_array[np.float64]:
@@ -155,36 +217,24 @@ def _read_only_csr(matrix: sparse.csr_array[np.float64]) -> sparse.csr_array[np.
     return sparse.csr_array(parts, shape=matrix.shape)
 
 
-def _require_sums(sums: Array, available: Mask, single: bool) -> None:
-    wrong = (np.abs(sums - 1) > (SINGLE_TOLERANCE if single else SUM_TOLERANCE)) & available
-    if wrong.any():
-        raise InputError(
-            f"transition{first(wrong)} sums to {sums[wrong][0]:.6f}, not 1; "
-            "normalise the row or add an absorbing state"
-        )
-
-
 def utility(name: str, values: object, kernel: Any, available: Mask) -> Array:
     """Check one utility, (S, A), and average one of shape (S, A, S) over the successor."""
     array = as_floats(name, values)
     states, n_actions = available.shape
-    if array.shape == (states, n_actions, states) and array.ndim == 3:
-        array = _over_successors(name, array, kernel, available)
-    if array.shape != available.shape:
-        raise InputError(f"{name} has shape {array.shape}, not (S, A) = {available.shape}")
-    if not np.isfinite(array).all():
-        require_finite(name, np.where(available, array, 0.0))
-        array = np.where(available, array, 0.0)
-    return array
+    if array.shape not in (available.shape, (states, n_actions, states)):
+        raise InputError(f"{name} has shape {array.shape}, not (S, A) = {available.shape} or (S, A, S)")
+    pairs = available if array.ndim == 2 else available[:, :, None]
+    require_finite(name, array, pairs)
+    largest = np.abs(array).max(initial=0.0, where=pairs)
+    array = _without_strays(array, available, float(largest))
+    return array if array.ndim == 2 else _over_successors(array, kernel)
 
 
-def _over_successors(name: str, array: Array, kernel: Any, available: Mask) -> Array:
-    if not np.isfinite(array).all():
-        array = np.where(available[:, :, None], array, 0.0)
-        require_finite(name, array)
+def _over_successors(array: Array, kernel: Any) -> Array:
+    """u(s, a) = Σ_s' P(s'|s, a) u(s, a, s')."""
     if is_sparse(kernel):
         flat = array.reshape(kernel.shape)
-        return np.asarray(kernel.multiply(flat).sum(1)).reshape(available.shape)
+        return np.asarray(kernel.multiply(flat).sum(1)).reshape(array.shape[:2])
     return np.einsum("sat,sat->sa", kernel, array)
 
 
@@ -197,26 +247,35 @@ def constraints(
         raise InputError(f"{given} is given without {missing}; give both")
     if values is None or limit is None:
         return np.empty((0, *available.shape)), np.empty(0)
-    bound = np.atleast_1d(as_floats(limit_name, limit))
-    if bound.ndim != 1:
-        raise InputError(
-            f"{limit_name} has shape {bound.shape}, not (K,); give one number for each constraint"
-        )
-    require_finite(limit_name, bound)
+    bound = _limits(limit_name, limit)
     array = as_floats(name, values)
-    single = (available.shape, (*available.shape, available.shape[0]))
-    if array.shape in single and (array.ndim == 2 or array.shape[0] != len(bound)):
-        array = array[None]
-    if array.ndim < 3 or len(array) != len(bound):
-        count = len(array) if array.ndim >= 3 else 1
+    states, n_actions = available.shape
+    full = (len(bound), states, n_actions)
+    if not array.size and not len(bound):
+        return np.empty(full), bound
+    alone = array.shape == (states, n_actions) or (
+        array.shape == (states, n_actions, states) and array.shape != full
+    )
+    count = 1 if alone or array.ndim < 3 else len(array)
+    if count != len(bound) or not (alone or array.ndim >= 3):
         raise InputError(
             f"{limit_name} has {len(bound)} entries but {name} has shape {array.shape}, "
-            f"that is {count} constraint(s); give (K, S, A) = ({len(bound)}, "
-            f"{available.shape[0]}, {available.shape[1]}) or as many limits as constraints"
+            f"that is {count} constraint(s); give (K, S, A) = {full} or as many limits as constraints"
         )
+    if alone:
+        return utility(name, array, kernel, available)[None], bound
     checked = [utility(f"{name}[{i}]", one, kernel, available) for i, one in enumerate(array)]
-    untouched = array.ndim == 3 and all(np.shares_memory(one, array) for one in checked)
-    return (array if untouched else np.array(checked).reshape(len(bound), *available.shape)), bound
+    untouched = all(np.shares_memory(one, array) for one in checked)
+    return (array if untouched else np.array(checked)), bound
+
+
+def _limits(name: str, values: ArrayLike) -> Array:
+    """Check thresholds or budgets, (K,) or one number."""
+    bound = np.atleast_1d(as_floats(name, values))
+    if bound.ndim != 1:
+        raise InputError(f"{name} has shape {bound.shape}, not (K,); give one number for each constraint")
+    require_finite(name, bound)
+    return bound
 
 
 def names(
@@ -224,13 +283,15 @@ def names(
 ) -> dict[str, tuple[str, ...]]:
     """Check that there is one name for each state, action or constraint that has any."""
     counts = dict(zip(("states", "actions", "constraints"), shape, strict=True))
+    if not isinstance(given, Mapping | None):
+        raise InputError(f"names is {given!r}; give lists of names under {', '.join(counts)}")
     checked = {}
     for kind, values in (given or {}).items():
         if kind not in counts:
-            raise unknown("kind of names", kind, counts)
-        if isinstance(values, str) or len(values) != counts[kind]:
-            raise InputError(
-                f"names['{kind}'] has {len(values)} entries, not {counts[kind]}; give a list of names"
-            )
+            raise unknown("kind of names", str(kind), counts)
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+            raise InputError(f"names['{kind}'] is {values!r}; give a list of {counts[kind]} names")
+        if len(values) != counts[kind]:
+            raise InputError(f"names['{kind}'] has {len(values)} entries, not {counts[kind]}; name every one")
         checked[kind] = tuple(str(value) for value in values)
     return checked

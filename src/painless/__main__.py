@@ -1,0 +1,5 @@
+"""`python -m painless` is the command line."""
+
+from painless.cli import main
+
+main()

@@ -1,0 +1,144 @@
+"""Public checks for people who write their own learner, evaluator or problem.
+
+Each check raises an AssertionError that says which promise is broken. The library's own pieces pass them in
+the test suite.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.evaluators.base import Evaluator
+from painless.learners.base import Learner
+from painless.planners.linear_program import LinearProgram
+from painless.policy import LearningTable, dirichlet_policy
+from painless.problem import CMDP, load
+from painless.solve import solve
+
+ROUNDS = 20
+
+
+def check_learner(
+    make: Callable[[], Learner[Any]], prior: Array, *, simplex: bool = False, seed: int = 0
+) -> None:
+    """Check that a learner is pure, starts at its prior, stays finite, and treats rows of a batch alike.
+
+    `prior` is (B, …) with B ≥ 2. With `simplex`, decisions must be distributions that are zero where the prior is.
+
+    >>> from painless.learners import CoinBetting
+    >>> check_learner(CoinBetting, np.full((2, 3), 1 / 3), simplex=True)
+    """
+    rng = np.random.default_rng(seed)
+    learner = make()
+    state = learner.init(prior)
+    assert np.array_equal(state.decision, prior), "the first decision is not the prior"
+    alone = [make().init(row[None]) for row in prior]
+    for round_ in range(ROUNDS):
+        gain = rng.uniform(-1, 1, prior.shape)
+        frozen = [np.copy(part) for part in state]
+        following = learner.update(gain, state)
+        assert all(np.array_equal(a, b) for a, b in zip(frozen, state, strict=True)), (
+            "update changed its state"
+        )
+        again = learner.update(gain, state)
+        assert np.array_equal(following.decision, again.decision), "the same update gave two results"
+        assert following.decision.shape == prior.shape, f"decision has shape {following.decision.shape}"
+        assert np.isfinite(following.decision).all(), f"decision is not finite after {round_ + 1} gains"
+        alone = [learner.update(g[None], one) for g, one in zip(gain, alone, strict=True)]
+        rows = np.concatenate([one.decision for one in alone])
+        assert np.array_equal(rows, following.decision), "a row of the batch differs from the run alone"
+        if simplex:
+            _check_simplex(following.decision, prior)
+        state = following
+
+
+def _check_simplex(decision: Array, prior: Array) -> None:
+    assert (decision >= 0).all(), "a probability is negative"
+    assert np.allclose(decision.sum(-1), 1.0, atol=1e-12), "probabilities do not sum to 1"
+    assert (decision[prior == 0] == 0).all(), "an action with prior 0 has a positive probability"
+
+
+def check_evaluator(make: Callable[[CMDP], Evaluator[Any]], problem: CMDP, *, seed: int = 0) -> None:
+    """Check an evaluator's shapes, that its numbers depend on its generators only, and its batches.
+
+    >>> import painless
+    >>> from painless.evaluators import ExactEvaluator
+    >>> check_evaluator(ExactEvaluator, painless.gridworld())
+    """
+    states, actions, constraints = problem.shape
+    rng = np.random.default_rng(seed)
+    tables = np.array([dirichlet_policy(problem.actions, rng) for _ in range(3)])
+
+    def evaluate(rows: list[int]) -> Any:
+        rngs = [np.random.default_rng((seed, row)) for row in rows]
+        return make(problem).evaluate(LearningTable.start(_Still(), tables[rows]), rngs)
+
+    batch = evaluate([0, 1, 2])
+    everywhere = np.arange(states)
+    q = batch.q.at(everywhere)
+    assert batch.value.shape == (3, 1 + constraints), f"value has shape {batch.value.shape}, not (B, J)"
+    assert q.shape == (3, 1 + constraints, states, actions), f"q.at has shape {q.shape}, not (B, J, n, A)"
+    assert np.isfinite(batch.value).all(), "a value is not finite"
+    weight = np.eye(1 + constraints)[[0, 0, 0]]
+    assert np.allclose(batch.q.combine(weight), q[:, 0]), "combine with all weight on the reward is not its Q"
+    for row in range(3):
+        alone = evaluate([row])
+        assert np.array_equal(alone.value[0], batch.value[row]), f"run {row} differs from the run alone"
+        assert np.array_equal(alone.q.at(everywhere)[0], q[row]), f"run {row} differs from the run alone"
+
+
+class _Still:
+    """A learner that never moves."""
+
+    def init(self, prior: Array) -> Any:
+        from painless.learners.projected_gradient import ProjectedGradientState
+
+        return ProjectedGradientState(prior)
+
+    def update(self, gain: Array, state: Any) -> Any:
+        del gain
+        return state
+
+
+def check_problem(make: Callable[[], CMDP]) -> None:
+    """Check that a problem is the same each time it is made, survives its file, and is solved alike twice.
+
+    The two are CBP and the linear program; a problem without a feasible policy must be one for both.
+
+    >>> import painless
+    >>> check_problem(painless.gridworld)
+    """
+    problem, again = make(), make()
+    assert _same(problem, again), (
+        "two calls gave two different problems; draw from a seed that is an argument"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        problem.save(path)
+        assert _same(problem, load(path)), "the problem does not survive its file"
+    plan, found = solve(problem, LinearProgram()), solve(problem)
+    assert plan.feasible == found.feasible, "CBP and the linear program disagree on feasibility"
+    if plan.feasible:
+        sign = -1 if problem.minimise else 1
+        slack = 1e-6 * max(abs(plan.reward_value), 1e-9)
+        assert sign * found.reward_value <= sign * plan.reward_value + slack, "CBP beats the linear program"
+        assert sign * found.upper_bound >= sign * plan.reward_value - slack, (
+            "CBP's bound is below the optimum"
+        )
+
+
+def _same(one: CMDP, other: CMDP) -> bool:
+    def plain(problem: CMDP) -> list[Any]:
+        kernel = (
+            problem.transition if isinstance(problem.transition, np.ndarray) else problem.transition.toarray()
+        )
+        arrays = (kernel, problem.utility, problem.threshold, problem.initial, problem.actions)
+        return [*arrays, problem.discount, problem.sense, problem.minimise]
+
+    return all(np.array_equal(a, b) for a, b in zip(plain(one), plain(other), strict=True))

@@ -1,0 +1,56 @@
+"""Imports go one way only, and importing the package loads nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import painless
+
+ROOT = Path(painless.__file__).parent
+ORDER = [
+    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units"),
+    *("simulator", "features", "policy", "duals", "evaluators", "framework", "averages", "planners"),
+    *("feasibility", "certificate", "algorithms", "guarantees", "render", "solution", "prepare", "finish"),
+    *("solve", "batch", "checks", "problems", "environments", "experiments", "report", "cli"),
+]
+HEAVY = ("numba", "matplotlib", "scipy.optimize", "scipy.linalg", "rich", "typer", "joblib", "gymnasium")
+
+
+def part_of(module):
+    """Return the part of the house that a module "painless.x.y" belongs to."""
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 else None
+
+
+def imports(path):
+    """Return every module of the package that a file names, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "painless":
+            yield from (f"painless.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_imports_go_one_way():
+    for path in ROOT.rglob("*.py"):
+        place = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if place in ("__init__", "__main__"):
+            continue
+        for module in imports(path):
+            part = part_of(module)
+            if module.startswith("painless") and part not in (None, place, "__version__"):
+                assert ORDER.index(part) < ORDER.index(place), f"{path.name} imports {module}"
+
+
+def test_every_part_has_its_place():
+    parts = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
+    assert parts - {"__init__", "__main__"} <= set(ORDER)
+
+
+def test_importing_painless_loads_nothing_heavy():
+    code = f"import sys, painless; print([m for m in {HEAVY!r} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
