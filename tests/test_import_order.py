@@ -14,7 +14,17 @@ ORDER = [
     *("feasibility", "certificate", "algorithms", "guarantees", "render", "solution", "prepare", "finish"),
     *("solve", "batch", "checks", "problems", "environments", "experiments", "report", "cli"),
 ]
-HEAVY = ("numba", "matplotlib", "scipy.optimize", "scipy.linalg", "rich", "typer", "joblib", "gymnasium")
+HEAVY = (
+    "numba",
+    "matplotlib",
+    "scipy.optimize",
+    "scipy.linalg",
+    "scipy.sparse",
+    "rich",
+    "typer",
+    "joblib",
+    "gymnasium",
+)
 
 
 def part_of(module):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from painless.arrays import Array
 from painless.problem import CMDP, Transition
@@ -58,7 +58,7 @@ class DenseResolvent:
 class SparseResolvent:
     """SuperLU factors of the transposed matrix, which is CSC without a copy."""
 
-    factors: sparse.linalg.SuperLU
+    factors: scipy.sparse.linalg.SuperLU
 
     def state_value(self, utility: Array) -> Array:
         """Return (I − γ P_π)⁻¹ u for each row u of `utility`, (n, S)."""
@@ -81,9 +81,9 @@ def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
         return DenseResolvent(factors, pivots)
     from scipy.sparse.linalg import splu
 
-    identity = sparse.eye_array(policy_transition.shape[0], format="csr")
-    system = sparse.csr_array(identity - discount * policy_transition)
-    return SparseResolvent(splu(sparse.csc_array(system.T)))
+    identity = scipy.sparse.eye_array(policy_transition.shape[0], format="csr")
+    system = scipy.sparse.csr_array(identity - discount * policy_transition)
+    return SparseResolvent(splu(scipy.sparse.csc_array(system.T)))
 
 
 def policy_transition(problem: CMDP, policy: Array) -> Transition:
@@ -92,10 +92,20 @@ def policy_transition(problem: CMDP, policy: Array) -> Transition:
         return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
     states, actions = policy.shape
     pointer = np.arange(0, states * actions + 1, actions)
-    weights = sparse.csr_array(
+    weights = scipy.sparse.csr_array(
         (policy.reshape(-1), np.arange(states * actions), pointer), shape=(states, states * actions)
     )
-    return sparse.csr_array(weights @ problem.transition)
+    return scipy.sparse.csr_array(weights @ problem.transition)
+
+
+def batch_state_value(problem: CMDP, policies: Array, utility: Array) -> Array:
+    """V = (I − γ P_π)⁻¹ u for a batch of policies (B, S, A) of a dense model and their utilities (B, J, S).
+
+    LAPACK solves each system by itself, so that a row does not depend on its neighbours.
+    """
+    system: Array = -problem.discount * np.asarray(policy_transition(problem, policies))
+    system.reshape(len(system), -1)[:, :: system.shape[-1] + 1] += 1.0
+    return np.asarray(np.linalg.solve(system, utility.swapaxes(1, 2)).swapaxes(1, 2), dtype=np.float64)
 
 
 def action_transition(problem: CMDP, actions: NDArray[np.intp]) -> Transition:
@@ -103,7 +113,7 @@ def action_transition(problem: CMDP, actions: NDArray[np.intp]) -> Transition:
     states = np.arange(len(actions))
     if isinstance(problem.transition, np.ndarray):
         return problem.transition[states, actions]
-    return sparse.csr_array(problem.transition[states * problem.shape[1] + actions])
+    return scipy.sparse.csr_array(problem.transition[states * problem.shape[1] + actions])
 
 
 def policy_utility(utility: Array, policy: Array) -> Array:

@@ -57,8 +57,6 @@ def main() -> None:
         app()
     except InputError as error:
         _fail(str(error), BAD_INPUT)
-    except KeyboardInterrupt:
-        _fail("interrupted before there was an answer", STOPPED)
     except MemoryError:
         _fail("not enough memory for this problem; store its transitions as a sparse matrix", BAD_INPUT)
     except RuntimeError as error:
@@ -129,7 +127,7 @@ def solve(
     chosen = _algorithm(algorithm, settings or [])
     rng = np.random.default_rng(seed)
     start = dirichlet_policy(cmdp.actions, rng) if initial is Start.DIRICHLET else None
-    with _progress(not as_json) as report:
+    with _interruptible(), _progress(not as_json) as report:
         solution = run(
             cmdp,
             chosen,
@@ -326,6 +324,15 @@ def _progress(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
             )
 
         yield report
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """End with our own exit code where Ctrl-C comes before there is anything to return."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _fail("interrupted before there was an answer", STOPPED)
 
 
 def _exit_code(solution: Solution) -> int:

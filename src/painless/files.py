@@ -14,15 +14,18 @@ import numpy as np
 
 from painless.errors import InputError
 
+NPY_MAGIC = b"\x93NUMPY"
+
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Call `write` on a temporary file beside `path`, then rename it: readers see the old file or the new."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        raise _unwritable(path, error) from error
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
@@ -30,13 +33,17 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
             os.fsync(stream.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from error
+        raise _unwritable(path, error) from error
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return path
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot write {path}: {error.strerror or error}; choose another place")
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
@@ -55,16 +62,21 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     if path.suffix not in (".npz", ".json"):
         raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for both formats")
-    if not path.is_file():
-        raise InputError(f"{path} does not exist or is not a file; check the path")
-    if path.stat().st_size == 0:
+    try:
+        if not path.is_file():
+            raise InputError(f"{path} does not exist or is not a file; check the path")
+        with path.open("rb") as stream:
+            start = stream.read(len(NPY_MAGIC))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}; check the path") from error
+    if not start:
         raise InputError(f"{path} is empty; write it anew with problem.save(path)")
-    return _read_json(path) if path.suffix == ".json" else _read_npz(path)
+    return _read_json(path) if path.suffix == ".json" else _read_npz(path, start)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text; is it a .npz with the wrong ending?") from error
     except json.JSONDecodeError as error:
@@ -72,30 +84,32 @@ def _read_json(path: Path) -> dict[str, Any]:
             f"{path} is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}; "
             "it may be truncated"
         ) from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+        raise InputError(f"{path} is not JSON that can be read: {error}; write it anew") from error
     if not isinstance(content, dict):
-        raise InputError(f"{path} holds a {type(content).__name__}, not an object with named entries")
+        raise InputError(f"{path} holds a {type(content).__name__}; give an object with named entries")
     return content
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
+def _read_npz(path: Path, start: bytes) -> dict[str, Any]:
+    if start == NPY_MAGIC:
+        raise InputError(f"{path} holds a single array, not an .npz archive; write it with np.savez")
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path} is not an .npz archive; it may be truncated, or another kind of file")
     key = None
+    content = {}
     try:
         with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path} holds a single array, not an .npz archive; write it with np.savez")
-            content = {}
             for key in archive.files:
                 content[key] = archive[key]
-            return content
-    except InputError:
-        raise
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, KeyError) as error:
-        if "pickle" in str(error).lower():
-            where = f"'{key}' in {path}" if key else f"{path}"
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen types on a damaged file
+        where = f"'{key}' in {path}" if key else f"{path}"
+        if "pickle" in str(error):
             raise InputError(
                 f"{where} needs pickle, which can run code and is never loaded; save plain numeric arrays"
             ) from error
-        raise InputError(f"{path} is not a readable .npz archive; it may be truncated: {error}") from error
+        raise InputError(f"{where} cannot be read; the archive may be damaged: {error}") from error
+    return content
 
 
 def _plain(value: object) -> object:

@@ -11,17 +11,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import sparse
+import scipy
+from numpy.typing import ArrayLike, NDArray
 
 from painless import files, validation
 from painless.arrays import Array, Mask, read_only
 from painless.errors import InputError, unknown
 
-Transition = Array | sparse.csr_array[np.float64]
+Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
 NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
 SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
@@ -88,8 +89,8 @@ class CMDP:
         available = validation.actions(actions, (len(start), n_actions))
         kernel = validation.transition(transition, available)
         if (reward is None) == (cost is None):
-            given = "neither" if reward is None else "both"
-            raise InputError(f"give reward (to maximise) or cost (to minimise), not {given}")
+            given = "neither is" if reward is None else "both are"
+            raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
         name, objective = ("cost", cost) if reward is None else ("reward", reward)
         gained, lower = validation.constraints(
             "constraint_reward", constraint_reward, "threshold", threshold, kernel, available
@@ -133,11 +134,11 @@ class CMDP:
 
     def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
         """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
-        limits = np.atleast_1d(np.asarray(limit, dtype=float))
-        if limits.shape != (self.shape[2],) or not np.isfinite(limits).all():
+        limits = validation.limits("limit", limit)
+        if len(limits) != self.shape[2]:
             raise InputError(
-                f"{limits.size} limit(s) given for {self.shape[2]} constraint(s); "
-                "give one finite number for each, in the order of the constraints"
+                f"{len(limits)} limit(s) given for {self.shape[2]} constraint(s); "
+                "give one number for each, in the order of the constraints"
             )
         return self._replace(threshold=limits * self.sign[1:])
 
@@ -163,12 +164,13 @@ class CMDP:
     @cached_property
     def utility(self) -> Array:
         """The reward and the constraint rewards in one array, (J, S, A)."""
-        return np.concatenate([self.reward[None], self.constraint_reward])
+        return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
 
     @cached_property
     def sign(self) -> Array:
         """+1 or −1 for each utility, (J,): the user's value is sign times the internal one."""
-        return np.array([-1.0 if self.minimise else 1.0] + [1.0 if s == ">=" else -1.0 for s in self.sense])
+        senses = ("<=" if self.minimise else ">=", *self.sense)
+        return read_only(np.array([1.0 if sense == ">=" else -1.0 for sense in senses]))
 
     @property
     def limit(self) -> Array:
@@ -183,12 +185,10 @@ class CMDP:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz` or `.json` file, in the user's terms; see docs/problem-files.md."""
         content = {key: value for key, value in self._content().items() if value is not None}
-        if str(path).endswith(".json"):
-            files.write_json(path, content)
-        elif str(path).endswith(".npz"):
-            files.write_npz(path, content)
-        else:
-            raise InputError(f"{path} must end in .npz or .json")
+        writers = {".json": files.write_json, ".npz": files.write_npz}
+        if Path(path).suffix not in writers:
+            raise InputError(f"{path} must end in .npz or .json; rename it")
+        writers[Path(path).suffix](path, content)
 
     def _content(self) -> dict[str, Any]:
         gained = self.sense.count(">=")
@@ -232,32 +232,46 @@ def load(path: str | os.PathLike[str]) -> CMDP:
         raise InputError(f"{path}: {error}") from error
 
 
-def _arguments(content: dict[str, Any]) -> dict[str, Any]:
+def _arguments(given: dict[str, Any]) -> dict[str, Any]:
+    content = {key: value for key, value in given.items() if value is not None}
     for key in ("initial", "discount"):
         if key not in content:
             raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
-    given = {kind: content.pop(key) for kind, key in NAME_KEYS.items() if key in content}
-    names = {kind: [str(name) for name in np.atleast_1d(values)] for kind, values in given.items()}
+    names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
     parts = [content.pop(key, None) for key in SPARSE_KEYS]
     if any(part is not None for part in parts):
         if "transition" in content:
             raise InputError("give transition or transition_data/_indices/_indptr, not both")
-        content["transition"] = _sparse(parts, np.size(content["initial"]))
+        content["transition"] = _sparse(parts, len(validation.initial(content["initial"])))
     if "transition" not in content:
         raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
-    if isinstance(content["discount"], np.ndarray) and content["discount"].ndim == 0:
-        content["discount"] = content["discount"].item()
     return content | {"names": names}
 
 
-def _sparse(parts: Sequence[Any], states: int) -> sparse.csr_array[np.float64]:
+def _names(key: str, values: Any) -> list[str]:
+    try:
+        array = np.asarray(values)
+        if array.ndim != 1 or array.dtype.kind not in "USiuf":
+            raise ValueError(f"an array of shape {array.shape} and type {array.dtype}")
+        return [str(name) for name in array.astype(str)]
+    except ValueError as error:
+        raise InputError(f"'{key}' is not a list of names ({error}); give one text for each") from error
+
+
+def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.float64]:
     for key, part in zip(SPARSE_KEYS, parts, strict=True):
         if part is None:
             raise InputError(f"'{key}' is missing; a sparse transition needs all of {', '.join(SPARSE_KEYS)}")
-    data, indices, indptr = (np.atleast_1d(np.asarray(part)) for part in parts)
+    data = validation.as_numbers(SPARSE_KEYS[0], parts[0])
+    indices, indptr = (_whole(key, part) for key, part in zip(SPARSE_KEYS[1:], parts[1:], strict=True))
     try:
-        matrix = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, states))
-        matrix.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
-        raise InputError(f"the sparse transition is not a valid CSR matrix: {error}") from error
-    return matrix
+        return scipy.sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, states))
+    except ValueError as error:
+        raise InputError(f"the sparse transition is not a valid CSR matrix: {error}; save it anew") from error
+
+
+def _whole(key: str, values: Any) -> NDArray[np.int64]:
+    array = validation.as_numbers(key, values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"{key} is not a list of whole numbers; see docs/problem-files.md")
+    return array.astype(np.int64)

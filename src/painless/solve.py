@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from painless.algorithms import CBP, Algorithm
 from painless.arrays import one_thread
 from painless.averages import MultiplierAverages, Output
-from painless.bellman import occupancy_policy
+from painless.bellman import occupancy, occupancy_policy
 from painless.certificate import Answer, Certifier
 from painless.errors import InputError
 from painless.feasibility import Feasibility
@@ -27,6 +27,7 @@ from painless.problem import CMDP
 from painless.render import number
 from painless.solution import Kind, Solution, Status
 
+FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
@@ -186,9 +187,7 @@ class _Run:
             if self.output is not Output.POLISHED and self.iterations is not None:
                 weight = self.output.weight(self.averages.count, self.iterations)
             if weight:
-                initial = self.prepared.normal.initial
-                visits = step.evaluation.resolvents[0].state_occupancy(initial)
-                self.occupancy += weight * visits[:, None] * table
+                self.occupancy += weight * occupancy(self.prepared.normal, table)
             self.certifier.add(step.evaluation.value[0], table)
             self.averages.add(step.weight[0])
             self.recorder.add(step)
@@ -196,7 +195,7 @@ class _Run:
                 raise TimeoutError
 
     def _answer(self) -> Answer:
-        mixture, _ = self.certifier.prove(self.averages, lambda _: 0.0, rounds=1)
+        mixture, _ = self.certifier.prove(self.averages, lambda _: 0.0, FINAL_ROUNDS)
         return self.certifier.answer(mixture)
 
     def _stopped(self, why: str) -> tuple[Answer, Status]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import isfinite
+from operator import index
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import sparse
+import scipy
+from numpy.typing import ArrayLike, NDArray
 
+from painless import validation
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.problem import CMDP
 from painless.validation import as_floats
 
 UTILITIES = ("constraint_reward", "constraint_cost")
+LARGEST_ACTION = 2**31 - 1
 ToyTable = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 
 
@@ -24,48 +28,39 @@ def from_rows(
     initial: ArrayLike,
     discount: float,
     threshold: ArrayLike | None = None,
+    budget: ArrayLike | None = None,
     **options: Any,
 ) -> CMDP:
     """Make a problem of rows (s, a, s', p, reward, constraint rewards…), one for each transition.
 
     Utilities are averaged over the successor. A pair (s, a) without rows is an action that the state does
-    not have. The model is stored sparse. `options` go to `CMDP`: names, and `budget` in place of
-    `threshold` to read the constraint columns as costs.
+    not have. The model is stored sparse. `budget` in place of `threshold` reads the constraint columns as
+    costs. `options`, such as names, go to `CMDP`.
 
     >>> rows = [(0, 0, 0, 0.5, 1.0), (0, 0, 1, 0.5, 1.0), (1, 0, 1, 1.0, 0.0)]
     >>> from_rows(rows, initial=[1.0, 0.0], discount=0.9)
     CMDP(2 states, 1 action, 0 constraints, discount 0.9, sparse)
     """
     table = as_floats("rows", rows)
-    states = np.size(initial)
     if table.ndim != 2 or table.shape[1] < 5 or not len(table):
         raise InputError(f"rows has shape {table.shape}, not (N, 5 + K): s, a, s', p, reward, constraints…")
-    index = _indices(table[:, :3], states)
-    n_actions = int(index[:, 1].max()) + 1
-    pair = index[:, 0] * n_actions + index[:, 1]
-    shape = (states * n_actions, states)
-    kernel = sparse.csr_array((table[:, 3], (pair, index[:, 2])), shape=shape)
-    weighted = np.array([np.bincount(pair, table[:, 3] * column, shape[0]) for column in table[:, 4:].T])
-    utility = weighted.reshape(-1, states, n_actions)
-    available = np.bincount(pair, minlength=shape[0]).reshape(states, n_actions) > 0
-    budget = options.pop("budget", None)
-    limits: dict[str, Any] = {
-        "threshold": threshold,
-        "constraint_reward": utility[1:] if threshold is not None else None,
-    }
-    if budget is not None:
-        limits = {"budget": budget, "constraint_cost": utility[1:]}
-    elif threshold is None and len(utility) > 1:
-        raise InputError(f"rows has {len(utility) - 1} constraint column(s); give their threshold or budget")
-    return CMDP(
-        kernel, utility[0], initial=initial, discount=discount, actions=available, **limits, **options
-    )
+    validation.require_finite("rows", table)
+    start = validation.initial(initial)
+    states = len(start)
+    state, action, successor = _indices(table[:, :3], states).T
+    n_actions = int(action.max()) + 1
+    pair, pairs = state * n_actions + action, states * n_actions
+    kernel = scipy.sparse.csr_array((table[:, 3], (pair, successor)), shape=(pairs, states))
+    utility = np.array([np.bincount(pair, table[:, 3] * column, pairs) for column in table[:, 4:].T])
+    utility = utility.reshape(-1, states, n_actions)
+    available = np.bincount(pair, minlength=pairs).reshape(states, n_actions) > 0
+    limits = _limits(utility[1:], threshold, budget)
+    return CMDP(kernel, utility[0], initial=start, discount=discount, actions=available, **limits, **options)
 
 
-def _indices(columns: Array, states: int) -> np.ndarray[Any, np.dtype[np.intp]]:
-    index = columns.astype(np.intp)
-    wrong = (index != columns) | (index < 0)
-    wrong[:, [0, 2]] |= index[:, [0, 2]] >= states
+def _indices(columns: Array, states: int) -> NDArray[np.intp]:
+    largest = (states - 1, LARGEST_ACTION, states - 1)
+    wrong = (columns != np.floor(columns)) | (columns < 0) | (columns > largest)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         what = ("s", "a", "s'")[column]
@@ -73,7 +68,36 @@ def _indices(columns: Array, states: int) -> np.ndarray[Any, np.dtype[np.intp]]:
             f"rows[{row}] has {what} = {columns[row, column]:g}; states are 0..{states - 1} (the length of "
             "initial) and actions whole numbers from 0"
         )
-    return index
+    return columns.astype(np.intp)
+
+
+def _limits(utility: Array, threshold: ArrayLike | None, budget: ArrayLike | None) -> dict[str, Any]:
+    """Return the constraint columns and their limits as arguments of `CMDP`."""
+    if threshold is not None and budget is not None:
+        raise InputError("give threshold (the constraint columns are rewards) or budget (costs), not both")
+    if threshold is None and budget is None:
+        if len(utility):
+            raise InputError(f"rows has {len(utility)} constraint column(s); give their threshold or budget")
+        return {}
+    name, values = ("threshold", threshold) if budget is None else ("budget", budget)
+    limit = np.atleast_1d(as_floats(name, values))
+    if len(limit) != len(utility):
+        raise InputError(
+            f"{name} has {len(limit)} entries but rows has {len(utility)} constraint column(s); "
+            "give one number for each"
+        )
+    return {"constraint_reward" if budget is None else "constraint_cost": utility, name: limit}
+
+
+class Outcome(NamedTuple):
+    """One transition of a toy-text table."""
+
+    state: int
+    action: int
+    probability: float
+    successor: int
+    reward: float
+    end: bool
 
 
 def from_toy_text(
@@ -85,49 +109,79 @@ def from_toy_text(
     a terminal state does not absorb by itself. Constraints come as arrays (K, S, A) over the table's own
     states, with `threshold` or `budget`, as in `CMDP`. `negate` reads rewards as costs to minimise.
     """
-    states = len(table)
-    quadruples = _quadruples(table)
-    ends = {successor for _, _, _, successor, _, end in quadruples if end}
-    needs_end = not all(_absorbs(table, state, options) for state in ends)
-    rows = [(s, a, states if end and needs_end else t, p, reward) for s, a, p, t, reward, end in quadruples]
-    start = np.atleast_1d(as_floats("initial", initial))
-    if needs_end:
-        n_actions = 1 + max(a for _, a, *_ in rows)
-        rows += [(states, a, states, 1.0, 0.0) for a in range(n_actions)]
+    outcomes = _outcomes(table)
+    start = validation.initial(initial)
+    shape = (len(table), 1 + max(one.action for one in outcomes))
+    if len(start) != len(table):
+        raise InputError(
+            f"initial has {len(start)} entries, the table {len(table)} states; give one for each"
+        )
+    options |= _constraint_arrays(options, shape)
+    adds_end = _needs_end(outcomes, [options[name] for name in UTILITIES if options.get(name) is not None])
+    rows = [_row(one, len(table) if one.end and adds_end else one.successor) for one in outcomes]
+    if adds_end:
+        rows += [(shape[0], a, shape[0], 1.0, 0.0) for a in range(shape[1])]
         start = np.append(start, 0.0)
         options = {name: _pad(name, value) for name, value in options.items()}
-    plain = from_rows(np.array(rows), initial=start, discount=discount)
+    plain = from_rows(rows, initial=start, discount=discount)
     objective: dict[str, Any] = {"cost": -plain.reward} if negate else {"reward": plain.reward}
     return CMDP(
         plain.transition, initial=start, discount=discount, actions=plain.actions, **objective, **options
     )
 
 
-def _quadruples(table: ToyTable) -> list[tuple[int, int, float, int, float, bool]]:
+def _outcomes(table: ToyTable) -> list[Outcome]:
     try:
-        return [
-            (int(s), int(a), float(p), int(successor), float(reward), bool(end))
+        outcomes = [
+            Outcome(index(s), index(a), float(p), index(successor), float(reward), bool(end))
             for s, choices in table.items()
-            for a, outcomes in choices.items()
-            for p, successor, reward, end in outcomes
+            for a, choice in choices.items()
+            for p, successor, reward, end in choice
         ]
     except (AttributeError, TypeError, ValueError) as error:
         raise InputError(f"the table is not P[s][a] = [(p, s', reward, terminated), …]: {error}") from error
+    if not outcomes:
+        raise InputError("the table has no transitions; give P[s][a] = [(p, s', reward, terminated), …]")
+    for s, a, p, successor, reward, _ in outcomes:
+        if min(s, a, successor) < 0 or max(s, successor) >= len(table):
+            raise InputError(
+                f"P[{s}][{a}] leads to {successor}, but the table has {len(table)} states; "
+                "number states and actions from 0"
+            )
+        if not (isfinite(p) and isfinite(reward)):
+            raise InputError(f"P[{s}][{a}] has p = {p:g} and reward = {reward:g}; both must be finite")
+    return outcomes
 
 
-def _absorbs(table: ToyTable, state: int, options: Mapping[str, Any]) -> bool:
-    """Whether nothing more happens in `state`: it stays, and pays neither reward nor constraint."""
-    outcomes = (outcome for choice in table[state].values() for outcome in choice)
-    stays = all(successor == state and reward == 0 for _, successor, reward, _ in outcomes)
-    paid = (np.asarray(options[name])[..., state, :] for name in UTILITIES if options.get(name) is not None)
-    return stays and not any(np.any(one) for one in paid)
+def _row(outcome: Outcome, successor: int) -> tuple[float, ...]:
+    return outcome.state, outcome.action, successor, outcome.probability, outcome.reward
+
+
+def _constraint_arrays(options: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Array]:
+    arrays = {name: as_floats(name, options[name]) for name in UTILITIES if options.get(name) is not None}
+    for name, array in arrays.items():
+        if array.ndim not in (2, 3) or array.shape[-2:] != shape:
+            raise InputError(
+                f"{name} has shape {array.shape}, not (K, S, A) with (S, A) = {shape}, "
+                "the table's own states and actions"
+            )
+    return arrays
+
+
+def _needs_end(outcomes: Sequence[Outcome], constraints: Sequence[Array]) -> bool:
+    """Whether in some terminal state more happens: it leads elsewhere, or pays a reward or a constraint."""
+    ends = {one.successor for one in outcomes if one.end}
+    active = {one.state for one in outcomes if one.successor != one.state or one.reward != 0}
+    for array in constraints:
+        paid = (array.reshape(-1, *array.shape[-2:]) != 0).any((0, 2))
+        active |= {int(state) for state in np.flatnonzero(paid)}
+    return bool(ends & active)
 
 
 def _pad(name: str, value: Any) -> Any:
     """Extend an option of `CMDP` by the added end state."""
     if name in UTILITIES and value is not None:
-        array = as_floats(name, value)
-        return np.pad(array, [(0, 0)] * (array.ndim - 2) + [(0, 1), (0, 0)])
-    if name == "names" and value and "states" in value:
+        return np.pad(value, [(0, 0)] * (value.ndim - 2) + [(0, 1), (0, 0)])
+    if name == "names" and isinstance(value, Mapping) and "states" in value:
         return dict(value) | {"states": [*value["states"], "end"]}
     return value

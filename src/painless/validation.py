@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from painless.arrays import Array, Mask, read_only
 from painless.errors import InputError, unknown
@@ -36,7 +36,7 @@ def as_floats(name: str, values: object) -> Array:
 
 def is_sparse(kernel: Any) -> bool:
     """Whether `kernel` is a SciPy sparse matrix or array."""
-    return sparse.issparse(kernel)
+    return not isinstance(kernel, np.ndarray | list | tuple) and scipy.sparse.issparse(kernel)
 
 
 def is_single(values: Any) -> bool:
@@ -75,9 +75,10 @@ def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advic
 
 def discount(value: Any) -> float:
     """Check 0 ≤ γ < 1."""
-    number = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
-    if not isinstance(number, Real):
+    given = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+    if not isinstance(given, Real):
         raise InputError(f"discount must be a number, not {value!r}; give one such as 0.9")
+    number = cast(float, given)
     if not 0 <= number < 1:
         raise InputError(
             f"discount is {number}, outside [0, 1); for an average reward or an episode that ends, "
@@ -108,7 +109,7 @@ def action_count(kernel: Any, states: int) -> int:
                 "row s·A + a holds the successors of action a in state s"
             )
         return int(shape[0] // states)
-    shape = kernel.shape if isinstance(kernel, np.ndarray) else as_floats("transition", kernel).shape
+    shape = as_numbers("transition", kernel).shape
     if len(shape) == 3 and shape[1] == shape[2] == states != shape[0]:
         raise InputError(
             f"transition has shape {shape}, which looks like (A, S, S); "
@@ -139,7 +140,7 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     return mask
 
 
-def transition(kernel: Any, available: Mask) -> Array | sparse.csr_array[np.float64]:
+def transition(kernel: Any, available: Mask) -> Array | scipy.sparse.csr_array[np.float64]:
     """Check that the row of every available pair is a distribution."""
     single = is_single(kernel)
     if is_sparse(kernel):
@@ -164,7 +165,7 @@ def _without_strays(array: Array, available: Mask, largest: float) -> Array:
     return np.where(available.reshape(available.shape + (1,) * (array.ndim - 2)), array, 0.0)
 
 
-def _sparse_transition(kernel: Any, available: Mask, single: bool) -> sparse.csr_array[np.float64]:
+def _sparse_transition(kernel: Any, available: Mask, single: bool) -> scipy.sparse.csr_array[np.float64]:
     matrix = _canonical(kernel)
     pair = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     taken = available.ravel()[pair]
@@ -182,16 +183,18 @@ def _sparse_transition(kernel: Any, available: Mask, single: bool) -> sparse.csr
     sums: Array = matrix.sum(1).reshape(available.shape)
     _require_rows(sums, available, single)
     if single:
-        matrix = sparse.csr_array(sparse.diags_array(1 / np.where(available, sums, 1.0).ravel()) @ matrix)
+        matrix = scipy.sparse.csr_array(
+            scipy.sparse.diags_array(1 / np.where(available, sums, 1.0).ravel()) @ matrix
+        )
     return _read_only_csr(matrix)
 
 
-def _canonical(kernel: Any) -> sparse.csr_array[np.float64]:
+def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
     """Return `kernel` as CSR with sorted indices and no duplicates, sharing its memory where it is that."""
     if kernel.dtype.kind not in "biuf":
         raise InputError(f"the entries of the sparse transition are {kernel.dtype}; give real numbers")
     try:
-        matrix = _read_only_csr(sparse.csr_array(kernel, dtype=np.float64))
+        matrix = _read_only_csr(scipy.sparse.csr_array(kernel, dtype=np.float64))
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise InputError(
@@ -204,17 +207,17 @@ def _canonical(kernel: Any) -> sparse.csr_array[np.float64]:
 
 
 def _entries(
-    matrix: sparse.csr_array[np.float64], pair: NDArray[np.intp], kept: NDArray[np.bool_]
-) -> sparse.csr_array[np.float64]:
+    matrix: scipy.sparse.csr_array[np.float64], pair: NDArray[np.intp], kept: NDArray[np.bool_]
+) -> scipy.sparse.csr_array[np.float64]:
     """Return the matrix with the `kept` ones of its stored entries, which lie in the rows `pair`."""
     counts = np.bincount(pair[kept], minlength=matrix.shape[0])
     pointer = np.concatenate([[0], np.cumsum(counts)])
-    return sparse.csr_array((matrix.data[kept], matrix.indices[kept], pointer), shape=matrix.shape)
+    return scipy.sparse.csr_array((matrix.data[kept], matrix.indices[kept], pointer), shape=matrix.shape)
 
 
-def _read_only_csr(matrix: sparse.csr_array[np.float64]) -> sparse.csr_array[np.float64]:
+def _read_only_csr(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.csr_array[np.float64]:
     parts = (read_only(matrix.data), read_only(matrix.indices), read_only(matrix.indptr))
-    return sparse.csr_array(parts, shape=matrix.shape)
+    return scipy.sparse.csr_array(parts, shape=matrix.shape)
 
 
 def utility(name: str, values: object, kernel: Any, available: Mask) -> Array:
@@ -247,17 +250,15 @@ def constraints(
         raise InputError(f"{given} is given without {missing}; give both")
     if values is None or limit is None:
         return np.empty((0, *available.shape)), np.empty(0)
-    bound = _limits(limit_name, limit)
+    bound = limits(limit_name, limit)
     array = as_floats(name, values)
     states, n_actions = available.shape
     full = (len(bound), states, n_actions)
     if not array.size and not len(bound):
         return np.empty(full), bound
-    alone = array.shape == (states, n_actions) or (
-        array.shape == (states, n_actions, states) and array.shape != full
-    )
-    count = 1 if alone or array.ndim < 3 else len(array)
-    if count != len(bound) or not (alone or array.ndim >= 3):
+    alone = array.ndim < 3 or (array.shape == (states, n_actions, states) and array.shape != full)
+    count = 1 if alone else len(array)
+    if count != len(bound):
         raise InputError(
             f"{limit_name} has {len(bound)} entries but {name} has shape {array.shape}, "
             f"that is {count} constraint(s); give (K, S, A) = {full} or as many limits as constraints"
@@ -269,7 +270,7 @@ def constraints(
     return (array if untouched else np.array(checked)), bound
 
 
-def _limits(name: str, values: ArrayLike) -> Array:
+def limits(name: str, values: ArrayLike) -> Array:
     """Check thresholds or budgets, (K,) or one number."""
     bound = np.atleast_1d(as_floats(name, values))
     if bound.ndim != 1:
@@ -279,7 +280,7 @@ def _limits(name: str, values: ArrayLike) -> Array:
 
 
 def names(
-    given: Mapping[str, Sequence[str]] | None, shape: tuple[int, int, int]
+    given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, int]
 ) -> dict[str, tuple[str, ...]]:
     """Check that there is one name for each state, action or constraint that has any."""
     counts = dict(zip(("states", "actions", "constraints"), shape, strict=True))
@@ -289,9 +290,11 @@ def names(
     for kind, values in (given or {}).items():
         if kind not in counts:
             raise unknown("kind of names", str(kind), counts)
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"names['{kind}'] is {values!r}; give a list of {counts[kind]} names")
-        if len(values) != counts[kind]:
-            raise InputError(f"names['{kind}'] has {len(values)} entries, not {counts[kind]}; name every one")
         checked[kind] = tuple(str(value) for value in values)
+        if len(checked[kind]) != counts[kind]:
+            raise InputError(
+                f"names['{kind}'] has {len(checked[kind])} entries, not {counts[kind]}; name every one"
+            )
     return checked

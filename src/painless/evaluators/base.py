@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from painless.arrays import Array
-from painless.bellman import Resolvent
 from painless.policy import Policy, QFunction
 
 P_contra = TypeVar("P_contra", bound=Policy, contravariant=True)
@@ -22,7 +21,6 @@ class Evaluation:
     q: QFunction
     value: Array  # (B, J) at ρ
     standard_error: Array | None = None  # (B, J); None where the values are exact
-    resolvents: tuple[Resolvent, ...] = ()  # of an exact evaluation, one for each run
 
 
 class Evaluator(Protocol[P_contra]):

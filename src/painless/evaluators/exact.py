@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from painless.arrays import Array
-from painless.bellman import Resolvent, action_value, policy_transition, policy_utility, resolvent
+from painless.bellman import (
+    action_value,
+    batch_state_value,
+    policy_transition,
+    policy_utility,
+    resolvent,
+)
 from painless.evaluators.base import Evaluation
 from painless.policy import Policy, TabularQ
 from painless.problem import CMDP
@@ -38,23 +44,21 @@ class ExactEvaluator:
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
         """Evaluate all J utilities of every run; nothing is drawn."""
         del rngs
-        problem, table = self.problem, policy.probabilities
-        inverses = self._resolvents(table)
-        utility = policy_utility(problem.utility, table)
-        values = [inverse.state_value(one) for inverse, one in zip(inverses, utility, strict=True)]
-        if problem.is_sparse:
-            q = np.array([action_value(problem, problem.utility, one) for one in values])
-        else:
-            q = action_value(problem, problem.utility, np.array(values))
-        value = np.array([one @ problem.initial for one in values])
-        return Evaluation(TabularQ(q), value, resolvents=tuple(inverses))
+        table, problem = policy.probabilities, self.problem
+        chunk = 1 if problem.is_sparse else max(1, CACHED // table.shape[1] ** 2)
+        if len(table) <= chunk:
+            return Evaluation(*self._evaluate(table))
+        parts = [self._evaluate(table[start : start + chunk]) for start in range(0, len(table), chunk)]
+        q = np.concatenate([q.values for q, _ in parts])
+        return Evaluation(TabularQ(q), np.concatenate([value for _, value in parts]))
 
-    def _resolvents(self, table: Array) -> list[Resolvent]:
-        chunk = 1 if self.problem.is_sparse else max(1, CACHED // table.shape[1] ** 2)
-        inverses: list[Resolvent] = []
-        for start in range(0, len(table), chunk):
-            rows = table[start] if chunk == 1 else table[start : start + chunk]
-            kernel: Any = policy_transition(self.problem, rows)
-            kernels = [kernel] if chunk == 1 else kernel
-            inverses += [resolvent(one, self.problem.discount) for one in kernels]
-        return inverses
+    def _evaluate(self, table: Array) -> tuple[TabularQ, Array]:
+        problem = self.problem
+        utility = policy_utility(problem.utility, table)
+        if problem.is_sparse:
+            inverse = resolvent(policy_transition(problem, table[0]), problem.discount)
+            value = inverse.state_value(utility[0])
+            q = action_value(problem, problem.utility, value)[None]
+            return TabularQ(q), (value @ problem.initial)[None]
+        value = batch_state_value(problem, table, utility)
+        return TabularQ(action_value(problem, problem.utility, value)), value @ problem.initial

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from painless.arrays import Array
 from painless.planners import highs
@@ -37,17 +37,17 @@ class LinearProgram:
         kernel = (
             problem.transition
             if not isinstance(problem.transition, np.ndarray)
-            else sparse.csr_array(problem.transition.reshape(-1, states))
+            else scipy.sparse.csr_array(problem.transition.reshape(-1, states))
         )
-        chosen = sparse.csr_array(kernel[pairs])
-        stay = sparse.csr_array(
+        chosen = scipy.sparse.csr_array(kernel[pairs])
+        stay = scipy.sparse.csr_array(
             (np.ones(len(pairs)), (np.arange(len(pairs)), pairs // actions)), chosen.shape
         )
         result = highs.minimise(
             -problem.reward.reshape(-1)[pairs],
             A_ub=-problem.constraint_reward.reshape(constraints, -1)[:, pairs] if constraints else None,
             b_ub=-problem.threshold if constraints else None,
-            A_eq=sparse.csc_array((stay - problem.discount * chosen).T),
+            A_eq=scipy.sparse.csc_array((stay - problem.discount * chosen).T),
             b_eq=problem.initial,
         )
         if result.status == 2:

@@ -8,7 +8,7 @@ reward alone and the largest joint improvement over them: `tightness` 0 is barel
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from painless.bellman import policy_value
 from painless.errors import InputError
@@ -45,7 +45,9 @@ def garnet(
     successors = rng.random((pairs, states)).argpartition(branching - 1, 1)[:, :branching]
     probabilities = rng.dirichlet(np.ones(branching), pairs)
     pointer = np.arange(0, pairs * branching + 1, branching)
-    kernel = sparse.csr_array((probabilities.ravel(), successors.ravel(), pointer), shape=(pairs, states))
+    kernel = scipy.sparse.csr_array(
+        (probabilities.ravel(), successors.ravel(), pointer), shape=(pairs, states)
+    )
     utility = rng.random((1 + constraints, states, actions))
     loose = CMDP(
         kernel.toarray().reshape(states, actions, states) if dense else kernel,

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from painless import validation
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.problem import CMDP
@@ -61,6 +62,7 @@ def gridworld(
 
 
 def _paper_threshold(discount: float, constraints: int) -> float | Sequence[float]:
+    validation.discount(discount)
     known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
     if discount not in known:
         raise InputError(

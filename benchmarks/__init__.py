@@ -1,0 +1,1 @@
+"""Benchmarks: figures that are ratios to something run side by side. They never decide a test."""

@@ -1,0 +1,197 @@
+"""Static figures, in one style: colours that the colour-blind can tell apart, and dashes for black and white."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.arrays import Array
+from painless.errors import InputError
+from painless.files import write_atomically
+from painless.framework import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe & Ito
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
+STYLE: Any = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "font.size": 10,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "painless",  # the same figure, the same file
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def _styled() -> Iterator[Any]:
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        yield
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure that no window system needs to know of."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def running_average(values: Array) -> Array:
+    """Return the average of the first 1, 2, …, T rows, (T, …)."""
+    counts = np.arange(1, len(values) + 1).reshape(-1, *(1,) * (values.ndim - 1))
+    return values.cumsum(0) / counts
+
+
+def learning_curves(
+    runs: Mapping[str, Sequence[Trace]],
+    optimum: float,
+    threshold: Array,
+    sense: Sequence[str] | None = None,
+    *,
+    minimise: bool = False,
+) -> Figure:
+    """Draw the paper's averages over time: OG and, for each constraint, CV; bands over several runs.
+
+    `runs` holds the traces of each algorithm, in the user's terms.
+    """
+    signs = np.array([1.0 if s == ">=" else -1.0 for s in sense or [">="] * len(threshold)])
+    with _styled():
+        figure, axes = _figure(4.2 * (1 + len(threshold)), 3.4, 1 + len(threshold))
+        for index, (name, traces) in enumerate(runs.items()):
+            gaps = [
+                (optimum - running_average(trace.reward_value)) * (-1 if minimise else 1) for trace in traces
+            ]
+            _band(axes[0], np.array(gaps), name, index)
+            violations = [signs * (threshold - running_average(trace.constraint_value)) for trace in traces]
+            for i, axis in enumerate(axes[1:]):
+                _band(axis, np.array(violations)[:, :, i], name, index)
+        titles = [
+            "optimality gap (OG)",
+            *(f"violation of constraint {i + 1} (CV)" for i in range(len(threshold))),
+        ]
+        for axis, title in zip(axes, titles, strict=True):
+            axis.axhline(0.0, color="black", linewidth=0.8)
+            axis.set(xlabel="iteration", title=f"Average {title}")
+            axis.margins(x=0)
+        axes[0].legend()
+        _zoom(axes)
+    return figure
+
+
+def _band(axis: Axes, curves: Array, name: str, index: int) -> None:
+    """Draw the mean of several curves (n, T), with a band of 95 % where there are several."""
+    mean = curves.mean(0)
+    steps = np.arange(1, len(mean) + 1)
+    colour = COLOURS[index % len(COLOURS)]
+    axis.plot(steps, mean, label=name, color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.6)
+    if len(curves) > 1:
+        half = CONFIDENCE * curves.std(0, ddof=1) / np.sqrt(len(curves))
+        axis.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+
+
+def _zoom(axes: Sequence[Axes]) -> None:
+    """Leave out the first twentieth of every curve when choosing the vertical range."""
+    for axis in axes:
+        kept = [
+            np.asarray(line.get_ydata())[len(np.asarray(line.get_ydata())) // 20 :]
+            for line in axis.get_lines()
+        ]
+        values = np.concatenate([np.asarray(k, dtype=float) for k in kept if np.size(k) > 2])
+        low, high = min(values.min(), 0.0), max(values.max(), 0.0)
+        margin = 0.08 * (high - low or 1.0)
+        axis.set_ylim(low - margin, high + margin)
+
+
+def grid_map(
+    occupancy: Array,
+    policy: Array,
+    moves: Sequence[tuple[int, int]],
+    width: int,
+    labels: Mapping[int, str] | None = None,
+) -> Figure:
+    """Draw a grid: occupancy as colour, the policy as arrows whose length is the probability.
+
+    `moves` holds (down, right) for each action; `labels` names some states.
+    """
+    visits = occupancy.sum(-1)
+    height = -(-len(visits) // width)
+    with _styled():
+        figure, (axis,) = _figure(0.9 * width + 1.4, 0.9 * height + 0.4)
+        image = axis.imshow(visits.reshape(height, width), cmap="cividis_r", vmin=0.0)
+        figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
+        for state, row in enumerate(policy):
+            _arrows(axis, divmod(state, width), row, moves, dark=visits[state] > 0.5 * visits.max())
+            if labels and state in labels:
+                y, x = divmod(state, width)
+                axis.text(
+                    x - 0.45,
+                    y - 0.28,
+                    labels[state],
+                    fontsize=9,
+                    fontweight="bold",
+                    color=_ink(visits, state),
+                )
+        axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
+        axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
+        axis.grid(visible=False)
+        axis.grid(which="minor", color="white", linewidth=1.5, alpha=1.0)
+        axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+        axis.spines[:].set_visible(False)
+    return figure
+
+
+def _ink(visits: NDArray[np.float64], state: int) -> str:
+    return "white" if visits[state] > 0.5 * visits.max() else "black"
+
+
+def _arrows(
+    axis: Axes, cell: tuple[int, int], row: Array, moves: Sequence[tuple[int, int]], *, dark: bool
+) -> None:
+    y, x = cell
+    for probability, (down, right) in zip(row, moves, strict=True):
+        if probability > 0.02:
+            length = 0.36 * probability
+            axis.annotate(
+                "",
+                xy=(x + right * length, y + down * length),
+                xytext=(x, y),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "color": "white" if dark else "black",
+                    "linewidth": 0.6 + probability,
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                    "mutation_scale": 6 + 4 * probability,
+                },
+            )
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a figure as PNG, PDF or SVG, by the ending, atomically and with nothing of time in it."""
+    kind = Path(path).suffix.removeprefix(".")
+    if kind not in ("png", "pdf", "svg"):
+        raise InputError(f"{path} must end in .png, .pdf or .svg")
+    metadata: dict[str, Any] = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None},
+        "svg": {"Date": None},
+    }[kind]
+    with _styled():
+        return write_atomically(path, lambda stream: figure.savefig(stream, format=kind, metadata=metadata))

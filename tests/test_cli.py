@@ -1,0 +1,267 @@
+"""The command line, as a person or a script meets it: output, exit codes, and no tracebacks."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import painless
+from painless import cli
+
+KEYS = {
+    *("problem", "algorithm", "status", "feasible", "reward_value", "constraint_value", "threshold", "sense"),
+    *("multiplier", "upper_bound", "gap", "iterations", "seconds", "optimal_value", "average"),
+}
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line in this process; return its exit code, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["painless", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return stop.value.code or 0, captured.out, captured.err
+
+    return call
+
+
+def test_json_is_one_object_and_nothing_else(run):
+    code, out, err = run("solve", "gridworld", "--iterations", "50", "--json")
+    content = json.loads(out)
+    assert code == 0
+    assert err == ""
+    assert set(content) >= KEYS
+    assert content["problem"] == "gridworld"
+    assert content["algorithm"] == "cbp"
+    assert content["iterations"] == 50
+    assert content["optimal_value"] == pytest.approx(1.6527218430, abs=1e-8)
+    assert content["sense"] == [">="]
+    assert content["threshold"] == [1.5]
+    average = content["average"]
+    assert set(average) == {"reward_value", "optimality_gap", "constraint_violation"}
+    assert average["optimality_gap"] == pytest.approx(content["optimal_value"] - average["reward_value"])
+
+
+@pytest.mark.parametrize("algorithm", ["cbp", "cbp-theory", "gda", "gda-theory", "crpo"])
+def test_every_algorithm_by_name(run, algorithm):
+    code, out, _ = run("solve", "gridworld-3", "--algorithm", algorithm, "--iterations", "20", "--json")
+    content = json.loads(out)
+    assert code == 0
+    assert content["algorithm"] == algorithm
+    assert content["feasible"]
+    assert len(content["multiplier"]) == 3
+
+
+def test_planner_has_no_average(run):
+    code, out, _ = run("solve", "gridworld", "--algorithm", "lp", "--json")
+    content = json.loads(out)
+    assert code == 0
+    assert content["average"] is None
+    assert content["reward_value"] == pytest.approx(1.6527218430, abs=1e-8)
+
+
+def test_table_shows_what_matters(run):
+    code, out, _ = run("solve", "gridworld")
+    assert code == 0
+    for piece in ("1.65272", "≥ 1.5", "0.17323", "proved gap", "Average iterate"):
+        assert piece in out
+
+
+def test_settings_parameters_discount_and_threshold(run):
+    code, out, _ = run(
+        *(
+            "solve",
+            "garnet",
+            "-p",
+            "states=12",
+            "-p",
+            "constraints=2",
+            "-p",
+            "dense=false",
+            "--discount",
+            "0.5",
+        ),
+        *("--threshold", "0.5", "--threshold", "0.25", "--set", "alpha=2", "--json"),
+    )
+    content = json.loads(out)
+    assert code == 0
+    assert content["threshold"] == [0.5, 0.25]
+    code, out, _ = run("solve", "gridworld", "--discount", "0.8", "--json", "--algorithm", "lp")
+    assert json.loads(out)["threshold"] == [0.7]
+    code, out, _ = run("solve", "gridworld", "--discount", "0.6", "--threshold", "0.2", "--json")
+    assert code == 0
+
+
+def test_dirichlet_start_depends_on_the_seed(run):
+    values = []
+    for seed in (1, 1, 2):
+        _, out, _ = run(
+            "solve", "gridworld", "--iterations", "3", "--initial", "dirichlet", "--seed", seed, "--json"
+        )
+        values.append(json.loads(out)["average"]["reward_value"])
+    assert values[0] == values[1] != values[2]
+
+
+def test_files_and_saving(run, tmp_path):
+    path, folder = tmp_path / "world.npz", tmp_path / "saved"
+    painless.gridworld().save(path)
+    code, out, _ = run("check", path)
+    assert code == 0
+    assert "valid" in out
+    assert ">= 1.5" in out
+    code, out, _ = run("solve", path, "--json", "--threshold", "0.9", "--discount", "0.8", "--save", folder)
+    assert code == 0
+    assert painless.Solution.load(folder).threshold == [0.9]
+    assert painless.load(folder / "problem.npz").discount == 0.8
+
+
+def test_infeasible_is_exit_code_3(run):
+    code, out, _ = run("solve", "gridworld", "--threshold", "3", "--json")
+    content = json.loads(out)
+    assert code == 3
+    assert content["feasible"] is False
+    assert content["upper_bound"] is None
+    assert content["optimal_value"] is None
+    assert "Infeasible" in content["status"]
+    code, out, _ = run("solve", "gridworld", "--threshold", "3")
+    assert code == 3
+    assert "best that any attains is 2.55727" in out
+
+
+def test_time_limit_is_exit_code_4(run):
+    code, out, _ = run(
+        *("solve", "garnet", "-p", "states=80", "-p", "constraints=3", "--tolerance", "1e-300"),
+        *("--time-limit", "0.05", "--json"),
+    )
+    assert code == 4
+    assert json.loads(out)["feasible"]
+
+
+def test_large_problems_have_no_optimal_value(run, monkeypatch):
+    monkeypatch.setattr(sys.modules["painless.solve"], "FINAL_ROUNDS", 0)  # or the proof finds it by itself
+    code, out, _ = run(
+        "solve", "garnet", "-p", "states=600", "-p", "dense=false", "--iterations", "2", "--json"
+    )
+    content = json.loads(out)
+    assert code == 0
+    assert content["optimal_value"] is None
+    assert content["average"]["optimality_gap"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("solve", "gridwrld"), "did you mean 'gridworld'?"),
+        (("solve", "no-such.npz"), "does not exist"),
+        (("solve", "gridworld", "--set", "alhpa=1"), "did you mean 'alpha'?"),
+        (("solve", "gridworld", "--set", "alpha"), "not of the form name=value"),
+        (("solve", "gridworld", "--set", "alpha=big"), "alpha is 'big', not a number"),
+        (("solve", "gridworld", "--set", "alpha=-1"), "must be a positive number"),
+        (("solve", "gridworld", "--algorithm", "lp", "--set", "alpha=1"), "there is no setting of lp"),
+        (("solve", "gridworld", "--algorithm", "gda-theory"), "need a known horizon"),
+        (("solve", "gridworld", "--iterations", "0"), "at least 1"),
+        (("solve", "gridworld", "--tolerance", "0"), "positive number"),
+        (("solve", "gridworld", "--discount", "1"), "outside [0, 1)"),
+        (("solve", "gridworld", "--discount", "0.6"), "gives no threshold for discount 0.6"),
+        (("solve", "gridworld", "-p", "constraints=2"), "1 or 3 constraints"),
+        (("solve", "gridworld", "-p", "stats=2"), "unknown parameter of gridworld 'stats'"),
+        (("solve", "gridworld", "--threshold", "1", "--threshold", "2"), "2 entries"),
+        (("solve", "garnet", "--threshold", "1", "--threshold", "2"), "2 limit(s) given for 1"),
+        (("solve", "garnet", "-p", "branching=99"), "cannot have 99 successors"),
+        (("check", "no-such.json"), "does not exist"),
+        (("solve", "gridworld", "--algorithm", "cpb"), "cbp"),
+        (("solve",), "Missing argument"),
+        (("sovle", "gridworld"), "sovle"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+
+
+def test_parameters_do_not_go_with_files(run, tmp_path):
+    painless.gridworld().save(tmp_path / "world.json")
+    code, _, err = run("solve", tmp_path / "world.json", "-p", "states=3")
+    assert code == 2
+    assert "--parameter is for registered problems" in err
+
+
+def test_nothing_is_saved_on_bad_input(run, tmp_path):
+    run("solve", "gridworld", "--set", "alpha=-1", "--save", tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_problems_lists_them(run):
+    code, out, _ = run("problems")
+    assert code == 0
+    for name in ("gridworld", "gridworld-3", "garnet"):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 4, "interrupted"),
+        (MemoryError(), 2, "not enough memory"),
+        (RuntimeError("HiGHS gave up"), 1, "HiGHS gave up"),
+    ],
+)
+def test_what_goes_wrong_inside_is_one_line_too(run, monkeypatch, error, code, message):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(sys.modules["painless.solve"], "solve", fail)
+    ended, _, err = run("solve", "gridworld")
+    assert ended == code
+    assert message in err
+
+
+def test_version_and_module():
+    result = subprocess.run(
+        [sys.executable, "-m", "painless", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == f"painless {painless.__version__}"
+
+
+def test_help_by_default():
+    assert "solve" in CliRunner().invoke(cli.app, []).output
+
+
+def test_interrupt_gives_the_best_proved_answer(tmp_path):
+    """Ctrl-C in the middle of a long run: the answer so far, with its proof, and exit code 4."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "painless",
+            "solve",
+            "garnet",
+            "-p",
+            "states=60",
+            "--iterations",
+            "100000000",
+            "--json",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err
+    content = json.loads(out)
+    assert content["feasible"]
+    assert content["iterations"] > 0
+    assert np.isfinite(content["gap"])

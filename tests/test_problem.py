@@ -1,0 +1,375 @@
+"""CMDP: what it stores, in whose terms, and whose memory."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from painless import CMDP, garnet
+
+S, A = 3, 2
+MASK = np.array([[True, True], [True, False], [False, True]])
+
+
+def kernel():
+    """Return P with P(t|s, a) = weight(t)/6 shifted by s + a; every row sums to 1."""
+    weights = np.array([1.0, 2.0, 3.0]) / 6
+    return np.array([[np.roll(weights, s + a) for a in range(A)] for s in range(S)])
+
+
+def flat(dense):
+    return sparse.csr_array(dense.reshape(S * A, S))
+
+
+def utilities(*leading):
+    return np.arange(np.prod((*leading, S, A)), dtype=float).reshape(*leading, S, A)
+
+
+def make(transition=None, reward=None, **options):
+    arguments = {"initial": [0.5, 0.25, 0.25], "discount": 0.9} | options
+    if reward is None and "cost" not in options:
+        reward = utilities()
+    return CMDP(kernel() if transition is None else transition, reward, **arguments)
+
+
+# What is stored
+
+
+def test_an_unconstrained_problem_has_empty_constraints():
+    problem = make()
+    assert problem.shape == (S, A, 0)
+    assert problem.constraint_reward.shape == (0, S, A)
+    assert problem.threshold.shape == problem.limit.shape == (0,)
+    assert problem.sense == ()
+    assert_array_equal(problem.utility, utilities(1))
+
+
+@pytest.mark.parametrize("empty", [[], np.empty((0, S, A))])
+def test_empty_constraints_are_no_constraints(empty):
+    assert make(constraint_cost=empty, budget=[]).shape == (S, A, 0)
+
+
+def test_nested_lists_and_integers_become_doubles():
+    problem = make(kernel().tolist(), utilities().astype(int).tolist(), initial=[1, 0, 0], discount=0)
+    for name in ("transition", "reward", "initial"):
+        assert getattr(problem, name).dtype == np.float64
+    assert_array_equal(problem.reward, utilities())
+    assert problem.discount == 0.0
+
+
+@pytest.mark.parametrize("discount", [0.5, np.float32(0.5), np.array(0.5)])
+def test_the_discount_may_be_any_kind_of_number(discount):
+    assert type(make(discount=discount).discount) is float
+    assert make(discount=discount).discount == 0.5
+
+
+def test_one_constraint_may_drop_its_axis():
+    problem = make(constraint_reward=utilities(), threshold=2.0)
+    assert problem.constraint_reward.shape == (1, S, A)
+    assert_array_equal(problem.constraint_reward[0], utilities())
+    assert_array_equal(problem.threshold, [2.0])
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_utilities_of_the_successor_are_averaged(layout):
+    # u(s, a, t) = t, so its average is the mean of t: Σ_t t·P(t|s, a).
+    by_successor = np.broadcast_to(np.arange(S, dtype=float), (S, A, S))
+    mean = [[8 / 6, 5 / 6], [5 / 6, 5 / 6], [5 / 6, 8 / 6]]
+    problem = make(layout(kernel()), by_successor, constraint_reward=by_successor, threshold=1.0)
+    assert_allclose(problem.reward, mean)
+    assert_allclose(problem.constraint_reward, [mean])
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_several_utilities_of_the_successor_are_averaged(layout):
+    by_successor = np.arange(2.0 * S * A * S).reshape(2, S, A, S)
+    problem = make(layout(kernel()), constraint_cost=by_successor, budget=[1.0, 2.0])
+    assert_allclose(problem.constraint_reward, -np.einsum("sat,ksat->ksa", kernel(), by_successor))
+
+
+def test_as_many_limits_as_states_are_as_many_constraints():
+    transition = np.full((2, 2, 2), 0.5)
+    cube = np.arange(8.0).reshape(2, 2, 2)  # (K, S, A) with two limits, (S, A, S) with one
+    arguments = {"initial": [1.0, 0.0], "discount": 0.5, "constraint_reward": cube}
+    several = CMDP(transition, cube[0], threshold=[0.0, 0.0], **arguments)
+    single = CMDP(transition, cube[0], threshold=[0.0], **arguments)
+    assert_array_equal(several.constraint_reward, cube)
+    assert_array_equal(single.constraint_reward, [cube.mean(-1)])
+
+
+def test_a_single_state_may_have_a_utility_of_the_successor():
+    one = np.array([[[3.0], [4.0]]])  # (S, A, S) with S = 1
+    problem = CMDP(np.ones((1, 2, 1)), one, initial=[1.0], discount=0.5, constraint_reward=one, threshold=1)
+    assert_array_equal(problem.reward, [[3.0, 4.0]])
+    assert_array_equal(problem.constraint_reward, [[[3.0, 4.0]]])
+
+
+# The user's terms and the internal sense
+
+
+def test_costs_are_negative_rewards_inside():
+    problem = make(cost=utilities())
+    assert problem.minimise
+    assert_array_equal(problem.reward, -utilities())
+    assert_array_equal(problem.sign, [-1.0])
+
+
+def test_constraint_rewards_come_before_constraint_costs():
+    gained, paid = utilities(2), utilities(1) + 100
+    problem = make(constraint_cost=paid, budget=[7.0], constraint_reward=gained, threshold=[1.0, 2.0])
+    assert problem.sense == (">=", ">=", "<=")
+    assert_array_equal(problem.constraint_reward, np.concatenate([gained, -paid]))
+    assert_array_equal(problem.threshold, [1.0, 2.0, -7.0])
+    assert_array_equal(problem.limit, [1.0, 2.0, 7.0])
+    assert_array_equal(problem.sign, [1.0, 1.0, 1.0, -1.0])
+    assert_array_equal(problem.utility, np.concatenate([[problem.reward], problem.constraint_reward]))
+
+
+# Actions that a state does not have
+
+
+def test_all_actions_are_available_by_default():
+    assert make().actions.all()
+
+
+@pytest.mark.parametrize("mask", [MASK, MASK.astype(int), MASK.astype(float).tolist()])
+def test_a_mask_may_be_truth_values_or_numbers(mask):
+    problem = make(actions=mask)
+    assert problem.actions.dtype == bool
+    assert_array_equal(problem.actions, MASK)
+
+
+@pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, -7.0, 1e300])
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_what_stands_at_masked_pairs_does_not_matter(layout, junk):
+    transition, reward, constraint_reward = kernel(), utilities(), utilities(2)
+    for array in (transition, reward, constraint_reward[0], constraint_reward[1]):
+        array[~MASK] = junk
+    problem = make(
+        layout(transition), reward, actions=MASK, constraint_reward=constraint_reward, threshold=[0, 0]
+    )
+    dense = problem.transition.toarray() if problem.is_sparse else problem.transition
+    assert_array_equal(dense.reshape(S, A, S)[MASK], kernel()[MASK])
+    assert_array_equal(problem.utility[:, MASK], np.stack([utilities(), *utilities(2)])[:, MASK])
+    assert np.abs(dense).max() < 10
+    assert np.abs(problem.utility).max() < 20
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_masked_pairs_of_a_utility_of_the_successor_may_be_nan(layout):
+    by_successor = np.ones((S, A, S))
+    by_successor[~MASK] = np.nan
+    assert_allclose(make(layout(kernel()), by_successor, actions=MASK).reward[MASK], 1.0)
+
+
+# Whose memory
+
+
+def test_arrays_that_fit_are_not_copied():
+    transition, reward, constraint_reward = kernel(), utilities(), utilities(2)
+    initial, threshold, actions = np.full(S, 1 / S), np.zeros(2), MASK.copy()
+    problem = make(
+        transition,
+        reward,
+        initial=initial,
+        constraint_reward=constraint_reward,
+        threshold=threshold,
+        actions=actions,
+    )
+    assert np.shares_memory(problem.transition, transition)
+    assert np.shares_memory(problem.reward, reward)
+    assert np.shares_memory(problem.constraint_reward, constraint_reward)
+    assert np.shares_memory(problem.initial, initial)
+    assert np.shares_memory(problem.threshold, threshold)
+    assert np.shares_memory(problem.actions, actions)
+
+
+def test_a_constraint_without_its_axis_is_not_copied():
+    constraint_reward = utilities()
+    problem = make(constraint_reward=constraint_reward, threshold=0.0)
+    assert np.shares_memory(problem.constraint_reward, constraint_reward)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_a_csr_matrix_that_fits_is_not_copied(kind):
+    matrix = kind(flat(kernel()))
+    problem = make(matrix)
+    assert problem.is_sparse
+    assert np.shares_memory(problem.transition.data, matrix.data)
+    assert np.shares_memory(problem.transition.indices, matrix.indices)
+    assert np.shares_memory(problem.transition.indptr, matrix.indptr)
+
+
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.dok_array, sparse.bsr_array])
+def test_every_sparse_format_is_read(kind):
+    assert_allclose(make(kind(flat(kernel()))).transition.toarray(), kernel().reshape(S * A, S))
+
+
+def test_duplicates_are_summed_without_touching_the_users_matrix():
+    matrix = sparse.csr_array(([0.5, 0.25, 0.25], [0, 1, 0], [0, 3]), shape=(1, 2))
+    matrix = sparse.vstack([matrix, matrix], format="csr")
+    problem = CMDP(matrix, [[0.0], [0.0]], initial=[1, 0], discount=0.5)
+    assert_array_equal(problem.transition.toarray(), [[0.75, 0.25], [0.75, 0.25]])
+    assert problem.transition.nnz == 4
+    assert matrix.nnz == 6
+
+
+def test_other_orders_and_types_are_converted():
+    problem = make(np.asfortranarray(kernel()), utilities().astype(np.int8))
+    assert problem.transition.flags.c_contiguous
+    assert_array_equal(problem.transition, kernel())
+    assert_array_equal(problem.reward, utilities())
+
+
+def test_stored_arrays_are_read_only_and_the_users_stay_writeable():
+    transition, reward, constraint_reward, mask = kernel(), utilities(), utilities(2), MASK.copy()
+    problem = make(
+        transition, reward, constraint_reward=constraint_reward, threshold=[0.0, 0.0], actions=mask
+    )
+    stored = [getattr(problem, field.name) for field in fields(CMDP)]
+    arrays = [value for value in stored if isinstance(value, np.ndarray)]
+    assert len(arrays) == 6
+    assert not any(array.flags.writeable for array in [*arrays, problem.utility, problem.sign])
+    assert all(array.flags.writeable for array in (transition, reward, constraint_reward, mask))
+
+
+def test_sparse_parts_are_read_only_and_the_users_stay_writeable():
+    matrix = flat(kernel())
+    stored = make(matrix).transition
+    assert not any(part.flags.writeable for part in (stored.data, stored.indices, stored.indptr))
+    assert all(part.flags.writeable for part in (matrix.data, matrix.indices, matrix.indptr))
+    with pytest.raises(ValueError, match="read-only"):
+        stored.data[0] = 0.0
+
+
+def test_attributes_cannot_be_set():
+    problem = make()
+    for field in fields(CMDP):
+        with pytest.raises(FrozenInstanceError):
+            setattr(problem, field.name, None)
+    with pytest.raises(FrozenInstanceError):
+        problem.other = 1
+
+
+# Single precision
+
+
+@pytest.mark.parametrize(("layout", "dtype"), [(np.asarray, "<f4"), (np.asarray, ">f4"), (flat, "=f4")])
+def test_rows_in_single_precision_are_normalised(layout, dtype):
+    raw = kernel().astype(dtype)
+    assert (raw.astype(float).sum(-1) != 1).any()
+    problem = make(layout(raw))
+    assert_allclose(problem.transition.sum(-1), 1.0, rtol=0, atol=1e-15)
+    dense = problem.transition.toarray() if problem.is_sparse else problem.transition
+    assert_allclose(dense.reshape(S, A, S), kernel(), rtol=1e-6)
+
+
+def test_an_initial_distribution_in_single_precision_is_normalised():
+    initial = np.array([0.3, 0.6, 0.1], dtype=np.float32)
+    assert abs(initial.astype(float).sum() - 1) > 1e-8
+    assert_allclose(make(initial=initial).initial.sum(), 1.0, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_masked_rows_in_single_precision_may_be_empty(layout):
+    raw = kernel().astype(np.float32)
+    raw[~MASK] = 0.0
+    problem = make(layout(raw), actions=MASK)
+    assert_allclose(problem.transition.sum(-1).reshape(S, A), MASK, rtol=0, atol=1e-15)
+
+
+# Variants
+
+
+def constrained():
+    return make(
+        constraint_reward=utilities(),
+        threshold=1.0,
+        constraint_cost=utilities(),
+        budget=2.0,
+        names={"constraints": ["gain", "loss"]},
+    )
+
+
+def test_other_limits_are_given_in_the_users_terms():
+    problem = constrained()
+    other = problem.with_limits([3.0, 4.0])
+    assert_array_equal(other.limit, [3.0, 4.0])
+    assert_array_equal(other.threshold, [3.0, -4.0])
+    assert other.sense == problem.sense
+    assert other.names == problem.names
+    assert np.shares_memory(other.transition, problem.transition)
+    assert_array_equal(problem.limit, [1.0, 2.0])
+
+
+def test_one_limit_may_be_a_number_and_none_an_empty_list():
+    assert_array_equal(make(constraint_cost=utilities(), budget=1.0).with_limits(5).limit, [5.0])
+    assert make().with_limits([]).shape == (S, A, 0)
+
+
+def test_the_limits_of_a_variant_are_not_the_callers():
+    limits = np.array([3.0, 4.0])
+    other = constrained().with_limits(limits)
+    limits[:] = 0.0
+    assert_array_equal(other.limit, [3.0, 4.0])
+    assert not other.threshold.flags.writeable
+
+
+def test_another_discount():
+    problem = constrained()
+    other = problem.with_discount(0.5)
+    assert (other.discount, problem.discount) == (0.5, 0.9)
+    assert_array_equal(other.utility, problem.utility)
+
+
+def test_other_constraints_are_taken_in_the_internal_sense():
+    other = constrained().with_constraints(utilities(), utilities(3), np.ones(3))
+    assert other.shape == (S, A, 3)
+    assert other.sense == (">=",) * 3
+    assert not other.minimise
+    assert other.names == {}
+    assert not other.reward.flags.writeable
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda problem: pickle.loads(pickle.dumps(problem))])
+def test_problems_can_be_sent_to_other_processes(duplicate):
+    problem = constrained()
+    assert duplicate(problem).names == problem.names
+    assert_array_equal(duplicate(problem).transition, problem.transition)
+
+
+# Names and repr
+
+
+def test_names_are_used_where_there_are_any():
+    problem = make(names={"states": ["a", "b", "c"], "actions": np.array(["stay", "go"])})
+    assert problem.names == {"states": ("a", "b", "c"), "actions": ("stay", "go")}
+    assert problem.name("states", 2) == "c"
+    assert problem.name("actions", 1) == "go"
+
+
+def test_numbers_stand_in_for_missing_names():
+    problem = make(constraint_cost=utilities(), budget=1.0)
+    assert problem.name("states", 2) == "2"
+    assert problem.name("actions", 1) == "1"
+    assert problem.name("constraints", 0) == "constraint 1"
+
+
+def test_repr_states_the_size():
+    assert repr(make()) == "CMDP(3 states, 2 actions, 0 constraints, discount 0.9, dense)"
+    single = CMDP(sparse.csr_array([[1.0]]), [[0]], initial=[1], discount=0, constraint_cost=[[0]], budget=1)
+    assert repr(single) == "CMDP(1 state, 1 action, 1 constraint, discount 0, sparse)"
+
+
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 3), st.integers(0, 99))
+def test_dense_and_sparse_are_the_same_problem(states, actions, constraints, seed):
+    dense, thin = (garnet(states, actions, 1, constraints, seed=seed, dense=dense) for dense in (True, False))
+    assert thin.shape == dense.shape
+    assert_array_equal(thin.transition.toarray().reshape(dense.transition.shape), dense.transition)
+    assert_array_equal(thin.utility, dense.utility)

@@ -1,0 +1,108 @@
+"""Solutions and policies: how they read, and that they survive their files."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+import painless
+from painless import InputError, Solution, TabularPolicy
+
+
+def named():
+    return painless.CMDP(
+        np.ones((1, 2, 1)),
+        [[1.0, 0.0]],
+        initial=[1.0],
+        discount=0.5,
+        constraint_cost=[[1.0, 0.0]],
+        budget=0.5,
+        names={"states": ["<home>"], "actions": ["go", "stay, put"], "constraints": ["<b>fuel</b>"]},
+    )
+
+
+def same(one, other):
+    """Whether two solutions are equal, not-a-numbers included."""
+    assert one.as_dict() == other.as_dict()
+    np.testing.assert_array_equal(one.policy.probabilities, other.policy.probabilities)
+    assert {k: list(v) for k, v in one.policy.names.items()} == {
+        k: list(v) for k, v in other.policy.names.items()
+    }
+    if one.trace is None:
+        assert other.trace is None
+        return
+    for name in ("reward_value", "constraint_value", "multiplier", "exact"):
+        np.testing.assert_array_equal(getattr(one.trace, name), getattr(other.trace, name))
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda: painless.solve(painless.gridworld(), iterations=20),
+        lambda: painless.solve(painless.gridworld(constraints=3), painless.LinearProgram()),
+        lambda: painless.solve(painless.gridworld(threshold=9.0)),
+        lambda: painless.solve(named()),
+        lambda: painless.solve(painless.garnet(5, 2, 2, 0)),
+    ],
+    ids=["run", "planner", "infeasible", "names", "no constraints"],
+)
+def test_round_trip(solve, tmp_path):
+    solution = solve()
+    solution.save(tmp_path / "deep" / "folder")
+    same(solution, Solution.load(tmp_path / "deep" / "folder"))
+    names = sorted(path.name for path in (tmp_path / "deep" / "folder").iterdir())
+    assert names == ["arrays.npz", "policy.csv", "solution.json"]
+
+
+def test_saving_into_a_file_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(InputError, match="is a file; give a folder"):
+        painless.solve(named()).save(tmp_path / "taken")
+
+
+def test_loading_what_is_not_a_solution(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        Solution.load(tmp_path)
+    painless.solve(named()).save(tmp_path)
+    (tmp_path / "solution.json").write_text("{}")
+    with pytest.raises(InputError, match="does not hold a solution"):
+        Solution.load(tmp_path)
+
+
+def test_repr_is_for_people():
+    text = repr(painless.solve(named()))
+    assert "<b>fuel</b>" in text
+    assert "≤ 0.5" in text
+    assert "shadow price" in text
+    assert "proved gap" in text
+
+
+def test_html_escapes_names():
+    html = painless.solve(named())._repr_html_()
+    assert "&lt;b&gt;fuel&lt;/b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_csv_has_names_and_survives_commas(tmp_path):
+    policy = painless.solve(named()).policy
+    text = policy.to_csv(tmp_path / "policy.csv")
+    assert (tmp_path / "policy.csv").read_text() == text
+    header, row = csv.reader(io.StringIO(text))
+    assert header == ["state", "go", "stay, put"]
+    assert row[0] == "<home>"
+    assert [float(cell) for cell in row[1:]] == policy.probabilities[0].tolist()
+
+
+def test_policy_says_where_it_randomises_and_acts():
+    policy = TabularPolicy(np.array([[0.25, 0.75], [1.0, 0.0], [1 - 1e-12, 1e-12]]))
+    np.testing.assert_array_equal(policy.randomised, [0])
+    rng = np.random.default_rng(0)
+    assert np.mean([policy.act(0, rng) for _ in range(2000)]) == pytest.approx(0.75, abs=0.05)
+    assert policy.act(1, rng) == 0
+
+
+def test_average_of_a_planner_is_none():
+    solution = painless.solve(named(), painless.LinearProgram())
+    assert solution.average is None
+    assert solution.average_optimality_gap(1.0) is None
