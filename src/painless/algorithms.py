@@ -16,6 +16,7 @@ from painless.arrays import Array, Setting
 from painless.duals import Dual, Lagrangian, Switching
 from painless.errors import InputError
 from painless.learners import (
+    LOG_FLOOR,
     Cocob,
     CoinBetting,
     ExponentiatedGradient,
@@ -65,17 +66,19 @@ class CBP:
 
     Arguments:
         alpha: COCOB's α; results hardly depend on it. None is the sigmoid bettor of the paper's theory.
+        entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
 
     >>> CBP(), CBP.theoretical()
-    (CBP(alpha=8.0), CBP(alpha=None))
+    (CBP(alpha=8.0, entropy=0.0), CBP(alpha=None, entropy=0.0))
     """
 
     alpha: Setting | None = 8.0
+    entropy: Setting = 0.0
 
     @classmethod
-    def theoretical(cls) -> CBP:
+    def theoretical(cls, entropy: Setting = 0.0) -> CBP:
         """Return CBP with the dual of the paper's analysis (eq. cb-dual)."""
-        return cls(alpha=None)
+        return cls(None, entropy)
 
     @property
     def name(self) -> str:
@@ -90,7 +93,9 @@ class CBP:
         else:
             require_positive("alpha", self.alpha)
             learner = Cocob(self.alpha)
-        primal = CoinBetting(situation.normaliser, situation.iterations)
+        require_entropy(self.entropy)
+        normaliser = situation.normaliser - LOG_FLOOR * self.entropy
+        primal = CoinBetting(normaliser, situation.iterations, self.entropy)
         return primal, Lagrangian(learner, situation.multiplier_bound)
 
 
@@ -101,15 +106,17 @@ class GDA:
     Arguments:
         policy_rate: η₁, the policy's step size. None, for both, is the paper's theoretical choice.
         multiplier_rate: η₂, the multipliers' step size.
+        entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
     """
 
     policy_rate: Setting | None = 1.0
     multiplier_rate: Setting | None = 0.1
+    entropy: Setting = 0.0
 
     @classmethod
-    def theoretical(cls) -> GDA:
+    def theoretical(cls, entropy: Setting = 0.0) -> GDA:
         """Return GDA with the constant steps of its analysis; they need a known horizon."""
-        return cls(None, None)
+        return cls(None, None, entropy)
 
     @property
     def name(self) -> str:
@@ -126,8 +133,9 @@ class GDA:
             require_positive("policy_rate", self.policy_rate)
             require_positive("multiplier_rate", self.multiplier_rate)
             policy_rate, multiplier_rate = self.policy_rate, self.multiplier_rate
+        require_entropy(self.entropy, policy_rate)
         dual = Lagrangian(ProjectedGradient(multiplier_rate), situation.multiplier_bound)
-        return ExponentiatedGradient(policy_rate), dual
+        return ExponentiatedGradient(policy_rate, self.entropy), dual
 
 
 def theoretical_rates(situation: Situation) -> tuple[float, Array]:
@@ -147,11 +155,13 @@ class CRPO:
         rate: the policy's step size.
         tolerance: η, the shortfall that is let pass, in units of the constraint's span.
         seed: None repairs the first violated constraint; a number repairs a random one.
+        entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
     """
 
     rate: Setting = 0.75
     tolerance: Setting = 0.0
     seed: int | None = None
+    entropy: Setting = 0.0
 
     @property
     def name(self) -> str:
@@ -164,7 +174,8 @@ class CRPO:
         require_positive("rate", self.rate)
         if not np.all(np.asarray(self.tolerance) >= 0):
             raise InputError(f"tolerance is {self.tolerance}; it must be at least 0")
-        return ExponentiatedGradient(self.rate), Switching(self.tolerance, self.seed)
+        require_entropy(self.entropy, self.rate)
+        return ExponentiatedGradient(self.rate, self.entropy), Switching(self.tolerance, self.seed)
 
 
 @dataclass(frozen=True)
@@ -195,6 +206,15 @@ def require_positive(name: str, setting: Setting) -> None:
         raise InputError(f"{name} is {setting}; it must be a positive number")
 
 
+def require_entropy(entropy: Setting, rate: Setting = 0.0) -> None:
+    """Refuse a negative strength, and one that would turn the logits over: ην must stay below 1."""
+    values = np.asarray(entropy, dtype=float)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(f"entropy is {entropy}; it must be a number of at least 0")
+    if (values * np.asarray(rate) >= 1).any():
+        raise InputError(f"entropy {entropy} times rate {rate} is at least 1; make one of them smaller")
+
+
 A = TypeVar("A")
 
 
@@ -202,7 +222,7 @@ def stack(algorithms: Sequence[A]) -> A:
     """Return one algorithm whose settings are arrays, a row for each of several of the same kind.
 
     >>> stack([CBP(1.0), CBP(8.0)])
-    CBP(alpha=array([1., 8.]))
+    CBP(alpha=array([1., 8.]), entropy=array([0., 0.]))
     """
     first: Any = algorithms[0]
     if all(one is first for one in algorithms):

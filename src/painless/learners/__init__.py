@@ -2,12 +2,13 @@
 
 from painless.learners.base import Learner, LearnerState
 from painless.learners.cocob import Cocob, CocobState, Winnings
-from painless.learners.coin_betting import CoinBetting, CoinBettingState, coin_betting_regret
+from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
 from painless.learners.sigmoid_betting import SigmoidBetting, SigmoidBettingState, sigmoid_betting_regret
 
 __all__ = [
+    "LOG_FLOOR",
     "Cocob",
     "CocobState",
     "CoinBetting",

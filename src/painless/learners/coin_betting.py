@@ -6,6 +6,8 @@ For the gains g_t and the decision p_t, a point of the simplex (paper, eq. cb-pr
     Ã = Â where w_t > 0, else [Â]₊
     w_{t+1} = ΣÃ / (n + 1 + T/2) · (1 + Σ Ã·w)          n gains seen; without T: n + 1
     p_{t+1} ∝ p_0·[w_{t+1}]₊, and p_0 where that is zero everywhere
+
+With entropy ν the gains are g − ν·max(log p_t, −25) on coordinates of positive prior.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from painless.arrays import Array, Setting, per_run
 
 FLOOR = 1e-12  # a smaller advantage is a tie; otherwise rounding would decide the run
+LOG_FLOOR = -25.0  # of log p in the entropy; a bettor's decision can be exactly 0
 
 
 class CoinBettingState(NamedTuple):
@@ -38,6 +41,7 @@ class CoinBetting:
     Arguments:
         normaliser: N, the largest |g − ⟨g, p⟩| that can occur. Larger values are clipped.
         horizon: T if it is known. None is the KT bettor, which needs no T.
+        entropy: ν, the strength of entropy regularisation, in the units of the gains.
         printed: the paper's denominator, n in place of n + 1. For study: without T it can go bankrupt.
 
     >>> learner = CoinBetting(horizon=10)
@@ -51,6 +55,7 @@ class CoinBetting:
 
     normaliser: Setting = 1.0
     horizon: int | None = None
+    entropy: Setting = 0.0
     printed: bool = False
 
     def init(self, prior: Array) -> CoinBettingState:
@@ -68,6 +73,8 @@ class CoinBetting:
         return CoinBettingState(normalise(bet, state.prior), state.prior, bet, gain_sum, wealth, rounds)
 
     def _advantage(self, gain: Array, state: CoinBettingState) -> Array:
+        if np.any(self.entropy):
+            gain = gain - per_run(self.entropy, gain.ndim) * floored_log(state.decision)
         inner = (gain * state.decision).sum(-1, keepdims=True)
         advantage = (gain - inner) / per_run(self.normaliser, gain.ndim)
         advantage[(np.abs(advantage) <= FLOOR) | (state.prior == 0)] = 0.0
@@ -75,6 +82,11 @@ class CoinBetting:
 
     def _denominator(self, rounds: int) -> float:
         return rounds + (0 if self.printed else 1) + (self.horizon or 0) / 2
+
+
+def floored_log(decision: Array) -> Array:
+    """max(log p, −25)."""
+    return np.log(np.maximum(decision, np.exp(LOG_FLOOR)))
 
 
 def kept_advantage(advantage: Array, bet: Array) -> Array:

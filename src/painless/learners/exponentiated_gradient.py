@@ -26,6 +26,7 @@ class ExponentiatedGradient:
 
     Arguments:
         rate: η, the step size.
+        entropy: ν, the strength of entropy regularisation, in the units of the gains.
 
     >>> state = ExponentiatedGradient(rate=np.log(3.0)).init(np.array([0.5, 0.5]))
     >>> ExponentiatedGradient(rate=np.log(3.0)).update(np.array([1.0, 0.0]), state).decision
@@ -36,6 +37,7 @@ class ExponentiatedGradient:
     """
 
     rate: Setting
+    entropy: Setting = 0.0
 
     def init(self, prior: Array) -> ExponentiatedGradientState:
         """Start at the prior."""
@@ -45,7 +47,9 @@ class ExponentiatedGradient:
 
     def update(self, gain: Array, state: ExponentiatedGradientState) -> ExponentiatedGradientState:
         """Step along `gain` in the logits; they are kept with maximum 0."""
-        logits = state.logits + per_run(self.rate, gain.ndim) * gain
+        rate, entropy = per_run(self.rate, gain.ndim), per_run(self.entropy, gain.ndim)
+        kept = state.logits if not np.any(entropy) else (1 - rate * entropy) * state.logits
+        logits = kept + rate * gain
         logits = logits - logits.max(-1, keepdims=True)
         decision = np.exp(logits)
         return ExponentiatedGradientState(decision / decision.sum(-1, keepdims=True), logits)

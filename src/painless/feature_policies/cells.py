@@ -1,0 +1,119 @@
+"""The bettors of the cells that a run has seen, found by the cell's id."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.features.base import BinaryFeatures, Indices
+from painless.learners.coin_betting import CoinBetting
+from painless.simulator import States
+
+MOST = 1 << 17  # cells that are kept; beyond it the cache starts anew, which costs time and changes nothing
+FIRST = 1 << 10
+
+
+def denominator(learner: CoinBetting, rounds: int) -> float:
+    """Return the bettor's denominator after `rounds` gains."""
+    return rounds + (0 if learner.printed else 1) + (learner.horizon or 0) / 2
+
+
+class Bettors(NamedTuple):
+    """The state of coin betting in many cells, (M, A) each."""
+
+    decision: Array
+    bet: Array
+    gain_sum: Array
+    wealth: Array
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> Bettors:
+        """Return room for the bettors of a number of cells and actions."""
+        return cls(*(np.zeros(shape) for _ in range(4)))
+
+    def rows(self, start: int, end: int) -> Bettors:
+        """Return a view of some cells."""
+        return Bettors(*(part[start:end] for part in self))
+
+
+class Cells:
+    """Bettors after the same number of updates: a growing table of rows, one for each cell."""
+
+    def __init__(self, learner: CoinBetting, features: BinaryFeatures) -> None:
+        self.learner, self.features = learner, features
+        self._clear()
+
+    def _clear(self) -> None:
+        actions, active = self.features.actions, self.features.active_count
+        self.count = 0
+        self.active: Indices = np.zeros((FIRST, actions, active), np.int64)
+        self.bettors = Bettors.zeros((FIRST, actions))
+        self._index(np.empty(0, np.int64), 4 * FIRST)
+
+    def _index(self, cells: Indices, room: int) -> None:
+        """Make a hash table with room for `room` keys, holding `cells` at the first slots."""
+        from painless.feature_policies import _replay_kernels
+
+        self.keys: Indices = np.full(room, -1, np.int64)
+        self.slots: Indices = np.zeros(room, np.int64)
+        self.cells: Indices = cells
+        _replay_kernels.insert(self.keys, self.slots, cells, 0)
+
+    def decisions(self, states: States, history: Array, updates: int) -> Array:
+        """Return the decisions at some states after `updates` weights of the history, (n, A)."""
+        from painless.feature_policies import _replay_kernels
+
+        cells = self.features.cells(states)
+        slots = _replay_kernels.find(self.keys, self.slots, cells)
+        missing = slots < 0
+        if missing.any():
+            new, first = np.unique(cells[missing], return_index=True)
+            if self.count + len(new) > MOST:
+                self._clear()
+                new, first = np.unique(cells, return_index=True)
+                missing = np.ones(len(cells), dtype=bool)
+            self._add(new, self.features.active(states[missing][first]), history, updates)
+            slots = _replay_kernels.find(self.keys, self.slots, cells)
+        return self.bettors.decision[slots]
+
+    def _add(self, cells: Indices, active: Indices, history: Array, updates: int) -> None:
+        from painless.feature_policies import _replay_kernels
+
+        end = self.count + len(cells)
+        while end > len(self.active):
+            self.active = np.concatenate([self.active, np.zeros_like(self.active)])
+            self.bettors = Bettors(*(np.concatenate([part, np.zeros_like(part)]) for part in self.bettors))
+        known = np.append(self.cells, cells)
+        if 2 * end > len(self.keys):
+            self._index(known, 2 * len(self.keys) * max(1, end // len(self.keys)))
+        else:
+            _replay_kernels.insert(self.keys, self.slots, cells, self.count)
+            self.cells = known
+        self.active[self.count : end] = active
+        replay(self.learner, active, history, updates, self.bettors.rows(self.count, end))
+        self.count = end
+
+    def advance(self, weight: Array, rounds: int) -> None:
+        """Update every cell by the weight of round number `rounds`."""
+        from painless.feature_policies import _replay_kernels
+
+        rows = self.bettors.rows(0, self.count)
+        normaliser, entropy = settings(self.learner)
+        _replay_kernels.advance(
+            self.active[: self.count], *rows, weight, normaliser, entropy, denominator(self.learner, rounds)
+        )
+
+
+def settings(learner: CoinBetting) -> tuple[float, float]:
+    """Return the normaliser and the entropy of one run as plain numbers."""
+    return float(np.asarray(learner.normaliser).item()), float(np.asarray(learner.entropy).item())
+
+
+def replay(learner: CoinBetting, active: Indices, history: Array, updates: int, bettors: Bettors) -> None:
+    """Fold the first `updates` weights over cells with these active features, into `bettors`."""
+    from painless.feature_policies import _replay_kernels
+
+    first = denominator(learner, 1)
+    _replay_kernels.replay(active, history, updates, *bettors, *settings(learner), first)

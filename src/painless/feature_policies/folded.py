@@ -1,0 +1,45 @@
+"""Any learner over any features: the fold itself, O(t) for each query. The reference for the faster ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.feature_policies.history import History
+from painless.feature_policies.linear import LinearQ
+from painless.features.base import FeatureMap, linear_action_value
+from painless.learners.base import Learner
+from painless.simulator import States
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedPolicy:
+    """A learner folded over the stored weights, from the uniform policy, for one run."""
+
+    learner: Learner[Any]
+    features: FeatureMap
+    history: History
+    updates: int = 0
+    last: LinearQ | None = None
+
+    @classmethod
+    def start(cls, learner: Learner[Any], features: FeatureMap) -> FoldedPolicy:
+        """Start at the uniform policy."""
+        return cls(learner, features, History(features.dimension))
+
+    def at(self, states: States) -> Array:
+        """Return the probabilities of all actions in some states, (1, n, A)."""
+        stored = np.ascontiguousarray(self.history.weights[:, : self.updates].T)
+        prior = np.full((len(states), self.features.actions), 1 / self.features.actions)
+        state = self.learner.init(prior)
+        for gain in linear_action_value(self.features, stored, states):
+            state = self.learner.update(gain, state)
+        return np.asarray(state.decision)[None]
+
+    def advance(self, weight: Array, q: LinearQ) -> FoldedPolicy:
+        """Store the Lagrangian weight."""
+        self.history.append(self.updates, q.combine(weight)[0])
+        return FoldedPolicy(self.learner, self.features, self.history, self.updates + 1, q)

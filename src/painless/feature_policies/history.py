@@ -1,0 +1,32 @@
+"""The weights of all iterations, append-only and shared by all iterates of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from painless.arrays import Array
+
+
+class History:
+    """The Lagrangian weight of every iteration, stored so that the history of a feature is contiguous.
+
+    An iterate with t updates reads the first t entries; later ones only append, so that they never disturb it.
+
+    >>> history = History(3)
+    >>> history.append(0, np.array([1.0, 2.0, 3.0]))
+    >>> history.weights[:, :1].ravel()
+    array([1., 2., 3.])
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self.weights: Array = np.zeros((dimension, 16))  # (d, capacity)
+        self.count = 0
+
+    def append(self, updates: int, weight: Array) -> None:
+        """Store the weight that follows the first `updates` ones."""
+        if updates != self.count:
+            raise ValueError("only the newest iterate can advance; the others have been played")
+        if self.count == self.weights.shape[1]:
+            self.weights = np.concatenate([self.weights, np.zeros_like(self.weights)], axis=1)
+        self.weights[:, self.count] = weight
+        self.count += 1

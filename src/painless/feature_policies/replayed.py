@@ -1,0 +1,53 @@
+"""Coin betting over binary features: the learner folded over the stored weights of all iterations.
+
+The policy at a state is the bettor after t updates with the gains ⟨φ(s, ·), θ_i⟩, i < t: O(t) for each query.
+States with equal features share everything, so the newest iterate keeps the bettors of the cells that it has
+seen and updates them all by one weight when it advances. Older iterates replay the shared history up to
+their t. A cached bettor and a replayed one go through the same arithmetic and agree to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from painless.arrays import Array
+from painless.feature_policies.cells import Bettors, Cells, replay
+from painless.feature_policies.history import History
+from painless.feature_policies.linear import LinearQ
+from painless.features.base import BinaryFeatures
+from painless.learners.coin_betting import CoinBetting
+from painless.simulator import States
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedPolicy:
+    """Coin betting over binary features, from the uniform policy, for one run."""
+
+    learner: CoinBetting
+    features: BinaryFeatures
+    history: History
+    updates: int = 0
+    last: LinearQ | None = None  # what led here: the action values of the previous iterate
+    _cells: list[Cells] = field(default_factory=list)  # of the newest iterate; empty for the others
+
+    @classmethod
+    def start(cls, learner: CoinBetting, features: BinaryFeatures) -> ReplayedPolicy:
+        """Start at the uniform policy."""
+        return cls(learner, features, History(features.dimension), _cells=[Cells(learner, features)])
+
+    def at(self, states: States) -> Array:
+        """Return the probabilities of all actions in some states, (1, n, A)."""
+        if self._cells:
+            return self._cells[0].decisions(states, self.history.weights, self.updates)[None]
+        active = self.features.active(states)
+        bettors = Bettors.zeros(active.shape[:2])
+        replay(self.learner, active, self.history.weights, self.updates, bettors)
+        return bettors.decision[None]
+
+    def advance(self, weight: Array, q: LinearQ) -> ReplayedPolicy:
+        """Store the Lagrangian weight, and update the cells that were seen."""
+        stored = q.combine(weight)[0]
+        self.history.append(self.updates, stored)
+        cells = [self._cells.pop()] if self._cells else [Cells(self.learner, self.features)]
+        cells[0].advance(stored, self.updates + 1)
+        return ReplayedPolicy(self.learner, self.features, self.history, self.updates + 1, q, cells)

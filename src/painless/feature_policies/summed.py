@@ -1,0 +1,44 @@
+"""Exponentiated gradient over features: only the discounted sum of the weights is kept.
+
+logits = η·⟨φ(s, ·), Σ_i (1 − ην)^(t−1−i) θ_i⟩,     from the uniform policy
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.feature_policies.linear import LinearQ
+from painless.features.base import FeatureMap, linear_action_value
+from painless.learners.exponentiated_gradient import ExponentiatedGradient
+from painless.simulator import States
+
+
+@dataclass(frozen=True, eq=False)
+class SummedPolicy:
+    """Exponentiated gradient over features, from the uniform policy, for one run."""
+
+    learner: ExponentiatedGradient
+    features: FeatureMap
+    weight_sum: Array  # (d,)
+    updates: int = 0
+    last: LinearQ | None = None
+
+    @classmethod
+    def start(cls, learner: ExponentiatedGradient, features: FeatureMap) -> SummedPolicy:
+        """Start at the uniform policy."""
+        return cls(learner, features, np.zeros(features.dimension))
+
+    def at(self, states: States) -> Array:
+        """Return the probabilities of all actions in some states, (1, n, A)."""
+        logits = self.learner.rate * linear_action_value(self.features, self.weight_sum, states)
+        odds = np.exp(logits - logits.max(-1, keepdims=True))
+        return (odds / odds.sum(-1, keepdims=True))[None]
+
+    def advance(self, weight: Array, q: LinearQ) -> SummedPolicy:
+        """Add the Lagrangian weight."""
+        kept = (1 - self.learner.rate * self.learner.entropy) * self.weight_sum
+        total = kept + q.combine(weight)[0]
+        return SummedPolicy(self.learner, self.features, np.asarray(total), self.updates + 1, q)

@@ -1,0 +1,25 @@
+"""Features of states and actions, and designs over them."""
+
+from painless.features.base import BinaryFeatures, FeatureMap, feature_matrix, linear_action_value
+from painless.features.coreset import Coreset, greedy_coreset
+from painless.features.design import Design, design_norm, extrapolation_bound
+from painless.features.g_optimal import g_optimal_design
+from painless.features.one_hot import OneHot
+from painless.features.sklearn import Transformed
+from painless.features.tile_coding import TileCoding
+
+__all__ = [
+    "BinaryFeatures",
+    "Coreset",
+    "Design",
+    "FeatureMap",
+    "OneHot",
+    "TileCoding",
+    "Transformed",
+    "design_norm",
+    "extrapolation_bound",
+    "feature_matrix",
+    "g_optimal_design",
+    "greedy_coreset",
+    "linear_action_value",
+]

@@ -1,0 +1,95 @@
+"""What a feature map is: φ(s, a), d numbers for every state and action.
+
+    Q(s, a) ≈ ⟨φ(s, a), θ⟩
+
+A batch of states is an array: (n, D) of continuous coordinates, or (n,) of the indices of a table. All
+actions of a state are mapped at once. A binary map, such as a one-hot code or a tile coding, has a fixed
+number m of features that are 1, and the others are 0; it gives their indices, and nothing of size d is formed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from painless.arrays import Array
+
+Indices = NDArray[np.int64]
+
+
+class FeatureMap(Protocol):
+    """Features φ(s, a) of d numbers each."""
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of features."""
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+
+    def at(self, states: ArrayLike) -> Array:
+        """Return the features of all actions in some states, (n, A, d)."""
+
+
+@runtime_checkable
+class BinaryFeatures(FeatureMap, Protocol):
+    """Features of which m are 1 for every state and action, all at different indices, and the others 0."""
+
+    @property
+    def active_count(self) -> int:
+        """m, the number of features that are 1."""
+
+    @property
+    def cell_count(self) -> int:
+        """The number of cells: the ids of `cells` lie in [0, cell_count)."""
+
+    def active(self, states: ArrayLike) -> Indices:
+        """Return the indices of the features that are 1, (n, A, m)."""
+
+    def cells(self, states: ArrayLike) -> Indices:
+        """Return an id of each state's features, (n,).
+
+        States with the same id have the same features. The id is arithmetic: it depends on nothing but the state.
+        """
+
+
+def scatter(active: Indices, dimension: int) -> Array:
+    """Return the dense features (..., d) whose entries at the indices `active` (..., m) are 1.
+
+    >>> scatter(np.array([[0, 2]]), 4)
+    array([[1., 0., 1., 0.]])
+    """
+    dense = np.zeros((*active.shape[:-1], dimension))
+    np.put_along_axis(dense, active, 1.0, axis=-1)
+    return dense
+
+
+def feature_matrix(features: FeatureMap, states: int) -> Array:
+    """Return the features of a table with `states` states, (S·A, d); row s·A + a is φ(s, a).
+
+    >>> from painless.features import OneHot
+    >>> feature_matrix(OneHot(states=2, actions=2), states=2).tolist() == np.eye(4).tolist()
+    True
+    """
+    return features.at(np.arange(states)).reshape(states * features.actions, features.dimension)
+
+
+def linear_action_value(features: FeatureMap, weight: Array, states: ArrayLike) -> Array:
+    """Q(s, a) = ⟨φ(s, a), θ⟩ for weights (..., d): (..., n, A).
+
+    Leading axes of `weight`, such as runs and utilities, never enter a matrix product together.
+
+    >>> from painless.features import OneHot
+    >>> linear_action_value(OneHot(states=2, actions=2), np.array([1.0, 2.0, 3.0, 4.0]), [1, 0])
+    array([[3., 4.],
+           [1., 2.]])
+    """
+    if isinstance(features, BinaryFeatures):
+        return np.take(weight, features.active(states), axis=-1).sum(-1)
+    dense = features.at(states)  # (n, A, d)
+    flat = dense.reshape(-1, features.dimension)
+    value = np.matmul(flat, weight[..., None])[..., 0]
+    return value.reshape(*weight.shape[:-1], *dense.shape[:2])

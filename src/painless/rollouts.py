@@ -1,0 +1,81 @@
+"""Rollouts: episodes of a policy in a simulator, a batch in lockstep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.arrays import Array, Mask
+from painless.errors import InputError
+from painless.simulator import Simulator, States
+
+
+class Acts(Protocol):
+    """What a rollout asks of a policy."""
+
+    def at(self, states: States) -> Array:
+        """Return the probabilities of all actions in some states, (1, n, A) or (n, A)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """All steps of a batch of episodes, in the order in which they were taken, and the episodes' returns."""
+
+    states: States  # (N, …)
+    actions: NDArray[np.intp]  # (N,)
+    utilities: Array  # (N, J)
+    successors: States  # (N, …)
+    terminated: Mask  # (N,)
+    returns: Array  # (n, J) discounted
+
+    @property
+    def value(self) -> Array:
+        """The mean return of each utility, (J,)."""
+        return self.returns.mean(0)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of `value`, (J,)."""
+        count = len(self.returns)
+        spread = self.returns.std(0, ddof=1) if count > 1 else np.full(self.returns.shape[1], np.inf)
+        return spread / np.sqrt(count)
+
+
+def draw_actions(probabilities: Array, draws: Array) -> NDArray[np.intp]:
+    """Return the action of each row (n, A) that a uniform number in [0, 1) picks.
+
+    >>> draw_actions(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0.5, 0.99]))
+    array([1, 0])
+    """
+    total = probabilities.cumsum(-1)
+    return (total[:, :-1] <= draws[:, None] * total[:, -1:]).sum(-1)
+
+
+def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.Generator) -> Trajectories:
+    """Run `episodes` episodes to their end or to the time limit."""
+    specification = simulator.specification
+    if specification.time_limit is None:
+        raise InputError("this simulator has no time limit, so that an episode might never end; give it one")
+    states = simulator.reset(episodes, rng)
+    alive = np.arange(episodes)
+    returns = np.zeros((episodes, len(specification.low)))
+    parts: list[tuple[States, NDArray[np.intp], Array, States, Mask]] = []
+    factor = 1.0
+    for _ in range(specification.time_limit):
+        probabilities = policy.at(states).reshape(len(states), -1)
+        actions = draw_actions(probabilities, rng.random(len(states)))
+        successors, utilities, terminated = simulator.step(states, actions, rng)
+        parts.append((states, actions, utilities, successors, terminated))
+        returns[alive] += factor * utilities
+        factor *= specification.discount
+        states = successors
+        if terminated.any():
+            alive, states = alive[~terminated], states[~terminated]
+            if not len(alive):
+                break
+    columns = zip(*parts, strict=True)
+    joined = [np.concatenate(column) for column in columns]
+    return Trajectories(joined[0], joined[1], joined[2], joined[3], joined[4], returns)
