@@ -9,10 +9,12 @@ import painless
 
 ROOT = Path(painless.__file__).parent
 ORDER = [
-    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units"),
-    *("simulator", "features", "policy", "duals", "evaluators", "framework", "averages", "planners"),
-    *("feasibility", "certificate", "algorithms", "guarantees", "render", "solution", "prepare", "finish"),
-    *("solve", "batch", "checks", "problems", "environments", "experiments", "report", "cli"),
+    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units", "kernels"),
+    *("simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "duals", "evaluators"),
+    *("framework", "averages", "planners", "feasibility", "certificate", "confidence", "evaluation"),
+    *("sampled_feasibility", "algorithms", "guarantees", "checkpoint", "render", "solution", "prepare"),
+    *("finish", "solve", "batch", "training", "train", "checks", "problems", "environments", "experiments"),
+    *("report", "cli"),
 ]
 HEAVY = (
     "numba",

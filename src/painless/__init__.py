@@ -11,14 +11,18 @@ from painless.averages import Output
 from painless.batch import solve_batch
 from painless.checks import check_evaluator, check_learner, check_problem
 from painless.errors import InputError
+from painless.evaluation import Estimate, evaluate
+from painless.feature_policies.storage import load_policy, save_policy
 from painless.framework import Trace
 from painless.planners import LinearProgram
 from painless.policy import TabularPolicy
 from painless.problem import CMDP, load
-from painless.problems import garnet, gridworld, make
+from painless.problems import CartPole, garnet, gridworld, make
 from painless.solution import Solution, Status
 from painless.solve import Progress, solve
 from painless.sources import from_rows, from_toy_text
+from painless.train import TrainingProgress, train
+from painless.training import Training
 
 __version__ = "0.1.0"
 
@@ -27,6 +31,8 @@ __all__ = [
     "CMDP",
     "CRPO",
     "GDA",
+    "CartPole",
+    "Estimate",
     "InputError",
     "LinearProgram",
     "Output",
@@ -37,15 +43,21 @@ __all__ = [
     "Status",
     "TabularPolicy",
     "Trace",
+    "Training",
+    "TrainingProgress",
     "check_evaluator",
     "check_learner",
     "check_problem",
+    "evaluate",
     "from_rows",
     "from_toy_text",
     "garnet",
     "gridworld",
     "load",
+    "load_policy",
     "make",
+    "save_policy",
     "solve",
     "solve_batch",
+    "train",
 ]

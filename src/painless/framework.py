@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,9 +17,16 @@ from painless.arrays import Array
 from painless.duals.base import Dual
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.policy import Policy
-from painless.problem import CMDP
 
 P = TypeVar("P", bound=Policy)
+
+
+class Constrained(Protocol):
+    """What the loop asks of a problem."""
+
+    @property
+    def threshold(self) -> Array:
+        """b, (K,)."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,32 @@ class Step(Generic[P]):
     weight: Array  # (B, J)
 
 
+@dataclass(frozen=True)
+class Position(Generic[P]):
+    """Where the loop stands: the policies to evaluate next, and the dual's state."""
+
+    policy: P
+    dual: Any
+
+
+def take_step(
+    problem: Constrained,
+    evaluator: Evaluator[P],
+    dual: Dual[Any],
+    position: Position[P],
+    rngs: Sequence[np.random.Generator] = (),
+) -> tuple[Step[P], Position[P]]:
+    """Take one iteration; return what happened, and where the loop stands after it."""
+    policy, state = position.policy, position.dual
+    evaluation = evaluator.evaluate(policy, rngs)
+    shortfall = problem.threshold - evaluation.value[:, 1:]
+    weight = dual.weigh(shortfall, state)
+    following = Position(policy.advance(weight, evaluation.q), dual.update(shortfall, state))
+    return Step(policy, evaluation, weight), following
+
+
 def iterate(
-    problem: CMDP,
+    problem: Constrained,
     evaluator: Evaluator[P],
     policy: P,
     dual: Dual[Any],
@@ -44,14 +75,10 @@ def iterate(
 
     `multiplier` is λ_0, (B, K).
     """
-    state = dual.init(multiplier)
+    position = Position(policy, dual.init(multiplier))
     while True:
-        evaluation = evaluator.evaluate(policy, rngs)
-        shortfall = problem.threshold - evaluation.value[:, 1:]
-        weight = dual.weigh(shortfall, state)
-        yield Step(policy, evaluation, weight)
-        policy = policy.advance(weight, evaluation.q)
-        state = dual.update(shortfall, state)
+        step, position = take_step(problem, evaluator, dual, position, rngs)
+        yield step
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +115,11 @@ class Recorder(Generic[P]):
         self.exact = exact or monitor is not None
         self.steps: list[tuple[Array, Array]] = []  # values and weights, (B, J) each
 
-    def add(self, step: Step[P]) -> None:
-        """Record one step."""
+    def add(self, step: Step[P]) -> Array:
+        """Record one step; return the values that went into the record, (B, J)."""
         evaluation = self.monitor.evaluate(step.policy, ()) if self.monitor else step.evaluation
         self.steps.append((evaluation.value, step.weight))
+        return evaluation.value
 
     def trace(self) -> Trace:
         """Return the batch's trace so far."""

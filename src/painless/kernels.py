@@ -3,7 +3,7 @@
 A stream is a key, drawn once from the run's NumPy Generator. Its number at position i needs no other
 (SplitMix64, Steele, Lea & Flood 2014; all arithmetic modulo 2⁶⁴):
 
-    z = key + i·0x9E3779B97F4A7C15
+    z = key + (i + 1)·0x9E3779B97F4A7C15
     z = (z ⊕ z≫30)·0xBF58476D1CE4E5B9,    z = (z ⊕ z≫27)·0x94D049BB133111EB,    bits = z ⊕ z≫31
     uniform = (bits≫11)·2⁻⁵³ ∈ [0, 1)
 
@@ -33,7 +33,7 @@ SHORT = 16  # rows up to this length are counted through without a branch, which
 @njit(cache=True)
 def uniform(key: np.uint64, position: int) -> float:
     """Return the number at a position of a stream, in [0, 1)."""
-    z = key + np.uint64(position) * np.uint64(0x9E3779B97F4A7C15)
+    z = key + (np.uint64(position) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
@@ -45,7 +45,7 @@ def uniforms(key: np.uint64, positions: Indices) -> Array:
     >>> uniforms(np.uint64(7), np.arange(3)).round(3)
     array([0.39 , 0.017, 0.901])
     """
-    z = key + positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = key + (positions.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -109,28 +109,31 @@ def table_sampler(problem: CMDP) -> TableSampler:
     The same probabilities give the same sampler, whether the model is dense or sparse.
     """
     states, actions, constraints = problem.shape
-    available = problem.actions.reshape(-1)
-    if isinstance(problem.transition, np.ndarray):
-        flat = problem.transition.reshape(-1, states)
-        pair, successor = np.nonzero((flat > 0) & available[:, None])
-        probability = flat[pair, successor]
-    else:
-        matrix = problem.transition
-        pair = np.repeat(np.arange(states * actions), np.diff(matrix.indptr))
-        kept = (matrix.data > 0) & available[pair]
-        pair, successor, probability = pair[kept], matrix.indices[kept], matrix.data[kept]
+    pair, successor, probability = _entries(problem)
     count = np.bincount(pair, minlength=states * actions)
     pointer = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     cumulative = row_sums(pointer, probability)
     total = np.bincount(pair, probability, minlength=states * actions)
     return TableSampler(
         pointer=pointer,
-        successor=successor.astype(np.int64),
+        successor=successor,
         probability=probability / total[pair],
         cumulative=cumulative,
         state=np.repeat(np.arange(states, dtype=np.int64), actions),
         utility=np.ascontiguousarray(problem.utility.reshape(1 + constraints, -1).T),
     )
+
+
+def _entries(problem: CMDP) -> tuple[Indices, Indices, Array]:
+    """Return pairs, successors and probabilities, where these are positive and the pairs available."""
+    available, kernel = problem.actions.reshape(-1), problem.transition
+    if isinstance(kernel, np.ndarray):
+        flat = kernel.reshape(len(available), -1)
+        row, column = np.nonzero((flat > 0) & available[:, None])
+        return row.astype(np.int64), column.astype(np.int64), flat[row, column]
+    pair = np.repeat(np.arange(len(available), dtype=np.int64), np.diff(kernel.indptr))
+    kept = (kernel.data > 0) & available[pair]
+    return pair[kept], kernel.indices[kept].astype(np.int64), kernel.data[kept]
 
 
 def policy_sums(policy: Array) -> Array:
@@ -140,9 +143,9 @@ def policy_sums(policy: Array) -> Array:
 
 
 @njit(cache=True)
-def successor(sampler: TableSampler, pair: int, key: np.uint64, position: int) -> int:
-    """Draw a successor of a pair with the number at a position of a stream."""
-    start, stop = sampler.pointer[pair], sampler.pointer[pair + 1]
+def draw_row(pointer: Indices, cumulative: Array, row: int, key: np.uint64, position: int) -> int:
+    """Draw an entry of a row with the number at a position of a stream; a single entry needs none."""
+    start, stop = pointer[row], pointer[row + 1]
     if stop - start > 1:
-        start = draw(sampler.cumulative, start, stop, uniform(key, position))
-    return sampler.successor[start]
+        return draw(cumulative, start, stop, uniform(key, position))
+    return start

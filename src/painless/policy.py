@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, Self
+from typing import Any, Generic, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as c
 class QFunction(Protocol):
     """Action values of all J utilities, for every run of a batch."""
 
-    def at(self, states: NDArray[np.intp]) -> Array:
+    def at(self, states: NDArray[Any]) -> Array:
         """Return the action values of some states, (B, J, n, A)."""
 
     def combine(self, weight: Array) -> Array:
@@ -34,11 +34,11 @@ class QFunction(Protocol):
 class Policy(Protocol):
     """A policy for every run of a batch."""
 
-    def at(self, states: NDArray[np.intp]) -> Array:
+    def at(self, states: NDArray[Any]) -> Array:
         """Return the probabilities of all actions in some states, (B, n, A)."""
 
-    def advance(self, weight: Array, q: QFunction) -> Self:
-        """Return the next iterate, after gains Σ_j weight_j·Q_j."""
+    def advance(self, weight: Array, q: Any) -> Self:
+        """Return the next iterate, after gains Σ_j weight_j·Q_j; `q` is of the kind its evaluators give."""
 
 
 @dataclass(frozen=True)

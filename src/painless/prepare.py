@@ -10,7 +10,7 @@ import numpy as np
 
 from painless.algorithms import Algorithm, Situation
 from painless.arrays import Array
-from painless.evaluators import ExactEvaluator
+from painless.evaluators import Evaluator, ExactEvaluator
 from painless.feasibility import Feasibility, SlaterPolicy, multiplier_bound, slater_policy
 from painless.framework import Step, Trace, iterate
 from painless.policy import LearningTable
@@ -60,13 +60,20 @@ class Prepared:
         bound = multiplier_bound(self.slater.slack, discount)
         return Situation(discount, self.problem.shape[1], self.normal.threshold, bound, iterations)
 
-    def steps(self, algorithm: Algorithm, prior: Array, iterations: int | None, seed: int) -> Steps:
-        """Start the loop with exact evaluation from the policies `prior`, (B, S, A)."""
+    def steps(
+        self,
+        algorithm: Algorithm,
+        prior: Array,
+        iterations: int | None,
+        seed: int,
+        evaluator: Evaluator[Any] | None = None,
+    ) -> Steps:
+        """Start the loop from the policies `prior`, (B, S, A), with exact evaluation unless told otherwise."""
         learner, dual = algorithm.build(self.situation(iterations))
         multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
         policy = LearningTable.start(learner, prior)
         rngs = [np.random.default_rng(seed) for _ in prior]
-        evaluator = ExactEvaluator(self.normal)
+        evaluator = evaluator or ExactEvaluator(self.normal)
         return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
 
 

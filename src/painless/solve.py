@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy, occupancy_policy
 from painless.certificate import Answer, Certifier
 from painless.errors import InputError
+from painless.evaluators import Evaluator, ExactEvaluator
 from painless.feasibility import Feasibility
 from painless.finish import feasible_solution, infeasible_solution
 from painless.framework import Recorder
@@ -50,6 +51,7 @@ def solve(
     time_limit: float | None = None,
     initial_policy: ArrayLike | TabularPolicy | None = None,
     output: Output = Output.POLISHED,
+    evaluator: Callable[[CMDP], Evaluator[Any]] | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -62,6 +64,9 @@ def solve(
         time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
         initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default.
         output: which policy to return after a given number of iterations.
+        evaluator: makes an evaluator of the problem in normalised units, such as
+            `lambda normal: TemporalDifference(normal, 1000)`; exact by default. The algorithm then sees
+            estimates; the trace, the policy and its proof stay exact.
         seed: for what is drawn at random; nothing is when evaluation is exact.
         progress: called now and then with a `Progress`.
 
@@ -88,8 +93,11 @@ def solve(
             answer, status = _plan(prepared, certifier, name)
             return feasible_solution(prepared, answer, status, name, time.perf_counter() - start, None)
         deadline = np.inf if time_limit is None else start + time_limit
-        steps = prepared.steps(algorithm, prior[None], iterations, seed)
-        run = _Run(prepared, certifier, steps, iterations, output, deadline, progress)
+        estimator = None if evaluator is None else evaluator(prepared.normal)
+        steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
+        monitor = None if evaluator is None else ExactEvaluator(prepared.normal)
+        recorder = Recorder[LearningTable[Any]](monitor)
+        run = _Run(prepared, certifier, steps, iterations, output, deadline, progress, recorder)
         answer, status = run.to_the_end(tolerance)
         seconds = time.perf_counter() - start
         return feasible_solution(prepared, answer, status, name, seconds, run.recorder.trace().run(0))
@@ -133,7 +141,7 @@ class _Run:
     output: Output
     deadline: float
     progress: Callable[[Progress], None] | None
-    recorder: Recorder[LearningTable[Any]] = field(default_factory=Recorder)
+    recorder: Recorder[LearningTable[Any]]
 
     def __post_init__(self) -> None:
         self.averages = MultiplierAverages(1 + self.prepared.normal.shape[2])
@@ -188,9 +196,9 @@ class _Run:
                 weight = self.output.weight(self.averages.count, self.iterations)
             if weight:
                 self.occupancy += weight * occupancy(self.prepared.normal, table)
-            self.certifier.add(step.evaluation.value[0], table)
+            value = self.recorder.add(step)
+            self.certifier.add(value[0], table)
             self.averages.add(step.weight[0])
-            self.recorder.add(step)
             if time.perf_counter() > self.deadline:
                 raise TimeoutError
 

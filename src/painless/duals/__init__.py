@@ -2,6 +2,7 @@
 
 from painless.duals.base import Dual
 from painless.duals.lagrangian import Lagrangian
+from painless.duals.maximin import Maximin
 from painless.duals.switching import Switching, SwitchingState
 
-__all__ = ["Dual", "Lagrangian", "Switching", "SwitchingState"]
+__all__ = ["Dual", "Lagrangian", "Maximin", "Switching", "SwitchingState"]

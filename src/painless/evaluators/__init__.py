@@ -1,6 +1,23 @@
 """Evaluators: the action values and the values at ρ of a batch of policies."""
 
 from painless.evaluators.base import Evaluation, Evaluator
+from painless.evaluators.error import evaluation_error
 from painless.evaluators.exact import ExactEvaluator
+from painless.evaluators.least_squares import LeastSquares
+from painless.evaluators.lstdq import LSTDQ
+from painless.evaluators.monte_carlo import MonteCarlo
+from painless.evaluators.td import TemporalDifference
+from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
 
-__all__ = ["Evaluation", "Evaluator", "ExactEvaluator"]
+__all__ = [
+    "LSTDQ",
+    "AnchoredLSTDQ",
+    "Evaluation",
+    "Evaluator",
+    "ExactEvaluator",
+    "LeastSquares",
+    "MonteCarlo",
+    "PlainLSTDQ",
+    "TemporalDifference",
+    "evaluation_error",
+]

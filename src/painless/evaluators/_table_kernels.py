@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from painless.arrays import Array
-from painless.kernels import Indices, TableSampler, draw, successor, uniform
+from painless.kernels import Indices, TableSampler, draw, draw_row, uniform
 
 DRAWS = 3  # numbers of an update of TD(0): the pair, its successor, the next action
 
@@ -28,19 +28,21 @@ def expected_updates(
     V(s) = ⟨π(·|s), Q(s, ·)⟩ is kept beside Q: a change of Q(s, a) by δ changes it by π(a|s)·δ. So an update costs
     O(J), whatever the number of actions.
     """
+    pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
+    state, utility = sampler.state, sampler.utility
     n, utilities = len(pairs), q.shape[1]
-    value = np.zeros((sampler.state[-1] + 1, utilities))
+    value = np.zeros((state[-1] + 1, utilities))
     for pair in range(len(policy)):
         for j in range(utilities):
-            value[sampler.state[pair], j] += policy[pair] * q[pair, j]
+            value[state[pair], j] += policy[pair] * q[pair, j]
     for k in range(first, first + count):
         pair = pairs[int(uniform(key, DRAWS * k) * n)]
-        after = successor(sampler, pair, key, DRAWS * k + 1)
-        state, probability = sampler.state[pair], policy[pair]
+        after = successor[draw_row(pointer, cumulative, pair, key, DRAWS * k + 1)]
+        here, probability = state[pair], policy[pair]
         for j in range(utilities):
-            change = rate * (sampler.utility[pair, j] + discount * value[after, j] - q[pair, j])
+            change = rate * (utility[pair, j] + discount * value[after, j] - q[pair, j])
             q[pair, j] += change
-            value[state, j] += probability * change
+            value[here, j] += probability * change
 
 
 @njit(cache=True)
@@ -56,14 +58,15 @@ def sampled_updates(
     q: Array,
 ) -> None:
     """Apply the updates first..first + count − 1 of TD(0) to `q` (S·A, J), with a drawn next action."""
-    n, utilities = len(pairs), q.shape[1]
+    pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
+    utility, n, utilities = sampler.utility, len(pairs), q.shape[1]
     actions = len(policy_cumulative) // (sampler.state[-1] + 1)
     for k in range(first, first + count):
         pair = pairs[int(uniform(key, DRAWS * k) * n)]
-        start = successor(sampler, pair, key, DRAWS * k + 1) * actions
+        start = successor[draw_row(pointer, cumulative, pair, key, DRAWS * k + 1)] * actions
         after = draw(policy_cumulative, start, start + actions, uniform(key, DRAWS * k + 2))
         for j in range(utilities):
-            q[pair, j] += rate * (sampler.utility[pair, j] + discount * q[after, j] - q[pair, j])
+            q[pair, j] += rate * (utility[pair, j] + discount * q[after, j] - q[pair, j])
 
 
 @njit(cache=True)
@@ -77,7 +80,8 @@ def returns(
     key: np.uint64,
 ) -> tuple[Array, Array]:
     """Return the mean of the discounted returns from every pair and their summed squared deviations, (n, J)."""
-    utilities = sampler.utility.shape[1]
+    pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
+    utility, utilities = sampler.utility, sampler.utility.shape[1]
     actions = len(policy_cumulative) // (sampler.state[-1] + 1)
     mean, squares = np.zeros((len(pairs), utilities)), np.zeros((len(pairs), utilities))
     one = np.empty(utilities)
@@ -85,13 +89,13 @@ def returns(
         for rollout in range(rollouts):
             position = 2 * horizon * (i * rollouts + rollout)
             pair, weight = pairs[i], 1.0
-            one[:] = sampler.utility[pair]
+            one[:] = utility[pair]
             for t in range(1, horizon):
-                start = successor(sampler, pair, key, position + 2 * t) * actions
+                start = successor[draw_row(pointer, cumulative, pair, key, position + 2 * t)] * actions
                 pair = draw(policy_cumulative, start, start + actions, uniform(key, position + 2 * t + 1))
                 weight *= discount
                 for j in range(utilities):
-                    one[j] += weight * sampler.utility[pair, j]
+                    one[j] += weight * utility[pair, j]
             for j in range(utilities):
                 deviation = one[j] - mean[i, j]
                 mean[i, j] += deviation / (rollout + 1)

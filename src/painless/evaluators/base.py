@@ -21,6 +21,7 @@ class Evaluation:
     q: QFunction
     value: Array  # (B, J) at ρ
     standard_error: Array | None = None  # (B, J); None where the values are exact
+    steps: int = 0  # of a simulator that it took
 
 
 class Evaluator(Protocol[P_contra]):

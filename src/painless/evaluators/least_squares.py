@@ -79,4 +79,4 @@ class LeastSquares:
         """G_ω† Φᵀ ω = (√ω Φ)† √ω, which takes estimates to weights, (d, k)."""
         root = np.sqrt(self.design.weights)
         rows = root[:, None] * self._feature[self.design.indices]
-        return np.linalg.pinv(rows, rcond=CUTOFF) * root
+        return np.asarray(np.linalg.pinv(rows, rcond=CUTOFF) * root, dtype=np.float64)

@@ -179,11 +179,12 @@ def solve_lstdq(
 
 def _solve(matrix: Array, right: Array, cutoff: float, ridge: float | None) -> Array:
     if ridge is None:
-        return np.linalg.lstsq(matrix, right, rcond=cutoff)[0]
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=cutoff)[0], dtype=np.float64)
     try:
-        return np.linalg.solve(matrix + ridge * np.eye(len(matrix)), right)
+        solution = np.linalg.solve(matrix + ridge * np.eye(len(matrix)), right)
     except np.linalg.LinAlgError as error:
         raise InputError(f"A + {ridge:g}·I is singular; give another ridge") from error
+    return np.asarray(solution, dtype=np.float64)
 
 
 def require_regularisation(cutoff: float, ridge: float | None) -> None:

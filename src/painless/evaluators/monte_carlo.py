@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,6 +68,9 @@ def available_pairs(problem: CMDP, pairs: ArrayLike | None = None) -> Pairs:
     if wrong.any():
         state, action = divmod(int(given[wrong][0]), problem.shape[1])
         raise InputError(f"pairs{first(wrong)}: state {state} does not have action {action}; leave it out")
+    known, count = np.unique(given, return_counts=True)
+    if len(known) < len(given):
+        raise InputError(f"pair {known[count > 1][0]} is given {count[count > 1][0]} times; give each once")
     return given.astype(np.int64)
 
 
@@ -221,19 +225,17 @@ def reference_returns(
 
     actions = len(policy_cumulative) // (int(sampler.state[-1]) + 1)
     every = np.arange(0, len(policy_cumulative) + 1, actions)
-    transition, choice = (
-        padded(sampler.pointer, sampler.cumulative),
-        padded(every, policy_cumulative),
-    )
+    transition, choice = padded(sampler.pointer, sampler.cumulative), padded(every, policy_cumulative)
     pair = np.repeat(pairs, rollouts)
     position = 2 * horizon * np.arange(len(pair))
-    total = sampler.utility[pair]
+    total, weight = sampler.utility[pair], 1.0
     for t in range(1, horizon):
         u = uniforms(key, position + 2 * t)
         state = sampler.successor[sampler.pointer[pair] + (u[:, None] >= transition[pair]).sum(1)]
         u = uniforms(key, position + 2 * t + 1)
         pair = state * actions + (u[:, None] >= choice[state]).sum(1)
-        total = total + discount**t * sampler.utility[pair]
+        weight *= discount
+        total = total + weight * sampler.utility[pair]
     return total.reshape(len(pairs), rollouts, -1)
 
 
@@ -241,6 +243,6 @@ def padded(pointer: Pairs, cumulative: Array) -> Array:
     """Return rows of running sums as a matrix, filled up with ones."""
     length = np.diff(pointer)
     result = np.ones((len(length), max(int(length.max()), 1)))
-    for row, (start, stop) in enumerate(zip(pointer[:-1], pointer[1:], strict=True)):
+    for row, (start, stop) in enumerate(pairwise(pointer)):
         result[row, : stop - start] = cumulative[start:stop]
     return result

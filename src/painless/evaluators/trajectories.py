@@ -153,4 +153,5 @@ def _previous(policy: FeaturePolicy, features: FeatureMap, utilities: int) -> Ar
 
 def _evaluation(features: FeatureMap, weights: Array, trajectories: Trajectories) -> Evaluation:
     q = LinearQ(features, weights[None])
-    return Evaluation(q, trajectories.value[None], trajectories.standard_error[None])
+    value, error = trajectories.value[None], trajectories.standard_error[None]
+    return Evaluation(q, value, error, len(trajectories.actions))

@@ -7,6 +7,7 @@ from typing import Any
 from painless.feature_policies.folded import FoldedPolicy
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
+from painless.feature_policies.mixture import MixturePolicy
 from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
 from painless.features.base import BinaryFeatures, FeatureMap
@@ -29,6 +30,7 @@ __all__ = [
     "FoldedPolicy",
     "History",
     "LinearQ",
+    "MixturePolicy",
     "ReplayedPolicy",
     "SummedPolicy",
     "start_policy",

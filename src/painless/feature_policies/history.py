@@ -22,6 +22,14 @@ class History:
         self.weights: Array = np.zeros((dimension, 16))  # (d, capacity)
         self.count = 0
 
+    @classmethod
+    def of(cls, weights: Array) -> History:
+        """Return a history that holds the weights (d, t)."""
+        history = cls(len(weights))
+        if weights.shape[1]:
+            history.weights, history.count = np.ascontiguousarray(weights), weights.shape[1]
+        return history
+
     def append(self, updates: int, weight: Array) -> None:
         """Store the weight that follows the first `updates` ones."""
         if updates != self.count:

@@ -7,14 +7,18 @@ from functools import partial
 
 from painless.errors import unknown
 from painless.problem import CMDP
+from painless.problems.cartpole import CartPole
 from painless.problems.garnet import garnet
 from painless.problems.gridworld import gridworld
+from painless.simulator import Simulator
 
 REGISTRY: Mapping[str, Callable[..., CMDP]] = {
     "gridworld": gridworld,
     "gridworld-3": partial(gridworld, constraints=3),
     "garnet": garnet,
 }
+
+SIMULATORS: Mapping[str, Callable[..., Simulator]] = {"cartpole": CartPole}
 
 
 def make(name: str, **parameters: object) -> CMDP:
@@ -28,4 +32,4 @@ def make(name: str, **parameters: object) -> CMDP:
     return REGISTRY[name](**parameters)
 
 
-__all__ = ["REGISTRY", "garnet", "gridworld", "make"]
+__all__ = ["REGISTRY", "SIMULATORS", "CartPole", "garnet", "gridworld", "make"]

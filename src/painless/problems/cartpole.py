@@ -58,6 +58,11 @@ class CartPole:
             generative=True,
         )
 
+    def features(self) -> TileCoding:
+        """The paper's tile coding: 8 tilings of 4 tiles in each dimension, hashed into 4096 indices."""
+        bounds = np.array(BOUNDS)
+        return TileCoding(-bounds, bounds, tiles=4, tilings=8, actions=2, size=4096)
+
     def reset(self, count: int, rng: np.random.Generator) -> States:
         """Draw all four coordinates uniformly from ±0.05, as Gymnasium does."""
         return rng.uniform(-0.05, 0.05, (count, 4))
@@ -68,12 +73,6 @@ class CartPole:
         from painless.problems import _cartpole_kernel
 
         return Outcome(*_cartpole_kernel.step(np.ascontiguousarray(states), np.asarray(actions)))
-
-
-def cartpole_features() -> TileCoding:
-    """The paper's tile coding: 8 tilings of 4 tiles in each dimension, hashed into 4096 indices."""
-    bounds = np.array(BOUNDS)
-    return TileCoding(-bounds, bounds, tiles=4, tilings=8, actions=2, size=4096)
 
 
 def reference_step(states: Array, actions: NDArray[np.intp]) -> Outcome:

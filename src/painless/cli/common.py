@@ -1,0 +1,186 @@
+"""What the commands share: names to objects, options, progress, exit codes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from painless.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from painless.problem import CMDP
+
+BAD_INPUT, INFEASIBLE, STOPPED = 2, 3, 4  # exit codes
+
+
+class AlgorithmName(StrEnum):
+    """The algorithms by the names of the command line."""
+
+    CBP = "cbp"
+    CBP_THEORY = "cbp-theory"
+    GDA = "gda"
+    GDA_THEORY = "gda-theory"
+    CRPO = "crpo"
+    LP = "lp"
+
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm, such as alpha=8."),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        "-p",
+        metavar="NAME=VALUE",
+        help="A parameter of a registered problem, such as states=100.",
+    ),
+]
+Discount = Annotated[float | None, typer.Option(help="Another discount.")]
+Threshold = Annotated[
+    list[float] | None, typer.Option(help="Another threshold or budget; once for each constraint, in order.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")]
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """End with one line on the error stream."""
+    print(f"Error: {message}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def is_file(name: str, registry: Mapping[str, object]) -> bool:
+    """Whether a problem is meant as a file, and not as a registered name."""
+    return name.endswith((".npz", ".json")) or (name not in registry and ("/" in name or Path(name).exists()))
+
+
+def find_problem(
+    name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+) -> CMDP:
+    """Return a registered table or one from a file, with another discount or other limits if given."""
+    from painless.problem import load
+    from painless.problems import REGISTRY, SIMULATORS, make
+
+    if is_file(name, REGISTRY):
+        if parameters:
+            raise InputError("--parameter is for registered problems; a file has its own numbers")
+        problem = load(name)
+        problem = problem if discount is None else problem.with_discount(discount)
+        return problem if not threshold else problem.with_limits(threshold)
+    if name in SIMULATORS:
+        raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
+    if name not in REGISTRY:
+        raise unknown("problem", name, REGISTRY)
+    given = problem_arguments(REGISTRY[name], name, parameters, discount, threshold)
+    limits = given.pop("threshold", None) if "threshold" not in accepted(REGISTRY[name]) else None
+    problem = make(name, **given)
+    return problem if limits is None else problem.with_limits(limits)
+
+
+def problem_arguments(
+    make: Callable[..., Any],
+    name: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+) -> dict[str, Any]:
+    """Return the arguments for a registered problem."""
+    given = named(parameters, f"parameter of {name}", accepted(make))
+    if discount is not None:
+        given["discount"] = discount
+    if threshold:
+        given["threshold"] = threshold
+    return given
+
+
+def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the parameters of a registered problem or algorithm."""
+    return inspect.signature(make).parameters
+
+
+def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
+    """Return an algorithm with its settings; `more` come from options of their own."""
+    from painless.algorithms import CBP, CRPO, GDA
+    from painless.planners import LinearProgram
+
+    makers: dict[AlgorithmName, Callable[..., Any]] = {
+        AlgorithmName.CBP: CBP,
+        AlgorithmName.CBP_THEORY: CBP.theoretical,
+        AlgorithmName.GDA: GDA,
+        AlgorithmName.GDA_THEORY: GDA.theoretical,
+        AlgorithmName.CRPO: CRPO,
+        AlgorithmName.LP: LinearProgram,
+    }
+    make = makers[name]
+    return make(**more | named(settings, f"setting of {name}", accepted(make)))
+
+
+def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> dict[str, Any]:
+    """Read "name=value" pairs; a value is a whole number, a number, true or false."""
+    result: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        if not accepted:
+            raise InputError(f"'{pair}': there is no {kind}")
+        if not equals:
+            raise InputError(f"'{pair}' is not of the form name=value")
+        if name not in accepted:
+            raise unknown(kind, name, accepted)
+        try:
+            result[name] = json.loads(text.lower())
+        except json.JSONDecodeError:
+            result[name] = None
+        if not isinstance(result[name], int | float):
+            raise InputError(f"{name} is '{text}', not a number")
+    return result
+
+
+@contextmanager
+def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """Show how far a run is, on the terminal's error stream if it is one: what, done, and of how many."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("preparing", total=None)
+
+        def report(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with our own exit code where Ctrl-C comes before there is anything to return."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail("interrupted before there was an answer", STOPPED)
+
+
+def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
+    """Print a table; all columns but the first are aligned to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*header, title=title, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)

@@ -1,0 +1,67 @@
+"""`painless evaluate`: a saved policy on fresh episodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from painless.cli.common import AsJson, Seed, interruptible, print_table
+from painless.errors import InputError
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="A folder that `solve --save` or `train --save` wrote.")],
+    episodes: Annotated[int, typer.Option(min=2, help="How many to roll out.")] = 1000,
+    confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Value a saved policy on fresh episodes, with confidence intervals."""
+    from painless.evaluation import evaluate as run
+    from painless.training import HEADER, estimate_rows
+
+    policy, problem, names, minimise = _saved(folder)
+    with interruptible():
+        found = run(policy, problem, episodes=episodes, confidence=confidence, seed=seed)
+    if as_json:
+        content = {
+            "reward_value": float(found.mean[0]),
+            "constraint_value": found.mean[1:].tolist(),
+            "reward_interval": [float(found.low[0]), float(found.high[0])],
+            "constraint_interval": np.stack([found.low, found.high], 1)[1:].tolist(),
+            "threshold": found.threshold.tolist(),
+            "sense": list(found.sense),
+            "met": list(found.met),
+            "confidence": found.confidence,
+            "episodes": found.episodes,
+            "steps": found.steps,
+        }
+        print(json.dumps(content))
+        return
+    title = f"{folder}: {found.episodes} episodes, intervals at {100 * found.confidence:g} % at once"
+    print_table(title, HEADER, estimate_rows(found, names, minimise=minimise))
+
+
+def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
+    """Return the policy of a folder, its problem, and the names of the constraints."""
+    from painless import files
+    from painless.feature_policies.storage import load_policy
+    from painless.problem import load
+    from painless.problems import SIMULATORS
+    from painless.solution import Solution
+
+    if (folder / "solution.json").exists():
+        table, solution = load(folder / "problem.npz"), Solution.load(folder)
+        return solution.policy, table, solution.constraint_names, solution.minimise
+    if not (folder / "training.json").exists():
+        raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
+    name = str(files.read(folder / "problem.json").get("simulator"))
+    if name not in SIMULATORS:
+        raise InputError(f"{folder} was trained on '{name}', which is not registered; use painless.evaluate")
+    threshold = files.read(folder / "training.json")["threshold"]
+    simulator = SIMULATORS[name](threshold=threshold)
+    return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

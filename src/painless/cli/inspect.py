@@ -1,0 +1,43 @@
+"""`painless problems` and `painless check`: what there is, and what is in a file."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def problems() -> None:
+    """List the registered problems and their parameters."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from painless.problems import REGISTRY, SIMULATORS
+
+    table = Table("name", "what it is", "parameters (-p name=value)", box=None, padding=(0, 2))
+    for name, make in {**REGISTRY, **SIMULATORS}.items():
+        text = (inspect.getdoc(getattr(make, "func", make)) or "").removeprefix("Return ")
+        defaults = inspect.signature(make).parameters.values()
+        shown = ", ".join(f"{p.name}={p.default}" for p in defaults if p.default is not None)
+        table.add_row(name, text.splitlines()[0], shown)
+    Console().print(table)
+    print("Simulators have no table; train them: " + ", ".join(SIMULATORS))
+
+
+def check(file: Annotated[Path, typer.Argument(help="A .npz or .json problem file.")]) -> None:
+    """Validate a problem file, and say what is in it."""
+    from painless.problem import load
+    from painless.render import number, text_table
+
+    problem = load(file)
+    print(f"{file}: valid, {problem}")
+    names = (problem.name("constraints", i) for i in range(problem.shape[2]))
+    labels = ["cost" if problem.minimise else "reward", *names]
+    limits = ["", *(f"{s} {number(b)}" for s, b in zip(problem.sense, problem.limit, strict=True))]
+    rows = []
+    for label, utility, sign, limit in zip(labels, problem.utility, problem.sign, limits, strict=True):
+        values = sign * utility[problem.actions]
+        rows.append((label, number(values.min()), number(values.max()), limit))
+    print(text_table(("", "least", "largest", "limit"), rows))

@@ -1,0 +1,162 @@
+"""`painless solve`: a table with a proof."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from painless.cli.common import (
+    INFEASIBLE,
+    STOPPED,
+    AlgorithmName,
+    AsJson,
+    Discount,
+    Parameters,
+    Seed,
+    Settings,
+    Threshold,
+    find_algorithm,
+    find_problem,
+    interruptible,
+    print_table,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from painless.problem import CMDP
+    from painless.solution import Solution
+    from painless.solve import Progress
+
+EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum costs less than a run
+
+
+class Start(StrEnum):
+    """Where a run starts."""
+
+    UNIFORM = "uniform"
+    DIRICHLET = "dirichlet"
+
+
+def solve(
+    problem: Annotated[
+        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz or .json file.")
+    ],
+    algorithm: Annotated[AlgorithmName, typer.Option(help="How to solve it.")] = AlgorithmName.CBP,
+    settings: Settings = None,
+    parameters: Parameters = None,
+    iterations: Annotated[int | None, typer.Option(help="Run for exactly this many iterations.")] = None,
+    tolerance: Annotated[float, typer.Option(help="Without --iterations: the relative gap to prove.")] = 1e-3,
+    time_limit: Annotated[
+        float | None, typer.Option(help="In seconds; the best proved answer is returned.")
+    ] = None,
+    discount: Discount = None,
+    threshold: Threshold = None,
+    initial: Annotated[Start, typer.Option(help="The first policy.")] = Start.UNIFORM,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save the solution, policy and problem.")
+    ] = None,
+) -> None:
+    """Solve a problem: the best feasible policy, shadow prices, and the proved gap."""
+    from painless.solve import solve as run
+
+    cmdp = find_problem(problem, parameters, discount, threshold)
+    with interruptible(), progress_bar(not as_json) as report:
+        solution = run(
+            cmdp,
+            find_algorithm(algorithm, settings),
+            iterations=iterations,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            initial_policy=first_policy(cmdp, initial, seed),
+            seed=seed,
+            progress=describe(report),
+        )
+    finish(problem, cmdp, solution, as_json=as_json, save=save)
+
+
+def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
+    """Return the first policy, or None for the uniform one."""
+    from painless.policy import dirichlet_policy
+
+    rng = np.random.default_rng(seed)
+    return dirichlet_policy(problem.actions, rng) if start is Start.DIRICHLET else None
+
+
+def describe(report: Any) -> Any:
+    """Turn a solve's progress into a line for the terminal."""
+    from painless.render import number
+
+    def shown(now: Progress) -> None:
+        known = (
+            "" if np.isnan(now.upper_bound) else f", {number(now.reward_value)} of {number(now.upper_bound)}"
+        )
+        report(f"iteration {now.iteration}{known}", now.iteration, now.iterations)
+
+    return None if report is None else shown
+
+
+def finish(problem: str, cmdp: CMDP, solution: Solution, *, as_json: bool, save: Path | None) -> None:
+    """Save, print, and end with the exit code that says how it ended."""
+    if save is not None:
+        solution.save(save)
+        cmdp.save(save / "problem.npz")
+    optimum = _optimal_value(cmdp, solution)
+    if as_json:
+        print(json.dumps(_as_json(problem, solution, optimum)))
+    else:
+        _show(problem, solution, optimum)
+    raise typer.Exit(_exit_code(solution))
+
+
+def _optimal_value(problem: CMDP, solution: Solution) -> float | None:
+    """Return the exact optimum where it is known already, or costs less than the run did."""
+    from painless.planners import LinearProgram
+    from painless.solve import solve as run
+
+    if solution.infeasibility is not None:
+        return None
+    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
+        return solution.reward_value
+    if problem.actions.sum() > EXACT_PAIRS:
+        return None
+    return run(problem, LinearProgram()).reward_value
+
+
+def _as_json(problem: str, solution: Solution, optimum: float | None) -> dict[str, Any]:
+    content = solution.as_dict()
+    average = content["average"]
+    if average is not None:
+        gap = None if optimum is None else solution.average_optimality_gap(optimum)
+        content["average"] = {**average, "optimality_gap": gap}
+    hidden = ("kind", "constraint_names")
+    plain = {key: value for key, value in content.items() if key not in hidden}
+    return {"problem": problem, **plain, "optimal_value": optimum}
+
+
+def _show(problem: str, solution: Solution, optimum: float | None) -> None:
+    from painless.render import number
+
+    heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
+    print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
+    average = solution.average
+    if average is not None:
+        og = None if optimum is None else solution.average_optimality_gap(optimum)
+        violations = ", ".join(number(v) for v in average.constraint_violation) or "none"
+        gap = "" if og is None else f", optimality gap {number(og)}"
+        print(
+            f"Average iterate: value {number(average.reward_value)}{gap}; violations (signed) {violations}."
+        )
+    print(solution.status)
+
+
+def _exit_code(solution: Solution) -> int:
+    from painless.solution import Kind
+
+    return {Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0)

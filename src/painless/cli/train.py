@@ -1,0 +1,215 @@
+"""`painless train`: a policy from samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from painless.cli.common import (
+    STOPPED,
+    AlgorithmName,
+    AsJson,
+    Discount,
+    Parameters,
+    Seed,
+    Settings,
+    Threshold,
+    find_algorithm,
+    find_problem,
+    interruptible,
+    print_table,
+    problem_arguments,
+    progress_bar,
+)
+from painless.cli.solve import Start, describe, finish, first_policy
+from painless.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from painless.train import TrainingProgress
+    from painless.training import Training
+
+
+class EvaluatorName(StrEnum):
+    """The evaluators by the names of the command line; the first two are for simulators, the rest for tables."""
+
+    ANCHORED_LSTDQ = "anchored-lstdq"
+    PLAIN_LSTDQ = "plain-lstdq"
+    TD = "td"
+    MONTE_CARLO = "monte-carlo"
+    LSTDQ = "lstdq"
+
+
+def train(
+    problem: Annotated[str, typer.Argument(help="A simulator such as cartpole, or a table to sample from.")],
+    algorithm: Annotated[AlgorithmName, typer.Option(help="How to train.")] = AlgorithmName.CBP,
+    settings: Settings = None,
+    parameters: Parameters = None,
+    evaluator: Annotated[
+        EvaluatorName | None,
+        typer.Option(
+            help="How policies are evaluated: anchored-lstdq for simulators and td for tables, by default."
+        ),
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="The horizon T.")] = 200,
+    rollouts: Annotated[int, typer.Option(min=1, help="Episodes for each evaluation.")] = 50,
+    samples: Annotated[
+        int, typer.Option(min=1, help="For tables: samples for each pair and evaluation.")
+    ] = 1000,
+    entropy: Annotated[float, typer.Option(help="Strength ν of entropy regularisation.")] = 0.0,
+    multiplier_bound: Annotated[
+        list[float] | None, typer.Option(help="U, once for each constraint, in place of a feasibility phase.")
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=2, help="To value the returned policy.")] = 1000,
+    discount: Discount = None,
+    threshold: Threshold = None,
+    initial: Annotated[Start, typer.Option(help="For tables: the first policy.")] = Start.UNIFORM,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save checkpoints, the policy and the trace.")
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in --save.")] = False,
+) -> None:
+    """Train a policy from samples, and value it with confidence intervals."""
+    from painless.problems import SIMULATORS
+
+    if algorithm is AlgorithmName.LP:
+        raise InputError("the linear program needs a table; use painless solve")
+    if resume and save is None:
+        raise InputError("--resume needs --save FOLDER, where the checkpoint is")
+    chosen = find_algorithm(algorithm, settings, entropy=entropy)
+    if problem not in SIMULATORS:
+        _train_table(
+            problem,
+            parameters,
+            discount,
+            threshold,
+            chosen,
+            evaluator,
+            iterations,
+            samples,
+            initial,
+            seed,
+            as_json,
+            save,
+        )
+        return
+    make = SIMULATORS[problem]
+    simulator = make(**problem_arguments(make, problem, parameters, discount, threshold))
+    with interruptible(), progress_bar(not as_json) as report:
+        from painless.train import train as run
+
+        training = run(
+            simulator,
+            chosen,
+            evaluator=_for_simulators(evaluator or EvaluatorName.ANCHORED_LSTDQ, rollouts),
+            iterations=iterations,
+            multiplier_bound=multiplier_bound,
+            episodes=episodes,
+            seed=seed,
+            checkpoint=None if save is None else save / "checkpoint.npz",
+            resume=resume,
+            progress=_describe(report),
+        )
+    _finish(problem, training, as_json=as_json, save=save)
+
+
+def _for_simulators(name: EvaluatorName, rollouts: int) -> Any:
+    from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
+
+    known: dict[EvaluatorName, Callable[..., Any]] = {
+        EvaluatorName.ANCHORED_LSTDQ: AnchoredLSTDQ,
+        EvaluatorName.PLAIN_LSTDQ: PlainLSTDQ,
+    }
+    if name not in known:
+        raise unknown("evaluator for simulators", name, known)
+    return partial(known[name], rollouts=rollouts)
+
+
+def _for_tables(name: EvaluatorName, samples: int) -> Any:
+    from painless.evaluators import LSTDQ, MonteCarlo, TemporalDifference
+    from painless.features import OneHot
+
+    known: dict[EvaluatorName, Callable[..., Any]] = {
+        EvaluatorName.TD: lambda table: TemporalDifference(table, samples),
+        EvaluatorName.MONTE_CARLO: lambda table: MonteCarlo(table, samples),
+        EvaluatorName.LSTDQ: lambda table: LSTDQ(table, OneHot(*table.shape[:2]), samples),
+    }
+    if name not in known:
+        raise unknown("evaluator for tables", name, known)
+    return known[name]
+
+
+def _train_table(
+    name: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    algorithm: Any,
+    evaluator: EvaluatorName | None,
+    iterations: int,
+    samples: int,
+    initial: Start,
+    seed: int,
+    as_json: bool,
+    save: Path | None,
+) -> None:
+    """Train on a table: the algorithm sees samples, the trace and the answer are exact."""
+    from painless.problems import REGISTRY, SIMULATORS
+    from painless.solve import solve as run
+
+    if not name.endswith((".npz", ".json")) and name not in REGISTRY and not Path(name).exists():
+        raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+    cmdp = find_problem(name, parameters, discount, threshold)
+    with interruptible(), progress_bar(not as_json) as report:
+        solution = run(
+            cmdp,
+            algorithm,
+            iterations=iterations,
+            evaluator=_for_tables(evaluator or EvaluatorName.TD, samples),
+            initial_policy=first_policy(cmdp, initial, seed),
+            seed=seed,
+            progress=describe(report),
+        )
+    finish(name, cmdp, solution, as_json=as_json, save=save)
+
+
+def _describe(report: Any) -> Any:
+    """Turn a training's progress into a line for the terminal."""
+    from painless.render import number
+
+    def shown(now: TrainingProgress) -> None:
+        values = ", ".join(number(value) for value in now.value)
+        report(f"iteration {now.iteration}: {values}", now.iteration, now.iterations)
+
+    return None if report is None else shown
+
+
+def _finish(problem: str, training: Training, *, as_json: bool, save: Path | None) -> None:
+    from painless import files
+    from painless.render import number
+    from painless.solution import Kind
+    from painless.training import HEADER
+
+    if save is not None:
+        training.save(save)
+        files.write_json(save / "problem.json", {"simulator": problem})
+    if as_json:
+        print(json.dumps({"problem": problem, **training.as_dict()}))
+    else:
+        heading = (
+            f"{problem} by {training.algorithm}, {len(training.trace)} iterations, {training.seconds:.1f} s"
+        )
+        print_table(heading, HEADER, training.rows())
+        if len(training.trace):
+            violations = ", ".join(number(v) for v in training.average_violation) or "none"
+            average = number(float(training.trace.reward_value.mean()))
+            print(f"Average iterate: value {average}; violations (signed) {violations}.")
+        print(training.status)
+    raise typer.Exit(STOPPED if training.status.kind is Kind.STOPPED else 0)

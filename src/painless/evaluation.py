@@ -1,0 +1,109 @@
+"""The value of a policy in a simulator, from fresh episodes, with confidence intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from painless.arrays import Array, one_thread
+from painless.confidence import betting_interval
+from painless.errors import InputError
+from painless.feature_policies.mixture import MixturePolicy
+from painless.policy import TabularPolicy
+from painless.problem import CMDP
+from painless.rollouts import Acts, roll_out
+from painless.simulator import Simulator, TableSimulator
+
+BATCH = 500  # episodes in lockstep
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means and confidence intervals of all J utilities, in the user's terms, the reward first.
+
+    All intervals hold at once with the stated confidence.
+    """
+
+    mean: Array  # (J,)
+    low: Array  # (J,)
+    high: Array  # (J,)
+    threshold: Array  # (K,) in the user's terms
+    sense: tuple[str, ...]
+    confidence: float
+    episodes: int
+    steps: int
+
+    @property
+    def met(self) -> tuple[bool | None, ...]:
+        """For each constraint: True if met with the stated confidence, False if missed, None if unclear."""
+        verdicts: list[bool | None] = []
+        for low, high, limit, sense in zip(
+            self.low[1:], self.high[1:], self.threshold, self.sense, strict=True
+        ):
+            inside, outside = (low >= limit, high < limit) if sense == ">=" else (high <= limit, low > limit)
+            verdicts.append(True if inside else False if outside else None)
+        return tuple(verdicts)
+
+
+def evaluate(
+    policy: Acts | MixturePolicy | TabularPolicy,
+    problem: Simulator | CMDP,
+    *,
+    episodes: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """Roll out fresh episodes, and return the mean returns with confidence intervals that hold at once.
+
+    A table's episodes are cut off after so many steps that little is missed; the intervals count what is.
+
+    >>> import painless
+    >>> world = painless.gridworld()
+    >>> found = evaluate(painless.solve(world).policy, world, episodes=200)
+    >>> bool(found.low[0] < 1.6527 < found.high[0])
+    True
+    """
+    if episodes < 2:
+        raise InputError(f"episodes is {episodes}; give at least 2")
+    simulator = TableSimulator(problem) if isinstance(problem, CMDP) else problem
+    with one_thread():
+        returns, steps = _returns(policy, simulator, episodes, np.random.default_rng(seed))
+    specification = simulator.specification
+    least, most = specification.return_range
+    share = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
+    intervals = [betting_interval(r, a, b, share) for r, a, b in zip(returns.T, least, most, strict=True)]
+    mean, low, high = np.array(intervals).T
+    if isinstance(problem, CMDP):
+        rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
+        low = low + rest * np.minimum(specification.low, 0.0)
+        high = high + rest * np.maximum(specification.high, 0.0)
+    sign = specification.sign
+    return Estimate(
+        mean=mean * sign,
+        low=np.where(sign > 0, low, -high),
+        high=np.where(sign > 0, high, -low),
+        threshold=specification.limit,
+        sense=specification.sense,
+        confidence=confidence,
+        episodes=episodes,
+        steps=steps,
+    )
+
+
+def _returns(
+    policy: Acts | MixturePolicy | TabularPolicy,
+    simulator: Simulator,
+    episodes: int,
+    rng: np.random.Generator,
+) -> tuple[Array, int]:
+    """Return the discounted returns of all episodes, (n, J), and the steps taken."""
+    groups: list[tuple[Acts, int]]
+    if isinstance(policy, MixturePolicy):
+        counts = rng.multinomial(episodes, policy.weights)
+        groups = [(one, int(n)) for one, n in zip(policy.policies, counts, strict=True) if n]
+    else:
+        groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
+    parts = [roll_out(simulator, one, count, rng) for one, count in groups]
+    returns = np.concatenate([part.returns for part in parts])
+    return returns, sum(len(part.actions) for part in parts)

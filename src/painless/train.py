@@ -1,0 +1,286 @@
+"""The verb for simulators: `train` a policy over features, without a model."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from painless.algorithms import CBP, Algorithm, Situation
+from painless.arrays import Array, one_thread
+from painless.checkpoint import Progressed, load_checkpoint, save_checkpoint
+from painless.errors import InputError
+from painless.evaluation import Estimate, evaluate
+from painless.evaluators.base import Evaluator
+from painless.evaluators.trajectories import AnchoredLSTDQ
+from painless.feature_policies import FeaturePolicy, MixturePolicy, start_policy
+from painless.features.base import FeatureMap
+from painless.framework import Position, Trace, take_step
+from painless.prepare import INITIAL_MULTIPLIER
+from painless.sampled_feasibility import sampled_slack
+from painless.scaled import ScaledSimulator
+from painless.simulator import Simulator, Specification
+from painless.solution import Kind, Status
+from painless.solve import check_horizon
+from painless.training import Training
+from painless.validation import as_floats
+
+MIXED = 32  # iterates in the returned mixture, spread over the second half
+SAVE_EVERY = float(os.environ.get("PAINLESS_SAVE_EVERY", "5"))  # seconds between two checkpoints
+
+EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """Where a training run stands: the latest estimates, in the user's terms, the reward first."""
+
+    iteration: int
+    iterations: int
+    value: Array  # (J,)
+
+
+def train(
+    simulator: Simulator,
+    algorithm: Algorithm | None = None,
+    *,
+    features: FeatureMap | None = None,
+    evaluator: EvaluatorMaker = AnchoredLSTDQ,
+    iterations: int = 200,
+    multiplier_bound: ArrayLike | None = None,
+    episodes: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[TrainingProgress], None] | None = None,
+) -> Training:
+    """Learn a policy that meets the constraints, from episodes of a simulator.
+
+    Arguments:
+        algorithm: `CBP()` by default.
+        features: φ(s, a); by default what the simulator suggests.
+        evaluator: makes an evaluator of a simulator and features, `AnchoredLSTDQ` by default.
+        iterations: T.
+        multiplier_bound: U, one for each constraint; without it a feasibility phase finds one.
+        episodes: to value the returned policy.
+        confidence: of its intervals, all at once.
+        checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
+        progress: called after every iteration with a `TrainingProgress`.
+
+    Ctrl-C returns what there is, and leaves the checkpoint.
+    """
+    check_horizon(iterations)
+    suggest = getattr(simulator, "features", None)
+    chosen = features if features is not None else suggest() if callable(suggest) else None
+    if chosen is None:
+        raise InputError("this simulator suggests no features; give features, such as a TileCoding")
+    if chosen.actions != simulator.specification.actions:
+        raise InputError(
+            f"the features have {chosen.actions} actions and the simulator {simulator.specification.actions}"
+        )
+    with one_thread():
+        return _Train(
+            simulator,
+            algorithm or CBP(),
+            chosen,
+            evaluator,
+            iterations,
+            episodes,
+            confidence,
+            seed,
+            checkpoint,
+            progress,
+        ).run(multiplier_bound, resume=resume)
+
+
+class _Train:
+    """One training run."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        algorithm: Algorithm,
+        features: FeatureMap,
+        evaluator: EvaluatorMaker,
+        iterations: int,
+        episodes: int,
+        confidence: float,
+        seed: int,
+        checkpoint: str | os.PathLike[str] | None,
+        progress: Callable[[TrainingProgress], None] | None,
+    ) -> None:
+        self.start = time.perf_counter()
+        self.simulator, self.algorithm, self.features = simulator, algorithm, features
+        self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.progress = progress
+        self.scaled = ScaledSimulator(simulator)
+        self.evaluator = evaluator(self.scaled, features)
+        self.seeds = np.random.SeedSequence(seed).spawn(3)
+        self.settings = {
+            "algorithm": repr(algorithm),
+            "features": repr(features),
+            "evaluator": type(self.evaluator).__name__,
+            "rollouts": getattr(self.evaluator, "rollouts", None),
+            "iterations": iterations,
+            "seed": seed,
+            "threshold": self.specification.threshold.tolist(),
+            "discount": self.specification.discount,
+        }
+
+    @property
+    def specification(self) -> Specification:
+        """The simulator's, in the user's units."""
+        return self.simulator.specification
+
+    def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
+        """Find U, train, and value the result."""
+        going_on = resume and self.checkpoint is not None and self.checkpoint.exists()
+        bound = self._stored_bound() if going_on else self._bound(multiplier_bound)
+        if bound.get("policy") is not None:
+            return self._not_found(bound)
+        learner, dual = self.algorithm.build(self._situation(bound["multiplier_bound"]))
+        policy = start_policy(learner, self.features)
+        if going_on and self.checkpoint is not None:
+            run, bound = load_checkpoint(self.checkpoint, policy, dual, self.settings)
+        else:
+            multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
+            position = Position(policy, dual.init(multiplier))
+            run = Progressed(position, np.random.default_rng(self.seeds[1]), [], [], [], [], 0)
+        status = self._iterate(run, dual, bound)
+        return self._finish(run, bound, status)
+
+    def _bound(self, given: ArrayLike | None) -> dict[str, Any]:
+        """Return U in normalised units, as given or from the feasibility phase."""
+        count, span = len(self.specification.threshold), self.specification.span
+        if given is not None:
+            upper = np.atleast_1d(as_floats("multiplier_bound", given))
+            if upper.shape not in ((1,), (count,)) or not (np.isfinite(upper) & (upper > 0)).all():
+                raise InputError(
+                    f"multiplier_bound is {given}; give a positive number for each of {count} constraint(s)"
+                )
+            return {"multiplier_bound": upper * span[1:] / span[0], "steps": 0}
+        if not count:
+            return {"multiplier_bound": np.empty(0), "steps": 0}
+        rng = np.random.default_rng(self.seeds[0])
+        found = sampled_slack(self.scaled, self.features, self.evaluator, rng, self.confidence)
+        missing = None if found.found else found.policy
+        return {"multiplier_bound": found.multiplier_bound, "steps": found.steps, "policy": missing}
+
+    def _stored_bound(self) -> dict[str, Any]:
+        from painless import files
+
+        assert self.checkpoint is not None
+        content = files.read(self.checkpoint)
+        if "bound_multiplier_bound" not in content:
+            raise InputError(f"{self.checkpoint} is not a checkpoint; give the folder of an interrupted run")
+        return {"multiplier_bound": content["bound_multiplier_bound"], "steps": int(content["bound_steps"])}
+
+    def _situation(self, bound: Array) -> Situation:
+        scaled = self.scaled.specification
+        return Situation(scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations)
+
+    def _iterate(self, run: Progressed, dual: Any, bound: dict[str, Any]) -> Status:
+        """Run to the horizon; save now and then."""
+        mixed = set(np.linspace(self.iterations // 2, self.iterations - 1, MIXED).astype(int).tolist())
+        scaled = self.scaled.specification
+        saved = time.perf_counter()
+        try:
+            while len(run.values) < self.iterations:
+                step, run.position = take_step(scaled, self.evaluator, dual, run.position, [run.rng])
+                if len(run.values) in mixed:
+                    run.kept.append(step.policy)
+                error = step.evaluation.standard_error
+                run.errors.append(np.zeros(len(scaled.low)) if error is None else error[0])
+                run.weights.append(step.weight[0])
+                run.steps += step.evaluation.steps
+                run.values.append(step.evaluation.value[0])
+                self._report(run)
+                if self.checkpoint is not None and time.perf_counter() - saved > SAVE_EVERY:
+                    self._save(run, bound)
+                    saved = time.perf_counter()
+        except KeyboardInterrupt:
+            return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to go on.")
+        return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
+
+    def _save(self, run: Progressed, bound: dict[str, Any]) -> None:
+        if self.checkpoint is not None:
+            kept = {"multiplier_bound": bound["multiplier_bound"], "steps": bound["steps"]}
+            save_checkpoint(self.checkpoint, run, self.settings, kept)
+
+    def _report(self, run: Progressed) -> None:
+        if self.progress is not None:
+            value = run.values[-1] * self.specification.span * self.specification.sign
+            self.progress(TrainingProgress(len(run.values), self.iterations, value))
+
+    def _finish(self, run: Progressed, bound: dict[str, Any], status: Status) -> Training:
+        policies: list[FeaturePolicy] = run.kept or [run.position.policy]
+        mixture = MixturePolicy.uniform(tuple(policies))
+        estimate = self._estimate(mixture)
+        verdict = _verdicts(estimate, self.specification)
+        steps = {"feasibility": int(bound["steps"]), "training": run.steps, "evaluation": estimate.steps}
+        return self._training(
+            mixture, estimate, run, bound, Status(status.kind, f"{status} {verdict}"), steps
+        )
+
+    def _estimate(self, policy: Any) -> Estimate:
+        seed = int(np.random.default_rng(self.seeds[2]).integers(2**63))
+        return evaluate(policy, self.simulator, episodes=self.episodes, confidence=self.confidence, seed=seed)
+
+    def _not_found(self, bound: dict[str, Any]) -> Training:
+        """Return the policy that came closest; without a model nothing is proved infeasible."""
+        mixture = MixturePolicy.uniform((bound["policy"],))
+        estimate = self._estimate(mixture)
+        status = Status(
+            Kind.STOPPED,
+            f"Stopped: no feasible policy found. {_verdicts(estimate, self.specification)} Loosen the limits, add rollouts or "
+            "features, or give multiplier_bound to train all the same.",
+        )
+        empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [], 0)
+        steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
+        return self._training(mixture, estimate, empty, bound, status, steps)
+
+    def _training(
+        self,
+        mixture: MixturePolicy,
+        estimate: Estimate,
+        run: Progressed,
+        bound: dict[str, Any],
+        status: Status,
+        steps: dict[str, int],
+    ) -> Training:
+        specification = self.specification
+        span, utilities = specification.span, len(specification.low)
+        values = np.array(run.values).reshape(-1, utilities) * span * specification.sign
+        weights = np.array(run.weights).reshape(-1, utilities)[:, 1:] * span[0] / span[1:]
+        return Training(
+            policy=mixture,
+            estimate=estimate,
+            trace=Trace(values[:, 0], values[:, 1:], weights, exact=False),
+            multiplier=weights.mean(0) if len(weights) else np.full(utilities - 1, np.nan),
+            multiplier_bound=np.asarray(bound["multiplier_bound"]) * span[0] / span[1:],
+            status=status,
+            constraint_names=specification.constraint_names,
+            minimise=specification.minimise,
+            algorithm=self.algorithm.name,
+            seconds=time.perf_counter() - self.start,
+            steps=steps,
+        )
+
+
+def _verdicts(estimate: Estimate, specification: Specification) -> str:
+    """Say of each constraint whether it is met, in a sentence."""
+    words = {True: "met", False: "missed"}
+    share = f"{100 * estimate.confidence:g} % confidence"
+    parts = [
+        f"{name} {words[met]} with {share}" if met is not None else f"{name} unclear at {share}"
+        for name, met in zip(specification.constraint_names, estimate.met, strict=True)
+    ]
+    return (", ".join(parts) + ".").capitalize() if parts else ""

@@ -1,0 +1,126 @@
+"""What `train` returns: a policy found by sampling, with confidence intervals in place of a proof."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from painless import files, render
+from painless.arrays import Array
+from painless.evaluation import Estimate
+from painless.feature_policies import MixturePolicy
+from painless.feature_policies.storage import save_policy
+from painless.framework import Trace
+from painless.solution import Status
+
+VERDICT = {True: "met", False: "missed", None: "unclear"}
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A policy found by sampling, in the user's terms.
+
+    `policy` is a mixture of late iterates: draw one, and play it for the whole episode. `estimate` values it on
+    fresh episodes. The trace holds the estimates that the algorithm saw.
+    """
+
+    policy: MixturePolicy
+    estimate: Estimate
+    trace: Trace
+    multiplier: Array  # (K,) the average that was played
+    multiplier_bound: Array  # (K,)
+    status: Status
+    constraint_names: tuple[str, ...]
+    minimise: bool
+    algorithm: str
+    seconds: float
+    steps: dict[str, int]  # of the simulator, in each phase
+
+    @property
+    def feasible(self) -> bool | None:
+        """True where every constraint is met with the stated confidence, False where one is missed, else None."""
+        met = self.estimate.met
+        return True if all(met) else False if False in met else None
+
+    @property
+    def average_violation(self) -> Array:
+        """B − V_c averaged over the iterates, (K,), positive where violated."""
+        signs = np.array([1.0 if sense == ">=" else -1.0 for sense in self.estimate.sense])
+        return signs * (self.estimate.threshold - self.trace.constraint_value.mean(0))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the policy and the trace as plain numbers, lists and text."""
+        estimate = self.estimate
+        intervals = np.stack([estimate.low, estimate.high], 1).tolist()
+        return {
+            "algorithm": self.algorithm,
+            "status": str(self.status),
+            "feasible": self.feasible,
+            "objective": "minimise" if self.minimise else "maximise",
+            "reward_value": float(estimate.mean[0]),
+            "constraint_value": estimate.mean[1:].tolist(),
+            "threshold": estimate.threshold.tolist(),
+            "sense": list(estimate.sense),
+            "multiplier": self.multiplier.tolist(),
+            "multiplier_bound": [float(u) if np.isfinite(u) else None for u in self.multiplier_bound],
+            "upper_bound": None,
+            "gap": None,
+            "iterations": len(self.trace),
+            "seconds": self.seconds,
+            "optimal_value": None,
+            "average": {
+                "reward_value": float(self.trace.reward_value.mean()),
+                "optimality_gap": None,
+                "constraint_violation": self.average_violation.tolist(),
+            }
+            if len(self.trace)
+            else None,
+            "confidence": estimate.confidence,
+            "reward_interval": intervals[0],
+            "constraint_interval": intervals[1:],
+            "met": list(estimate.met),
+            "episodes": estimate.episodes,
+            "steps": self.steps,
+        }
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `policy.npz`, `trace.npz` and, last, `training.json` into a folder."""
+        folder = Path(folder)
+        save_policy(self.policy, folder / "policy.npz")
+        trace = self.trace
+        arrays = {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}
+        files.write_npz(folder / "trace.npz", arrays)
+        files.write_json(folder / "training.json", self.as_dict())
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table that people read: a row for the objective and one for each constraint."""
+        return estimate_rows(self.estimate, self.constraint_names, minimise=self.minimise)
+
+    def __repr__(self) -> str:
+        table = render.text_table(HEADER, self.rows())
+        return f"Training by {self.algorithm} ({len(self.trace)} iterations, {self.seconds:.1f} s)\n{table}\n{self.status}"
+
+
+HEADER = ("", "value", "interval", "limit", "")
+
+
+def estimate_rows(
+    estimate: Estimate, names: tuple[str, ...], *, minimise: bool = False
+) -> list[tuple[str, ...]]:
+    """Return an estimate as rows of text: value, interval, limit and verdict."""
+    number = render.number
+    spans = [f"[{number(a)}, {number(b)}]" for a, b in zip(estimate.low, estimate.high, strict=True)]
+    rows: list[tuple[str, ...]] = [
+        ("cost" if minimise else "reward", number(estimate.mean[0]), spans[0], "", "")
+    ]
+    parts = zip(
+        names, estimate.mean[1:], spans[1:], estimate.sense, estimate.threshold, estimate.met, strict=True
+    )
+    for name, mean, span, sense, limit, met in parts:
+        sign = "≥" if sense == ">=" else "≤"
+        rows.append((name, number(mean), span, f"{sign} {number(limit)}", VERDICT[met]))
+    return rows

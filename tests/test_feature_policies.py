@@ -1,0 +1,175 @@
+"""Policies over features: replay equals the fold, the cache changes nothing, and files keep everything."""
+
+import numpy as np
+import pytest
+
+import painless
+from painless import CartPole, InputError
+from painless.evaluators import ExactEvaluator
+from painless.feature_policies import (
+    FoldedPolicy,
+    History,
+    LinearQ,
+    MixturePolicy,
+    ReplayedPolicy,
+    SummedPolicy,
+    start_policy,
+)
+from painless.feature_policies import cells as cells_module
+from painless.feature_policies.storage import load_policy, save_policy
+from painless.features import OneHot, TileCoding
+from painless.learners import Cocob, CoinBetting, ExponentiatedGradient
+from painless.policy import LearningTable, TabularQ
+
+FEATURES = TileCoding(-np.ones(2), np.ones(2), tiles=3, tilings=4, actions=3)
+LEARNERS = {
+    "horizon known": CoinBetting(20.0, 30),
+    "anytime": CoinBetting(20.0),
+    "entropy": CoinBetting(20.0 + 25 * 0.3, 30, 0.3),
+    "printed": CoinBetting(20.0, 30, printed=True),
+    "tight range, so that it clips": CoinBetting(0.5, 30),
+    "gradient": ExponentiatedGradient(0.1),
+    "gradient with entropy": ExponentiatedGradient(0.1, 0.5),
+}
+
+
+def advanced(policy, iterations, seed=0, features=FEATURES, look=True):
+    """Advance a policy with random action values, looking at some states on the way."""
+    rng, eyes = np.random.default_rng(seed), np.random.default_rng(77)
+    iterates = [policy]
+    for _ in range(iterations):
+        q = LinearQ(features, rng.normal(size=(1, 2, features.dimension)))
+        if look:
+            policy.at(eyes.uniform(-1, 1, (5, 2)))
+        policy = policy.advance(rng.random((1, 2)), q)
+        iterates.append(policy)
+    return iterates
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_replay_is_the_fold(name):
+    learner = LEARNERS[name]
+    fast = advanced(start_policy(learner, FEATURES), 25)
+    slow = advanced(FoldedPolicy.start(learner, FEATURES), 25)
+    states = np.random.default_rng(1).uniform(-1.2, 1.2, (300, 2))
+    for one, other in zip(fast[::6], slow[::6], strict=True):
+        np.testing.assert_allclose(one.at(states), other.at(states), rtol=1e-9, atol=1e-12)
+    assert isinstance(fast[0], SummedPolicy if "gradient" in name else ReplayedPolicy)
+
+
+def test_cached_and_replayed_agree_to_the_bit():
+    *_, newest = advanced(start_policy(LEARNERS["horizon known"], FEATURES), 25)
+    states = np.random.default_rng(1).uniform(-1, 1, (400, 2))
+    older = ReplayedPolicy(newest.learner, FEATURES, newest.history, newest.updates)
+    np.testing.assert_array_equal(newest.at(states), older.at(states))
+    unseen = advanced(start_policy(LEARNERS["horizon known"], FEATURES), 25, look=False)[-1]
+    np.testing.assert_array_equal(newest.at(states), unseen.at(states))
+
+
+def test_a_full_cache_starts_anew_and_changes_nothing(monkeypatch):
+    monkeypatch.setattr(cells_module, "MOST", 40)
+    monkeypatch.setattr(cells_module, "FIRST", 8)
+    *_, small = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
+    monkeypatch.undo()
+    *_, large = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
+    states = np.random.default_rng(1).uniform(-1, 1, (30, 2))
+    for part in np.split(states, 3):
+        np.testing.assert_array_equal(small.at(part), large.at(part))
+
+
+def test_older_iterates_stay_what_they_were():
+    states = np.random.default_rng(1).uniform(-1, 1, (20, 2))
+    policy = start_policy(LEARNERS["anytime"], FEATURES)
+    first = advanced(policy, 3)[-1]
+    before = first.at(states)
+    later = advanced(first, 10, seed=5)
+    np.testing.assert_array_equal(first.at(states), before)
+    with pytest.raises(ValueError, match="only the newest iterate"):
+        advanced(later[3], 1)
+
+
+def test_over_one_hot_features_it_is_the_table():
+    """Replay == table: the same learner with the same gains."""
+    world = painless.gridworld()
+    features, learner = OneHot(25, 4), CoinBetting(180.0, 20)
+    table = LearningTable.start(learner, np.full((1, 25, 4), 0.25))
+    policy = start_policy(learner, features)
+    weight = np.array([[1.0, 0.5]])
+    for _ in range(20):
+        q = ExactEvaluator(world).evaluate(table).q
+        table = table.advance(weight, q)
+        policy = policy.advance(weight, LinearQ(features, q.values.reshape(1, 2, 100)))
+        np.testing.assert_allclose(policy.at(np.arange(25)), table.probabilities, atol=1e-12)
+
+
+def test_other_learners_and_dense_features_fold():
+    class Dense:
+        dimension, actions = 3, 2
+
+        def at(self, states):
+            return np.stack([np.stack([states, states**2, 1 + 0 * states], 1)] * 2, 1) * [[[1.0], [-1.0]]]
+
+    assert isinstance(start_policy(CoinBetting(), Dense()), FoldedPolicy)
+    assert isinstance(start_policy(Cocob(), FEATURES), FoldedPolicy)
+    policy = start_policy(ExponentiatedGradient(1.0), Dense())
+    policy = policy.advance(np.ones((1, 1)), LinearQ(Dense(), np.array([[[1.0, 0.0, 0.0]]])))
+    np.testing.assert_allclose(policy.at(np.array([0.0, 1.0]))[0, :, 0], [0.5, np.e / (np.e + 1 / np.e)])
+
+
+def test_linear_q():
+    q = LinearQ(OneHot(2, 2), np.arange(8.0).reshape(1, 2, 4))
+    np.testing.assert_array_equal(q.at(np.array([1])), [[[[2.0, 3.0]], [[6.0, 7.0]]]])
+    np.testing.assert_array_equal(q.combine(np.array([[1.0, 0.5]])), [[2.0, 3.5, 5.0, 6.5]])
+    table = TabularQ(q.at(np.arange(2)))
+    np.testing.assert_array_equal(
+        table.combine(np.array([[1.0, 0.5]])).ravel(), q.combine(np.array([[1.0, 0.5]])).ravel()
+    )
+
+
+@pytest.mark.parametrize("name", ["horizon known", "anytime", "entropy", "gradient with entropy"])
+def test_mixture_survives_its_file(name, tmp_path):
+    iterates = advanced(start_policy(LEARNERS[name], FEATURES), 12)
+    mixture = MixturePolicy((iterates[3], iterates[7], iterates[12]), np.array([0.5, 0.25, 0.25]))
+    save_policy(mixture, tmp_path / "policy.npz")
+    again = load_policy(tmp_path / "policy.npz")
+    states = np.random.default_rng(1).uniform(-1, 1, (50, 2))
+    np.testing.assert_array_equal(again.weights, mixture.weights)
+    for one, other in zip(mixture.policies, again.policies, strict=True):
+        np.testing.assert_array_equal(one.at(states), other.at(states))
+    rng = np.random.default_rng(0)
+    assert {again.draw(rng).updates for _ in range(50)} == {3, 7, 12}
+
+
+def test_files_that_hold_no_policy(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.ones(3))
+    with pytest.raises(InputError, match="does not hold a policy"):
+        load_policy(tmp_path / "other.npz")
+    np.savez(tmp_path / "odd.npz", description='{"features": {"kind": "Deep"}}', updates=[1], weights=[1.0])
+    with pytest.raises(InputError, match="describes a 'Deep'"):
+        load_policy(tmp_path / "odd.npz")
+    with pytest.raises(InputError, match="cannot be saved"):
+        save_policy(MixturePolicy.uniform((FoldedPolicy.start(Cocob(), FEATURES),)), tmp_path / "no.npz")
+    assert not (tmp_path / "no.npz").exists()
+
+
+def test_unknown_features_cannot_be_saved(tmp_path):
+    class Mine(OneHot):
+        pass
+
+    policy = SummedPolicy.start(ExponentiatedGradient(1.0), Mine(2, 2))
+    with pytest.raises(InputError, match="Mine cannot be saved"):
+        save_policy(MixturePolicy.uniform((policy,)), tmp_path / "no.npz")
+
+
+def test_history_grows():
+    history = History(2)
+    for t in range(40):
+        history.append(t, np.array([t, -t], dtype=float))
+    np.testing.assert_array_equal(history.weights[:, :40], [np.arange(40), -np.arange(40)])
+
+
+def test_cartpole_cells_are_few():
+    """States with equal features share everything."""
+    features = CartPole().features()
+    states = np.random.default_rng(0).uniform(-0.05, 0.05, (5000, 4))
+    assert len(np.unique(features.cells(states))) < 500

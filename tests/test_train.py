@@ -1,0 +1,374 @@
+"""Training without a model: CartPole learned, intervals that hold, and runs that survive interruption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import painless
+from painless import CBP, CRPO, GDA, CartPole, InputError
+from painless.confidence import betting_interval
+from painless.evaluators import AnchoredLSTDQ, PlainLSTDQ, TemporalDifference
+from painless.features import OneHot
+from painless.sampled_feasibility import sampled_slack
+from painless.simulator import TableSimulator
+from painless.solution import Kind
+
+BOUND = [50.0, 50.0]
+
+
+def short(algorithm=None, **options):
+    """A short run on CartPole, without the feasibility phase."""
+    few = {"iterations": 12, "episodes": 50, "multiplier_bound": BOUND, "seed": 3}
+    return painless.train(
+        CartPole(), algorithm, evaluator=partial(AnchoredLSTDQ, rollouts=10), **few | options
+    )
+
+
+def same(one, other):
+    for name in ("reward_value", "constraint_value", "multiplier"):
+        np.testing.assert_array_equal(getattr(one.trace, name), getattr(other.trace, name))
+    np.testing.assert_array_equal(one.estimate.mean, other.estimate.mean)
+    assert one.steps == other.steps
+
+
+# ---------------------------------------------------------------- intervals
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.random(n),
+        lambda rng, n: (rng.random(n) < 0.02).astype(float),
+        lambda rng, n: rng.beta(10, 1, n),
+        lambda rng, n: np.full(n, 0.3),
+    ],
+    ids=["uniform", "rare", "skewed", "constant"],
+)
+def test_intervals_cover(draw):
+    rng = np.random.default_rng(0)
+    mean = float(np.mean(draw(np.random.default_rng(99), 2_000_000)))
+    missed = sum(
+        not (interval.low <= mean <= interval.high)
+        for interval in (betting_interval(draw(rng, 100), 0.0, 1.0, 0.9) for _ in range(200))
+    )
+    assert missed <= 30  # 10 % of 200, and three standard deviations
+
+
+def test_intervals_shrink_and_adapt():
+    rng = np.random.default_rng(0)
+    widths = [np.ptp(betting_interval(rng.random(n), 0.0, 1.0)[1:]) for n in (100, 1000)]
+    assert widths[1] < 0.5 * widths[0]
+    calm = np.ptp(betting_interval(0.5 + 0.01 * rng.standard_normal(1000), 0.0, 1.0)[1:])
+    assert calm < 0.25 * widths[1]
+
+
+def test_intervals_refuse():
+    with pytest.raises(InputError, match="outside the declared range"):
+        betting_interval(np.array([0.0, 2.0]), 0.0, 1.0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        betting_interval(np.array([0.0]), 0.0, 1.0, confidence=1.0)
+    assert betting_interval(np.ones(3), 1.0, 1.0) == (1.0, 1.0, 1.0)
+
+
+def test_evaluate_holds_the_exact_values():
+    world = painless.gridworld(constraints=3)
+    solution = painless.solve(world)
+    found = painless.evaluate(solution.policy, world, episodes=1000)
+    exact = np.append(solution.reward_value, solution.constraint_value)
+    assert (found.low <= exact).all()
+    assert (exact <= found.high).all()
+    assert found.met == (None, None, None)  # the optimum lies on its constraints
+    loose = painless.evaluate(solution.policy, world.with_limits([0.5, 0.1, 9.0]), episodes=1000)
+    assert loose.met == (True, True, False)
+    with pytest.raises(InputError, match="at least 2"):
+        painless.evaluate(solution.policy, world, episodes=1)
+
+
+def test_evaluate_in_the_user_s_terms():
+    cost = painless.CMDP(
+        np.ones((1, 1, 1)), cost=[[2.0]], initial=[1.0], discount=0.5, constraint_cost=[[1.0]], budget=2.5
+    )
+    found = painless.evaluate(painless.TabularPolicy(np.ones((1, 1))), cost, episodes=100)
+    assert found.low[0] <= 4.0 <= found.high[0]
+    assert found.met == (True,)
+    assert found.threshold == [2.5]
+
+
+# ---------------------------------------------------------------- learning
+
+
+def test_cartpole_is_learned_within_both_constraints():
+    training = painless.train(CartPole(), iterations=60, seed=1, episodes=300)
+    assert training.status.kind is Kind.COMPLETED
+    assert training.trace.reward_value[-20:].mean() >= 85
+    assert training.feasible is True
+    assert "met with 95 % confidence" in str(training.status)
+    assert (training.multiplier_bound < 200).all()
+    assert set(training.steps) == {"feasibility", "training", "evaluation"}
+    assert min(training.steps.values()) > 0
+    assert not training.trace.exact
+    assert "position" in repr(training)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        GDA(0.01, 0.001),
+        CRPO(0.1, 10.0),
+        CBP.theoretical(),
+        CBP(5.0, entropy=0.01),
+        GDA(0.01, 0.001, entropy=0.1),
+    ],
+    ids=lambda algorithm: repr(algorithm),
+)
+def test_every_algorithm_trains(algorithm):
+    training = short(algorithm)
+    assert training.trace.reward_value.shape == (12,)
+    assert np.isfinite(training.trace.reward_value).all()
+    assert training.trace.reward_value[-3:].mean() > training.trace.reward_value[0]
+
+
+def test_plain_lstdq_is_the_paper_s():
+    plain = painless.train(
+        CartPole(),
+        evaluator=partial(PlainLSTDQ, rollouts=10),
+        iterations=5,
+        multiplier_bound=BOUND,
+        episodes=20,
+    )
+    expected = painless.train(
+        CartPole(),
+        evaluator=partial(PlainLSTDQ, rollouts=10, expected=True),
+        iterations=5,
+        multiplier_bound=BOUND,
+        episodes=20,
+    )
+    assert plain.trace.reward_value[0] == expected.trace.reward_value[0]
+    assert plain.trace.reward_value[-1] != expected.trace.reward_value[-1]
+
+
+def test_seed_decides_everything():
+    same(short(), short())
+    assert short(seed=4).trace.reward_value[0] != short().trace.reward_value[0]
+
+
+def test_lstdq_over_one_hot_features_finds_the_action_values():
+    """With a large table of samples, both solvers come close to the exact Q."""
+    problem = painless.garnet(4, 2, 2, 1, seed=0, discount=0.7)
+    features = OneHot(4, 2)
+    simulator = TableSimulator(problem, time_limit=40)
+    from painless.evaluators import ExactEvaluator
+    from painless.feature_policies import start_policy
+    from painless.learners import CoinBetting
+    from painless.policy import LearningTable
+
+    exact = ExactEvaluator(problem).evaluate(LearningTable.start(CoinBetting(), np.full((1, 4, 2), 0.5)))
+    for make in (partial(AnchoredLSTDQ, anchor=1e-6), partial(PlainLSTDQ, expected=True), PlainLSTDQ):
+        evaluator = make(simulator, features, rollouts=2000)
+        found = evaluator.evaluate(start_policy(CoinBetting(), features), [np.random.default_rng(0)])
+        np.testing.assert_allclose(found.q.at(np.arange(4)), exact.q.at(np.arange(4)), atol=0.05)
+        assert (np.abs(found.value - exact.value) < 5 * found.standard_error).all()
+        assert found.steps == 2000 * 40
+
+
+def test_unvisited_features_keep_their_weights():
+    simulator, features = CartPole(), CartPole().features()
+    from painless.feature_policies import LinearQ, start_policy
+    from painless.learners import CoinBetting
+
+    policy = start_policy(CoinBetting(100.0), features)
+    policy = policy.advance(np.ones((1, 3)), LinearQ(features, np.full((1, 3, 4096), 0.7)))
+    found = AnchoredLSTDQ(simulator, features, 5).evaluate(policy, [np.random.default_rng(0)])
+    assert (found.q.weights[0] == 0.7).mean() > 0.5
+    assert not (found.q.weights[0] == 0.7).all()
+
+
+def test_dense_features_train_too():
+    class Quadratic:
+        actions, dimension = 2, 2 * 15
+
+        def at(self, states):
+            scaled = np.column_stack([states / [2.4, 3.0, 0.2, 3.0], np.ones(len(states))])
+            products = scaled[:, :, None] * scaled[:, None, :]
+            terms = products[:, *np.triu_indices(5)]
+            return np.stack([np.hstack([terms, 0 * terms]), np.hstack([0 * terms, terms])], 1)
+
+    training = painless.train(
+        CartPole(),
+        GDA(0.1, 0.001),
+        features=Quadratic(),
+        evaluator=partial(AnchoredLSTDQ, rollouts=20),
+        iterations=15,
+        multiplier_bound=BOUND,
+        episodes=50,
+    )
+    assert training.trace.reward_value[-3:].mean() > 40
+
+
+# ---------------------------------------------------------------- feasibility without a model
+
+
+def test_feasibility_is_found_jointly():
+    simulator = CartPole()
+    found = sampled_slack(
+        simulator,
+        simulator.features(),
+        AnchoredLSTDQ(simulator, simulator.features()),
+        np.random.default_rng(0),
+    )
+    assert found.found
+    assert (found.slack > 1).all()
+    assert (found.slack < 8).all()
+    assert found.steps > 0
+
+
+def test_no_feasible_policy_found_is_not_infeasible(monkeypatch):
+    monkeypatch.setattr("painless.sampled_feasibility.MOST", 20)
+    training = painless.train(
+        CartPole(threshold=(86.5, 90.0)),
+        evaluator=partial(AnchoredLSTDQ, rollouts=5),
+        iterations=5,
+        episodes=50,
+    )
+    assert training.status.kind is Kind.STOPPED
+    assert "no feasible policy found" in str(training.status)
+    assert "infeasible" not in str(training.status).lower()
+    assert training.feasible is False
+    assert len(training.trace) == 0
+    assert training.as_dict()["average"] is None
+    json.dumps(training.as_dict())
+
+
+def test_a_table_without_constraints_needs_no_feasibility_phase():
+    free = painless.garnet(6, 2, 3, 0, seed=1)
+    training = painless.train(
+        TableSimulator(free),
+        features=OneHot(6, 2),
+        evaluator=partial(AnchoredLSTDQ, rollouts=20),
+        iterations=20,
+        episodes=200,
+    )
+    assert training.steps["feasibility"] == 0
+    assert training.feasible is True
+    best = painless.solve(free).reward_value
+    assert training.trace.reward_value[-5:].mean() > 0.95 * best
+
+
+# ---------------------------------------------------------------- interruption
+
+
+def test_interrupt_and_resume_ends_with_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
+    for algorithm in (CBP(), GDA(0.01, 0.001), CRPO(0.1)):
+        whole = short(algorithm)
+        path = tmp_path / f"{algorithm.name}.npz"
+
+        def interrupt(now):
+            if now.iteration == 7:
+                raise KeyboardInterrupt
+
+        part = short(algorithm, checkpoint=path, progress=interrupt)
+        assert part.status.kind is Kind.STOPPED
+        assert path.exists()
+        same(short(algorithm, checkpoint=path, resume=True), whole)
+
+
+def test_resume_refuses_another_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
+    path = tmp_path / "checkpoint.npz"
+    short(checkpoint=path)
+    with pytest.raises(InputError, match="belongs to a run with seed = 3, not 4"):
+        short(checkpoint=path, resume=True, seed=4)
+    with pytest.raises(InputError, match="algorithm"):
+        short(CBP(2.0), checkpoint=path, resume=True)
+    np.savez(path, x=1)
+    with pytest.raises(InputError, match="is not a checkpoint"):
+        short(checkpoint=path, resume=True)
+
+
+def test_kill_and_resume_on_the_command_line(tmp_path):
+    """SIGKILL at random moments: no half-written checkpoint, and the same numbers in the end."""
+    command = [
+        *(sys.executable, "-m", "painless", "train", "cartpole", "--iterations", "60", "--rollouts", "20"),
+        *(
+            "--multiplier-bound",
+            "50",
+            "--multiplier-bound",
+            "50",
+            "--episodes",
+            "50",
+            "--json",
+            "--seed",
+            "2",
+        ),
+    ]
+    environment = os.environ | {"PAINLESS_SAVE_EVERY": "0.05"}
+    whole = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    folder = tmp_path / "run"
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        process = subprocess.Popen(
+            [*command, "--save", str(folder), "--resume"], stdout=subprocess.DEVNULL, env=environment
+        )
+        time.sleep(2.0 + 1.5 * rng.random())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    final = subprocess.run(
+        [*command, "--save", str(folder), "--resume"],
+        capture_output=True,
+        check=True,
+        text=True,
+        env=environment,
+    )
+    resumed = json.loads(final.stdout)
+    for key in whole.keys() - {"seconds"}:
+        assert resumed[key] == whole[key], key
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    found = subprocess.run(
+        [sys.executable, "-m", "painless", "evaluate", str(folder), "--episodes", "50", "--json"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert json.loads(found.stdout)["episodes"] == 50
+
+
+# ---------------------------------------------------------------- tables and bad input
+
+
+def test_tables_are_trained_from_samples_and_traced_exactly():
+    world = painless.gridworld()
+    solution = painless.solve(
+        world, iterations=30, evaluator=lambda table: TemporalDifference(table, 50), seed=1
+    )
+    exact = painless.solve(world, iterations=30)
+    assert solution.trace.exact
+    assert solution.trace.reward_value[0] == exact.trace.reward_value[0]
+    assert not np.array_equal(solution.trace.reward_value, exact.trace.reward_value)
+    assert solution.feasible
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iterations": 0}, "at least 1"),
+        ({"multiplier_bound": [1.0, -1.0]}, "positive number for each of 2"),
+        ({"multiplier_bound": [1.0, 1.0, 1.0]}, "positive number for each of 2"),
+        ({"features": OneHot(4, 3)}, "have 3 actions and the simulator 2"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(InputError, match=message):
+        short(**options)
+
+
+def test_features_must_come_from_somewhere():
+    with pytest.raises(InputError, match="suggests no features"):
+        painless.train(TableSimulator(painless.gridworld()))
