@@ -280,6 +280,36 @@ def test_interrupt_and_resume_ends_with_the_same_bits(tmp_path, monkeypatch):
         same(short(algorithm, checkpoint=path, resume=True), whole)
 
 
+def test_interrupt_in_the_middle_of_an_iteration(tmp_path):
+    """Ctrl-C comes at any instruction; what was half done is done again."""
+
+    class Interrupted(CartPole):
+        left = 0
+
+        def step(self, states, actions, rng):
+            Interrupted.left -= 1
+            if Interrupted.left == 0:
+                raise KeyboardInterrupt
+            return super().step(states, actions, rng)
+
+    options = {"iterations": 12, "episodes": 20, "multiplier_bound": BOUND, "seed": 3}
+    evaluator = partial(AnchoredLSTDQ, rollouts=10)
+    whole = painless.train(CartPole(), evaluator=evaluator, **options)
+    rng = np.random.default_rng(0)
+    path = tmp_path / "checkpoint.npz"
+    for left in (1, *rng.integers(1, 600, 4)):
+        Interrupted.left = int(left)
+        painless.train(Interrupted(), evaluator=evaluator, checkpoint=path, resume=True, **options)
+    same(painless.train(CartPole(), evaluator=evaluator, checkpoint=path, resume=True, **options), whole)
+
+
+def test_a_finished_run_is_not_done_again(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    whole, seen = short(checkpoint=path), []
+    same(short(checkpoint=path, resume=True, progress=seen.append), whole)
+    assert seen == []
+
+
 def test_resume_refuses_another_run(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
     path = tmp_path / "checkpoint.npz"

@@ -33,7 +33,28 @@ class Progressed:
     errors: list[Array]  # (J,) their standard errors
     weights: list[Array]  # (J,) what the dual played
     kept: list[FeaturePolicy]  # iterates of the mixture
-    steps: int  # of the simulator
+    steps: int = 0  # of the simulator
+
+    def __post_init__(self) -> None:
+        self.mark()
+
+    def mark(self) -> None:
+        """Remember this place, at the end of an iteration."""
+        self._marked = (
+            self.position,
+            self.rng.bit_generator.state,
+            len(self.values),
+            len(self.kept),
+            self.steps,
+        )
+
+    def rewind(self) -> None:
+        """Go back to the last mark, after an interrupt in the middle of an iteration."""
+        self.position, state, count, kept, self.steps = self._marked
+        self.rng.bit_generator.state = state
+        for record in (self.values, self.errors, self.weights):
+            del record[count:]
+        del self.kept[kept:]
 
 
 def save_checkpoint(

@@ -50,6 +50,8 @@ def draw_actions(probabilities: Array, draws: Array) -> NDArray[np.intp]:
     >>> draw_actions(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0.5, 0.99]))
     array([1, 0])
     """
+    if probabilities.shape[1] == 2:
+        return (probabilities[:, 0] <= draws * (probabilities[:, 0] + probabilities[:, 1])).astype(np.intp)
     total = probabilities.cumsum(-1)
     return (total[:, :-1] <= draws[:, None] * total[:, -1:]).sum(-1)
 

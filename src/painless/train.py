@@ -153,7 +153,7 @@ class _Train:
         else:
             multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
             position = Position(policy, dual.init(multiplier))
-            run = Progressed(position, np.random.default_rng(self.seeds[1]), [], [], [], [], 0)
+            run = Progressed(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
         status = self._iterate(run, dual, bound)
         return self._finish(run, bound, status)
 
@@ -202,16 +202,20 @@ class _Train:
                 run.weights.append(step.weight[0])
                 run.steps += step.evaluation.steps
                 run.values.append(step.evaluation.value[0])
+                run.mark()
                 self._report(run)
                 if self.checkpoint is not None and time.perf_counter() - saved > SAVE_EVERY:
                     self._save(run, bound)
                     saved = time.perf_counter()
         except KeyboardInterrupt:
+            run.rewind()
+            self._save(run, bound)
             return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to go on.")
+        self._save(run, bound)
         return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
 
     def _save(self, run: Progressed, bound: dict[str, Any]) -> None:
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and run.values:
             kept = {"multiplier_bound": bound["multiplier_bound"], "steps": bound["steps"]}
             save_checkpoint(self.checkpoint, run, self.settings, kept)
 
@@ -243,7 +247,7 @@ class _Train:
             f"Stopped: no feasible policy found. {_verdicts(estimate, self.specification)} Loosen the limits, add rollouts or "
             "features, or give multiplier_bound to train all the same.",
         )
-        empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [], 0)
+        empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
         steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
         return self._training(mixture, estimate, empty, bound, status, steps)
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -178,7 +178,10 @@ class TileCoding:
         return scatter(self.active(states), self.dimension)
 
     def _batch(self, states: ArrayLike) -> Array:
-        batch, dimensions = as_floats("states", states), len(self.grid.lower)
+        dimensions = len(self.grid.lower)
+        if _is_plain(states, dimensions) and not np.isnan(states).any():
+            return states
+        batch = as_floats("states", states)
         batch = batch[:, None] if batch.ndim == 1 and dimensions == 1 else batch
         if batch.ndim != 2 or batch.shape[1] != dimensions:
             raise InputError(f"states have shape {batch.shape}, not (n, D) = (n, {dimensions})")
@@ -187,6 +190,18 @@ class TileCoding:
                 f"states{first(np.isnan(batch))} is not a number; every state needs a place in the box"
             )
         return batch if batch.flags.writeable else batch.copy()  # kernels are compiled for writable arrays
+
+
+def _is_plain(states: ArrayLike, dimensions: int) -> TypeGuard[Array]:
+    """Whether states are an array that kernels take as it is: the usual case, and the fast one."""
+    return (
+        isinstance(states, np.ndarray)
+        and states.dtype == np.float64
+        and states.ndim == 2
+        and states.shape[1] == dimensions
+        and states.flags.c_contiguous
+        and states.flags.writeable
+    )
 
 
 def reference_active(grid: TileGrid, states: Array) -> Indices:
