@@ -116,6 +116,13 @@ def test_other_learners_and_dense_features_fold():
     np.testing.assert_allclose(policy.at(np.array([0.0, 1.0]))[0, :, 0], [0.5, np.e / (np.e + 1 / np.e)])
 
 
+def test_one_action_at_a_time():
+    *_, policy = advanced(start_policy(LEARNERS["anytime"], FEATURES), 10)
+    state, rng = np.array([0.1, -0.4]), np.random.default_rng(0)
+    shares = np.bincount([policy.act(state, rng) for _ in range(3000)], minlength=3) / 3000
+    np.testing.assert_allclose(shares, policy.at(state[None])[0, 0], atol=0.04)
+
+
 def test_linear_q():
     q = LinearQ(OneHot(2, 2), np.arange(8.0).reshape(1, 2, 4))
     np.testing.assert_array_equal(q.at(np.array([1])), [[[[2.0, 3.0]], [[6.0, 7.0]]]])

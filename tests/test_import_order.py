@@ -9,9 +9,18 @@ import painless
 
 ROOT = Path(painless.__file__).parent
 ORDER = [
-    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units", "kernels"),
-    *("simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "duals", "evaluators"),
-    *("framework", "averages", "planners", "feasibility", "certificate", "confidence", "evaluation"),
+    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units"),
+    *("kernels", "simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "duals"),
+    *(
+        "evaluators",
+        "framework",
+        "averages",
+        "planners",
+        "feasibility",
+        "certificate",
+        "confidence",
+        "evaluation",
+    ),
     *("sampled_feasibility", "algorithms", "guarantees", "checkpoint", "render", "solution", "prepare"),
     *("finish", "solve", "batch", "training", "train", "checks", "problems", "environments", "experiments"),
     *("report", "cli"),

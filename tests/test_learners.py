@@ -23,6 +23,8 @@ SIMPLEX = {
     "coin betting, anytime": CoinBetting,
     "coin betting, a normaliser for each run": lambda: CoinBetting(normaliser=np.array([1.0, 2.0, 5.0])),
     "coin betting as printed": lambda: CoinBetting(horizon=20, printed=True),
+    "coin betting with entropy": lambda: CoinBetting(horizon=20, entropy=0.1),
+    "exponentiated gradient with entropy": lambda: ExponentiatedGradient(0.3, 0.5),
     "exponentiated gradient": lambda: ExponentiatedGradient(0.3),
     "exponentiated gradient, large steps": lambda: ExponentiatedGradient(1e6),
 }
@@ -209,6 +211,32 @@ def test_projected_gradient_stays_in_its_box():
         ProjectedGradient(1.0, 0.0, 2.0), np.array([1.0]), np.array([[5.0], [-9.0], [0.5], [0.0]])
     )
     np.testing.assert_array_equal(decisions[:, 0], [1.0, 2.0, 0.0, 0.5])
+
+
+def test_entropy_by_hand():
+    """A decision that is all on one action is pulled back by −ν log p, floored at −25 for the bettor."""
+    prior = np.array([0.5, 0.5])
+    bettor = CoinBetting(normaliser=10.0, entropy=0.1)
+    state = bettor.update(np.array([1.0, 0.0]), bettor.init(prior))
+    np.testing.assert_array_equal(state.decision, [1.0, 0.0])
+    state = bettor.update(np.array([1.0, 0.0]), state)  # gains 1 and 0 + 0.1·25
+    assert state.decision[1] > state.decision[0]
+    gradient = ExponentiatedGradient(rate=0.5, entropy=0.2)
+    state = gradient.update(np.array([1.0, 0.0]), gradient.init(np.array([0.8, 0.2])))
+    odds = (0.8 / 0.2) ** 0.9 * np.exp(0.5)
+    np.testing.assert_allclose(state.decision, [odds / (1 + odds), 1 / (1 + odds)])
+
+
+def test_entropy_holds_a_policy_near_the_softmax():
+    """Against constant gains, both learners settle at p ∝ exp(g/ν)."""
+    gain = np.array([0.3, 0.1, 0.0])
+    goal = np.exp(gain / 0.2) / np.exp(gain / 0.2).sum()
+    state = ExponentiatedGradient(0.5, 0.2).init(np.full(3, 1 / 3))
+    for _ in range(300):
+        state = ExponentiatedGradient(0.5, 0.2).update(gain, state)
+    np.testing.assert_allclose(state.decision, goal, atol=1e-9)
+    decisions, _ = play(CoinBetting(6.0, 4000, 0.2), np.full(3, 1 / 3), np.tile(gain, (4000, 1)))
+    np.testing.assert_allclose(decisions.mean(0), goal, atol=0.02)
 
 
 @given(gains_on_the_simplex())

@@ -275,6 +275,16 @@ def test_slack_constraint_has_no_price():
     assert solution.reward_value == pytest.approx(2.0)
 
 
+def test_entropy_keeps_the_iterates_random():
+    world = painless.gridworld()
+    for plain, regular in ((CBP(8.0), CBP(8.0, entropy=0.1)), (GDA(1.0, 0.1), GDA(1.0, 0.1, entropy=0.1))):
+        hard, soft = (
+            painless.solve(world, one, iterations=300, output=Output.TAIL) for one in (plain, regular)
+        )
+        assert len(soft.policy.randomised) >= len(hard.policy.randomised)
+        assert soft.average.reward_value < hard.average.reward_value
+
+
 def test_one_iteration():
     solution = painless.solve(painless.gridworld(), iterations=1)
     assert solution.iterations == 1
@@ -446,6 +456,8 @@ def test_initial_policy_may_be_a_policy():
         ({"algorithm": GDA(0.0, 1.0)}, "policy_rate is 0.0"),
         ({"algorithm": GDA(1.0, np.inf)}, "multiplier_rate is inf"),
         ({"algorithm": CRPO(1.0, -1.0)}, "tolerance is -1.0"),
+        ({"algorithm": CBP(1.0, entropy=-0.1)}, "entropy is -0.1"),
+        ({"algorithm": GDA(2.0, 0.1, entropy=0.5)}, "entropy 0.5 times rate 2.0 is at least 1"),
         ({"initial_policy": np.ones((2, 2))}, r"shape \(2, 2\), not \(S, A\)"),
         ({"initial_policy": np.full((25, 4), 0.3)}, r"initial_policy\[0\] is not a distribution"),
         ({"initial_policy": np.eye(4)[np.zeros(25, int)]}, r"initial_policy\[0, 1\] is 0, so that action"),

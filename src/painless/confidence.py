@@ -47,7 +47,7 @@ def betting_interval(samples: Array, low: float, high: float, confidence: float 
     if (scaled < -1e-9).any() or (scaled > 1 + 1e-9).any():
         raise InputError(f"a sample lies outside the declared range [{low:g}, {high:g}]; widen the range")
     edges = _kept(np.clip(scaled, 0.0, 1.0), 1 - confidence)
-    return Interval(mean, low + edges[0] * (high - low), low + edges[1] * (high - low))
+    return Interval(mean, *(float(low + edge * (high - low)) for edge in edges))
 
 
 def _kept(samples: Array, alpha: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
+from painless.feature_policies.acting import Acting
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
 from painless.features.base import FeatureMap, linear_action_value
@@ -16,7 +17,7 @@ from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class FoldedPolicy:
+class FoldedPolicy(Acting):
     """A learner folded over the stored weights, from the uniform policy, for one run."""
 
     learner: Learner[Any]

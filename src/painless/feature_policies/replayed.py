@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from painless.arrays import Array
+from painless.feature_policies.acting import Acting
 from painless.feature_policies.cells import Bettors, Cells, replay
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
@@ -20,7 +21,7 @@ from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayedPolicy:
+class ReplayedPolicy(Acting):
     """Coin betting over binary features, from the uniform policy, for one run."""
 
     learner: CoinBetting

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from painless.arrays import Array
+from painless.feature_policies.acting import Acting
 from painless.feature_policies.linear import LinearQ
 from painless.features.base import FeatureMap, linear_action_value
 from painless.learners.exponentiated_gradient import ExponentiatedGradient
@@ -17,7 +18,7 @@ from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class SummedPolicy:
+class SummedPolicy(Acting):
     """Exponentiated gradient over features, from the uniform policy, for one run."""
 
     learner: ExponentiatedGradient
