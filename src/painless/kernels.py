@@ -120,7 +120,7 @@ def table_sampler(problem: CMDP) -> TableSampler:
         probability=probability / total[pair],
         cumulative=cumulative,
         state=np.repeat(np.arange(states, dtype=np.int64), actions),
-        utility=np.ascontiguousarray(problem.utility.reshape(1 + constraints, -1).T),
+        utility=np.array(problem.utility.reshape(1 + constraints, -1).T, order="C"),
     )
 
 
@@ -139,7 +139,7 @@ def _entries(problem: CMDP) -> tuple[Indices, Indices, Array]:
 def policy_sums(policy: Array) -> Array:
     """Return the running sums of a policy (S, A) as rows of a table, (S·A,)."""
     pointer = np.arange(0, policy.size + 1, policy.shape[1], dtype=np.int64)
-    return row_sums(pointer, np.array(policy).reshape(-1))
+    return row_sums(pointer, np.array(policy, order="C").reshape(-1))
 
 
 @njit(cache=True)

@@ -52,7 +52,7 @@ class LeastSquares:
 
     def __post_init__(self) -> None:
         require_features(self.problem, self.features)
-        _ = self.monte_carlo
+        _ = self.monte_carlo, self._feature
 
     @cached_property
     def monte_carlo(self) -> MonteCarlo:

@@ -55,7 +55,8 @@ class LSTDQ:
             error of the features.
         cutoff: singular values below this part of the largest count as 0.
         ridge: in place of the cut-off, what is added to the diagonal of A.
-        pairs: the indices s·A + a that are sampled, such as those of a coreset; all available ones by default.
+        pairs: the indices s·A + a that are sampled, such as those of a coreset; all available ones by default. What is
+            paid at other pairs is never seen; `LeastSquares`, whose rollouts pass through them, sees it.
 
     >>> import painless
     >>> from painless.features import TileCoding
@@ -79,7 +80,7 @@ class LSTDQ:
             require_count("samples", self.samples)
         require_regularisation(self.cutoff, self.ridge)
         require_features(self.problem, self.features)
-        _ = self._sampled
+        _ = self._sampled, self._feature
 
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator]) -> Evaluation:
         """Evaluate all J utilities of every run from the same samples."""

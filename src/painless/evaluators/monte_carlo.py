@@ -81,18 +81,16 @@ def evaluate_runs(
     estimate: Callable[[Array, np.random.Generator], Estimate],
 ) -> Evaluation:
     """Estimate every run of a batch by itself, from its own policy (S, A) and generator."""
-    tables = policy.probabilities
-    if tables.shape[1:] != problem.actions.shape:
-        raise InputError(
-            f"the policy has shape {tables.shape}, not (B, S, A) = (B, *{problem.actions.shape})"
-        )
+    tables, (states, actions, _) = np.array(policy.probabilities, order="C"), problem.shape
+    if tables.shape[1:] != (states, actions):
+        raise InputError(f"the policy has shape {tables.shape}, not (B, S, A) = (B, {states}, {actions})")
     if len(rngs) != len(tables):
         raise InputError(f"{len(rngs)} generators for {len(tables)} runs; give each run its own")
     wrong = ~((tables >= 0) & (problem.actions | (tables == 0))).all(-1)
     wrong |= ~(np.abs(tables.sum(-1) - 1) <= 1e-8)
     if wrong.any():
         raise InputError(f"policy{first(wrong)} is not a distribution over the state's actions")
-    runs = [estimate(np.array(table), rng) for table, rng in zip(tables, rngs, strict=True)]
+    runs = [estimate(table, rng) for table, rng in zip(tables, rngs, strict=True)]
     q = np.array([run.q for run in runs])
     value = np.array([initial_value(problem, *run) for run in zip(tables, q, strict=True)])
     errors = [run.standard_error for run in runs if run.standard_error is not None]
@@ -102,7 +100,7 @@ def evaluate_runs(
 def initial_value(problem: CMDP, policy: Array, q: Array) -> Array:
     """V(ρ) = ⟨ρ, ⟨π, Q⟩⟩, (J,), for one policy (S, A) and its action values (J, S, A)."""
     weight = problem.initial[:, None] * policy
-    return np.where(weight > 0, weight * q, 0.0).sum((-2, -1))
+    return (weight * np.where(weight > 0, q, 0.0)).sum((-2, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +173,16 @@ class MonteCarlo:
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
     def _estimate(self, policy: Array, rng: np.random.Generator) -> Estimate:
-        mean, variance = self.returns(policy, rng)
-        states, actions, _ = self.problem.shape
-        q = np.where(self.problem.actions, np.nan, 0.0).reshape(-1)
-        table = np.repeat(q[None], mean.shape[1], axis=0)
-        table[:, self.start] = mean.T
-        error = standard_error((self.problem.initial[:, None] * policy).reshape(-1)[self.start], variance)
-        return Estimate(table.reshape(-1, states, actions), error)
+        mean, variance = (self._everywhere(part) for part in self.returns(policy, rng))
+        weight = (self.problem.initial[:, None] * policy).reshape(-1)
+        return Estimate(mean.T.reshape(-1, *policy.shape), standard_error(weight, variance))
+
+    def _everywhere(self, part: Array) -> Array:
+        """Return (S·A, J) from (n, J): not a number where nothing started, 0 for masked pairs."""
+        result = np.full((self.problem.actions.size, part.shape[1]), np.nan)
+        result[~self.problem.actions.reshape(-1)] = 0.0
+        result[self.start] = part
+        return result
 
     def returns(self, policy: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the mean return from each pair of `start`, (n, J), and the variance of that mean.
@@ -208,7 +209,7 @@ class MonteCarlo:
 def standard_error(weight: Array, variance: Array) -> Array:
     """√(Σ w² var) of the weighted sum of n independent estimates, for variances (n, J): (J,)."""
     squared = (weight**2)[:, None]
-    return np.sqrt(np.where(squared > 0, squared * variance, 0.0).sum(0))
+    return np.sqrt((squared * np.where(squared > 0, variance, 0.0)).sum(0))
 
 
 def reference_returns(

@@ -89,7 +89,7 @@ class TemporalDifference:
             self._sampler,
             self._pairs,
             policy.reshape(-1) if self.expected else policy_sums(policy),
-            self.rate,
+            float(self.rate),
             self.problem.discount,
             stream(rng),
             0,

@@ -22,7 +22,7 @@ from painless.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.feature_policies import FeaturePolicy, LinearQ
 from painless.features.base import BinaryFeatures, FeatureMap, Indices
-from painless.rollouts import Trajectories, draw_actions, roll_out
+from painless.rollouts import Exploring, Trajectories, draw_actions, roll_out
 from painless.simulator import Simulator
 
 
@@ -44,17 +44,23 @@ class AnchoredLSTDQ:
         features: φ.
         rollouts: episodes for each evaluation.
         anchor: κ, the weight of the previous solution, in visits.
+        exploration: ε. With it, as many episodes again take a random action with this probability. They
+            tell of actions that the policy no longer takes, and enter the equations but not the values at ρ.
     """
 
     simulator: Simulator
     features: FeatureMap
     rollouts: int = 50
     anchor: float = 1.0
+    exploration: float = 0.0
 
     def evaluate(self, policy: FeaturePolicy, rngs: Sequence[np.random.Generator]) -> Evaluation:
         """Roll out fresh episodes and solve for the weights of all utilities."""
         (rng,) = rngs
         trajectories = roll_out(self.simulator, policy, self.rollouts, rng)
+        if self.exploration:
+            explored = roll_out(self.simulator, Exploring(policy, self.exploration), self.rollouts, rng)
+            trajectories = trajectories.with_steps_of(explored)
         previous = _previous(policy, self.features, trajectories.utilities.shape[1])
         probabilities = policy.at(trajectories.successors)[0]
         system = build_system(self.features, trajectories, probabilities, self._discount, previous)
