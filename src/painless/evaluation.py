@@ -35,6 +35,12 @@ class Estimate:
     steps: int
 
     @property
+    def slack(self) -> Array:
+        """By how much each constraint is met at least, with the stated confidence, (K,)."""
+        lower = np.array([sense == ">=" for sense in self.sense], dtype=bool)
+        return np.where(lower, self.low[1:] - self.threshold, self.threshold - self.high[1:])
+
+    @property
     def met(self) -> tuple[bool | None, ...]:
         """For each constraint: True if met with the stated confidence, False if missed, None if unclear."""
         verdicts: list[bool | None] = []
@@ -71,6 +77,8 @@ def evaluate(
         returns, steps = _returns(policy, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
     least, most = specification.return_range
+    if not specification.declared:  # the range was seen, not known: let it hold what was seen since
+        least, most = np.minimum(least, returns.min(0)), np.maximum(most, returns.max(0))
     share = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
     intervals = [betting_interval(r, a, b, share) for r, a, b in zip(returns.T, least, most, strict=True)]
     mean, low, high = np.array(intervals).T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +31,12 @@ class Trajectories:
     terminated: Mask  # (N,)
     returns: Array  # (n, J) discounted
 
+    def with_steps_of(self, other: Trajectories) -> Trajectories:
+        """Return these episodes with the steps of others added; the returns stay those of these."""
+        names = ("states", "actions", "utilities", "successors", "terminated")
+        joined = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        return replace(self, **joined)
+
     @property
     def value(self) -> Array:
         """The mean return of each utility, (J,)."""
@@ -42,6 +48,19 @@ class Trajectories:
         count = len(self.returns)
         spread = self.returns.std(0, ddof=1) if count > 1 else np.full(self.returns.shape[1], np.inf)
         return spread / np.sqrt(count)
+
+
+@dataclass(frozen=True)
+class Exploring:
+    """A policy that takes a random action with probability ε."""
+
+    policy: Acts
+    exploration: float
+
+    def at(self, states: States) -> Array:
+        """Return (1 − ε)·π + ε/A, (n, A)."""
+        plain = self.policy.at(states).reshape(len(states), -1)
+        return (1 - self.exploration) * plain + self.exploration / plain.shape[1]
 
 
 def draw_actions(probabilities: Array, draws: Array) -> NDArray[np.intp]:
@@ -69,13 +88,14 @@ def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     for _ in range(specification.time_limit):
         probabilities = policy.at(states).reshape(len(states), -1)
         actions = draw_actions(probabilities, rng.random(len(states)))
-        successors, utilities, terminated = simulator.step(states, actions, rng)
+        successors, utilities, terminated, truncated = simulator.step(states, actions, rng)
         parts.append((states, actions, utilities, successors, terminated))
         returns[alive] += factor * utilities
         factor *= specification.discount
         states = successors
-        if terminated.any():
-            alive, states = alive[~terminated], states[~terminated]
+        ended = terminated if truncated is None else terminated | truncated
+        if ended.any():
+            alive, states = alive[~ended], states[~ended]
             if not len(alive):
                 break
     columns = zip(*parts, strict=True)

@@ -77,7 +77,7 @@ def sampled_slack(
         seed = int(rng.integers(2**63))
         estimate = evaluate(candidate, simulator, episodes=EPISODES, confidence=confidence, seed=seed)
         steps += estimate.steps
-        slack = (estimate.low[1:] - specification.limit) if count else np.empty(0)
+        slack = estimate.slack
         bound = np.where(
             slack > 0, multiplier_bound(np.maximum(slack, 1e-300), specification.discount), np.inf
         )

@@ -28,6 +28,7 @@ class Outcome(NamedTuple):
     states: States
     utilities: Array  # (n, J)
     terminated: Mask  # (n,)
+    truncated: Mask | None = None  # (n,) where a time limit of the simulator's own cut an episode off
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class Specification:
     minimise: bool = False
     constraint_names: tuple[str, ...] = ()
     generative: bool = False  # whether `step` accepts any state, and not only those it has led to
+    declared: bool = True  # whether the ranges are known; else they are what was seen
 
     def __post_init__(self) -> None:
         count = len(self.threshold)
@@ -90,7 +92,11 @@ def discounted_steps(discount: float, limit: int | None) -> float:
 
 
 class Simulator(Protocol):
-    """A process that can be stepped, a batch at a time. It keeps no state of its own."""
+    """A process that can be stepped, a batch at a time.
+
+    A generative simulator keeps no state of its own. Another may: its steps continue the episodes of its last
+    `reset`, all that have not ended, in their order.
+    """
 
     @property
     def specification(self) -> Specification:

@@ -103,6 +103,21 @@ def problem_arguments(
     return given
 
 
+def make_simulator(about: Mapping[str, Any]) -> Any:
+    """Return a registered simulator, or one of a Gymnasium environment, from its description."""
+    from painless.problems import SIMULATORS
+
+    settings = dict(about)
+    name = str(settings.pop("simulator", None))
+    if name.startswith("gym:"):
+        from painless.environments import from_gymnasium
+
+        return from_gymnasium(name.removeprefix("gym:"), **settings)
+    if name not in SIMULATORS:
+        raise unknown("simulator", name, SIMULATORS)
+    return SIMULATORS[name](**settings)
+
+
 def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the parameters of a registered problem or algorithm."""
     return inspect.signature(make).parameters

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from painless.cli.common import AsJson, Seed, interruptible, print_table
+from painless.cli.common import AsJson, Seed, interruptible, make_simulator, print_table
 from painless.errors import InputError
 
 
@@ -51,7 +51,6 @@ def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
     from painless import files
     from painless.feature_policies.storage import load_policy
     from painless.problem import load
-    from painless.problems import SIMULATORS
     from painless.solution import Solution
 
     if (folder / "solution.json").exists():
@@ -59,9 +58,5 @@ def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
         return solution.policy, table, solution.constraint_names, solution.minimise
     if not (folder / "training.json").exists():
         raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
-    name = str(files.read(folder / "problem.json").get("simulator"))
-    if name not in SIMULATORS:
-        raise InputError(f"{folder} was trained on '{name}', which is not registered; use painless.evaluate")
-    threshold = files.read(folder / "training.json")["threshold"]
-    simulator = SIMULATORS[name](threshold=threshold)
+    simulator = make_simulator(files.read(folder / "problem.json"))
     return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

@@ -23,6 +23,7 @@ from painless.cli.common import (
     find_algorithm,
     find_problem,
     interruptible,
+    make_simulator,
     print_table,
     problem_arguments,
     progress_bar,
@@ -46,7 +47,12 @@ class EvaluatorName(StrEnum):
 
 
 def train(
-    problem: Annotated[str, typer.Argument(help="A simulator such as cartpole, or a table to sample from.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            help="A simulator such as cartpole, gym:ID for an environment, or a table to sample from."
+        ),
+    ],
     algorithm: Annotated[AlgorithmName, typer.Option(help="How to train.")] = AlgorithmName.CBP,
     settings: Settings = None,
     parameters: Parameters = None,
@@ -65,6 +71,23 @@ def train(
     multiplier_bound: Annotated[
         list[float] | None, typer.Option(help="U, once for each constraint, in place of a feasibility phase.")
     ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For gym: a limit on a discounted sum, such as 'cost<=25' or 'reward[1]>=-3'; repeatable."
+        ),
+    ] = None,
+    objective: Annotated[
+        int | None, typer.Option(min=0, help="For gym: the entry of a vector reward to maximise.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="For gym: tiles, fourier or one-hot; by default from the observations.")
+    ] = None,
+    exploration: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of random actions in extra episodes: 0.2 for gym, else 0."),
+    ] = None,
+    time_limit: Annotated[int | None, typer.Option(min=1, help="For gym: the longest episode.")] = None,
     episodes: Annotated[int, typer.Option(min=2, help="To value the returned policy.")] = 1000,
     discount: Discount = None,
     threshold: Threshold = None,
@@ -84,7 +107,10 @@ def train(
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
     chosen = find_algorithm(algorithm, settings, entropy=entropy)
-    if problem not in SIMULATORS:
+    gym = problem.startswith("gym:")
+    if not gym and (constraint or objective is not None or features or time_limit):
+        raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
+    if not gym and problem not in SIMULATORS:
         _train_table(
             problem,
             parameters,
@@ -100,15 +126,32 @@ def train(
             save,
         )
         return
-    make = SIMULATORS[problem]
-    simulator = make(**problem_arguments(make, problem, parameters, discount, threshold))
+    if gym:
+        if parameters or threshold:
+            raise InputError(
+                "--parameter and --threshold are for registered problems; use --constraint with gym:ID"
+            )
+        about = {
+            "simulator": problem,
+            "constraints": constraint or [],
+            "discount": 0.99 if discount is None else discount,
+            "objective": objective,
+            "time_limit": time_limit,
+            "seed": seed,
+        }
+    else:
+        given = problem_arguments(SIMULATORS[problem], problem, parameters, discount, threshold)
+        about = {"simulator": problem, **given}
+    simulator = make_simulator(about)
+    share = (0.2 if gym else 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
         from painless.train import train as run
 
         training = run(
             simulator,
             chosen,
-            evaluator=_for_simulators(evaluator or EvaluatorName.ANCHORED_LSTDQ, rollouts),
+            features=_features(simulator, features),
+            evaluator=_for_simulators(evaluator or EvaluatorName.ANCHORED_LSTDQ, rollouts, share),
             iterations=iterations,
             multiplier_bound=multiplier_bound,
             episodes=episodes,
@@ -117,10 +160,18 @@ def train(
             resume=resume,
             progress=_describe(report),
         )
-    _finish(problem, training, as_json=as_json, save=save)
+    _finish(about, training, as_json=as_json, save=save)
 
 
-def _for_simulators(name: EvaluatorName, rollouts: int) -> Any:
+def _features(simulator: Any, kind: str | None) -> Any:
+    if kind is None:
+        return None
+    from painless.environments import suggest_features
+
+    return suggest_features(simulator, kind)
+
+
+def _for_simulators(name: EvaluatorName, rollouts: int, exploration: float) -> Any:
     from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
 
     known: dict[EvaluatorName, Callable[..., Any]] = {
@@ -129,6 +180,8 @@ def _for_simulators(name: EvaluatorName, rollouts: int) -> Any:
     }
     if name not in known:
         raise unknown("evaluator for simulators", name, known)
+    if name is EvaluatorName.ANCHORED_LSTDQ:
+        return partial(AnchoredLSTDQ, rollouts=rollouts, exploration=exploration)
     return partial(known[name], rollouts=rollouts)
 
 
@@ -191,15 +244,16 @@ def _describe(report: Any) -> Any:
     return None if report is None else shown
 
 
-def _finish(problem: str, training: Training, *, as_json: bool, save: Path | None) -> None:
+def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
     from painless import files
     from painless.render import number
     from painless.solution import Kind
     from painless.training import HEADER
 
+    problem = about["simulator"]
     if save is not None:
         training.save(save)
-        files.write_json(save / "problem.json", {"simulator": problem})
+        files.write_json(save / "problem.json", about)
     if as_json:
         print(json.dumps({"problem": problem, **training.as_dict()}))
     else:

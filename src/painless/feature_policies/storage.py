@@ -14,14 +14,15 @@ from painless import files
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.feature_policies import FeaturePolicy, MixturePolicy
+from painless.feature_policies.folded import FoldedPolicy
 from painless.feature_policies.history import History
 from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
-from painless.features import OneHot, TileCoding
-from painless.features.base import FeatureMap
+from painless.features import Fourier, OneHot, TileCoding
+from painless.features.base import BinaryFeatures, FeatureMap
 from painless.learners import CoinBetting, ExponentiatedGradient
 
-FEATURES = {"OneHot": OneHot, "TileCoding": TileCoding}
+FEATURES = {"Fourier": Fourier, "OneHot": OneHot, "TileCoding": TileCoding}
 LEARNERS = {"CoinBetting": CoinBetting, "ExponentiatedGradient": ExponentiatedGradient}
 
 
@@ -64,15 +65,13 @@ def load_policy(path: str | os.PathLike[str]) -> MixturePolicy:
 def to_arrays(mixture: MixturePolicy) -> dict[str, Any]:
     """Return everything that a mixture is made of; the iterates of a run share their history."""
     first = mixture.policies[0]
-    if not isinstance(first, ReplayedPolicy | SummedPolicy):
-        raise InputError(f"a policy of {type(first.learner).__name__} over these features cannot be saved")
     description = {
         "features": describe(first.features, FEATURES),
         "learner": describe(first.learner, LEARNERS),
     }
     shared = {"description": json.dumps(description), "weights": mixture.weights}
     updates = np.array([policy.updates for policy in mixture.policies])
-    if isinstance(first, ReplayedPolicy):
+    if not isinstance(first, SummedPolicy):
         stored = first.history.weights[:, : int(updates.max())]
         return {**shared, "updates": updates, **pack(stored, "history")}
     sums = np.array([policy.weight_sum for policy in mixture.policies if isinstance(policy, SummedPolicy)])
@@ -88,7 +87,10 @@ def from_arrays(content: Mapping[str, Any]) -> MixturePolicy:
     policies: list[FeaturePolicy]
     if isinstance(learner, CoinBetting):
         history = History.of(unpack(content, "history", features.dimension))
-        policies = [ReplayedPolicy(learner, features, history, count) for count in updates]  # type: ignore[arg-type]
+        if isinstance(features, BinaryFeatures):
+            policies = [ReplayedPolicy(learner, features, history, count) for count in updates]
+        else:
+            policies = [FoldedPolicy(learner, features, history, count) for count in updates]
     else:
         sums = unpack(content, "sums", features.dimension).T
         policies = [

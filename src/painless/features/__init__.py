@@ -3,6 +3,7 @@
 from painless.features.base import BinaryFeatures, FeatureMap, feature_matrix, linear_action_value
 from painless.features.coreset import Coreset, greedy_coreset
 from painless.features.design import Design, design_norm, extrapolation_bound
+from painless.features.fourier import Fourier
 from painless.features.g_optimal import g_optimal_design
 from painless.features.one_hot import OneHot
 from painless.features.sklearn import Transformed
@@ -13,6 +14,7 @@ __all__ = [
     "Coreset",
     "Design",
     "FeatureMap",
+    "Fourier",
     "OneHot",
     "TileCoding",
     "Transformed",

@@ -1,0 +1,58 @@
+"""Features for an environment nobody has described: from its observation space and what was seen of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from gymnasium import spaces
+
+from painless.arrays import Array
+from painless.errors import InputError, unknown
+from painless.features import FeatureMap, Fourier, OneHot, TileCoding
+
+if TYPE_CHECKING:
+    from painless.environments.adapter import GymnasiumSimulator
+
+KINDS = ("tiles", "fourier", "one-hot")
+LARGE = 1e3  # a bound beyond this says nothing; what was seen says more
+MARGIN = 0.5  # of what was seen, on each side
+TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a tiling and action
+
+
+def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> FeatureMap:
+    """Return one-hot features for Discrete observations; tile coding or a Fourier basis for a Box."""
+    space = simulator.observation_space
+    kind = kind or ("one-hot" if isinstance(space, spaces.Discrete) else "tiles")
+    if kind not in KINDS:
+        raise unknown("kind of features", kind, KINDS)
+    if kind == "one-hot":
+        if not isinstance(space, spaces.Discrete):
+            raise InputError(
+                f"one-hot features need Discrete observations, not {space}; use tiles or fourier"
+            )
+        return OneHot(int(space.n), simulator.actions)
+    if isinstance(space, spaces.Discrete):
+        lower, upper = np.zeros(1), np.array([float(space.n)])
+    else:
+        lower, upper = bounds(space, simulator.observed)
+    if kind == "fourier":
+        return Fourier(lower.tolist(), upper.tolist(), order=3, actions=simulator.actions)
+    exact = TileCoding(lower, upper, TILES, TILINGS, simulator.actions)
+    most = TILINGS * simulator.actions * SLOTS
+    return (
+        exact
+        if exact.dimension <= most
+        else TileCoding(lower, upper, TILES, TILINGS, simulator.actions, most)
+    )
+
+
+def bounds(space: spaces.Box, observed: Array) -> tuple[Array, Array]:
+    """Return the bounds of a Box where they say something, else what was seen and some more."""
+    lower, upper = (np.asarray(end, dtype=float).reshape(-1) for end in (space.low, space.high))
+    least, most = observed.min(0), observed.max(0)
+    spread = np.where(most > least, most - least, 1.0)
+    known = (np.abs(lower) < LARGE) & (np.abs(upper) < LARGE)
+    low = np.where(known, lower, np.maximum(least - MARGIN * spread, lower))
+    high = np.where(known, upper, np.minimum(most + MARGIN * spread, upper))
+    return low, np.where(high > low, high, low + 1.0)

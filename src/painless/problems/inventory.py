@@ -1,0 +1,81 @@
+"""Inventory control with a limit on its cost (the DOPE benchmark, Bura et al. 2022).
+
+The stock s is at most `capacity`; a units are ordered, a ≤ capacity − s, and arrive before the demand D:
+
+    s' = max(0, s + a − D)
+    sales(s, a) = 8 E min(D, s + a),     cost(s, a) = (4 + 2a if a > 0) + s + a
+
+    maximise E Σ γᵗ sales / max sales   subject to   E Σ γᵗ cost / max cost ≤ budget
+
+A. Bura, A. HasanzadeZonuzy, D. Kalathil, S. Shakkottai & J.-F. Chamberland, *DOPE: Doubly Optimistic and
+Pessimistic Exploration for Safe Reinforcement Learning*, NeurIPS 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+
+from painless import validation
+from painless.arrays import Array
+from painless.errors import InputError
+from painless.problem import CMDP
+
+PRICE = 8.0  # of a unit sold
+ORDER_COST, UNIT_COST, HOLDING_COST = 4.0, 2.0, 1.0  # of an order, of a unit ordered, of a unit in stock
+DEMAND = (0.3, 0.2, 0.2, 0.2, 0.05, 0.05)  # of 0, 1, … units
+
+
+def inventory(
+    capacity: int = 5,
+    *,
+    demand: Sequence[float] = DEMAND,
+    discount: float = 0.9,
+    budget: float = 5.0,
+) -> CMDP:
+    """Return the inventory problem from an empty stock; `demand` holds the probabilities of 0, 1, … units.
+
+    >>> inventory()
+    CMDP(6 states, 6 actions, 1 constraint, discount 0.9, dense)
+    """
+    if not isinstance(capacity, Integral) or capacity < 1:
+        raise InputError(f"capacity is {capacity}; give a whole number of units, at least 1")
+    probability = validation.as_floats("demand", demand)
+    _check_distribution(probability)
+    unit = np.arange(capacity + 1)
+    stock, order = unit[:, None], unit
+    actions = stock + order <= capacity
+    level = np.where(actions, stock + order, 0)  # the stock that meets the demand
+    left = np.maximum(stock - np.arange(len(probability)), 0)  # of each level, for each demand
+    after = np.zeros((len(unit), len(unit)))
+    np.add.at(after, (stock, left), probability)
+    sales = (PRICE * (stock - left) @ probability)[level]
+    cost = (order > 0) * (ORDER_COST + UNIT_COST * order) + HOLDING_COST * level
+    return CMDP(
+        after[level],
+        sales / sales[actions].max(),
+        initial=np.eye(len(unit))[0],
+        discount=discount,
+        constraint_cost=cost / cost[actions].max(),
+        budget=budget,
+        actions=actions,
+        names={
+            "states": [f"stock {n}" for n in unit],
+            "actions": [f"order {n}" for n in unit],
+            "constraints": ["cost"],
+        },
+    )
+
+
+def _check_distribution(demand: Array) -> None:
+    if demand.ndim != 1 or not demand.size:
+        raise InputError(
+            f"demand has shape {demand.shape}; give a list of the probabilities of 0, 1, … units"
+        )
+    validation.require_finite("demand", demand)
+    validation.require_not_negative("demand", demand)
+    validation.require_sums("demand", np.asarray(demand.sum()), True, False, "divide it by its sum")
+    if not demand[1:].any():
+        raise InputError("demand is always 0, so that nothing is sold; give other demands a probability")

@@ -1,0 +1,69 @@
+"""Maintenance of a machine that wears out, with few days in repair (Tijms 2003, ex. 6.1.1).
+
+Every morning a machine is found in working condition 1 (as new) to 4, or failed (5). Left alone in a
+working condition i it is in condition j the next morning with probability W(i, j) (`WEAR`). In 2 to 4
+it may be repaired instead, at a cost of 7, 7 and 5, which takes the day and leaves it as new. A failure
+costs 10 and two days of repair, 5 → 6 → 1, where 6 is the second day.
+
+    minimise (1 − γ) E Σ γᵗ cost   subject to   (1 − γ) E Σ γᵗ [day t in repair] ≤ budget
+
+Costs and days carry the factor 1 − γ, so that values read as cost per day and share of days, whatever the
+discount; as γ → 1 they tend to the long-run averages, for which 0.4338 (no limit) and 0.4423 (a share of
+0.08) are known. The actions of a state differ: none is repaired as new, none is left alone failed.
+
+H. C. Tijms, *A First Course in Stochastic Models*, Wiley 2003.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from painless import validation
+from painless.errors import InputError
+from painless.problem import CMDP
+
+CONDITIONS = ("1", "2", "3", "4", "failed", "second day")
+WEAR = (
+    (0.9, 0.1, 0.0, 0.0, 0.0),
+    (0.0, 0.8, 0.1, 0.05, 0.05),
+    (0.0, 0.0, 0.7, 0.1, 0.2),
+    (0.0, 0.0, 0.0, 0.5, 0.5),
+)
+WORKING = len(WEAR)
+FAILED, SECOND_DAY = 4, 5
+LEAVE, REPAIR = 0, 1
+REPAIR_COST = (0.0, 7.0, 7.0, 5.0, 10.0, 0.0)  # in each condition; a failure is paid on its first day
+
+
+def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
+    """Return the maintenance problem; `budget` is the largest share of days in repair.
+
+    >>> maintenance()
+    CMDP(6 states, 2 actions, 1 constraint, discount 0.999, dense)
+    """
+    gamma = validation.discount(discount)
+    if not 0 <= budget <= 1:
+        raise InputError(f"budget is {budget:g}; it is a share of the days, so give one within [0, 1]")
+    states = len(CONDITIONS)
+    transition = np.zeros((states, 2, states))
+    transition[:WORKING, LEAVE, : FAILED + 1] = WEAR
+    transition[:, REPAIR, 0] = 1.0
+    transition[FAILED, REPAIR] = np.eye(states)[SECOND_DAY]
+    actions = np.ones((states, 2), dtype=bool)
+    actions[0, REPAIR] = actions[FAILED:, LEAVE] = False
+    cost, days = np.zeros((2, states, 2))
+    cost[:, REPAIR], days[:, REPAIR] = REPAIR_COST, 1.0
+    return CMDP(
+        transition,
+        cost=(1 - gamma) * cost,
+        initial=np.eye(states)[0],
+        discount=gamma,
+        constraint_cost=(1 - gamma) * days,
+        budget=budget,
+        actions=actions,
+        names={
+            "states": CONDITIONS,
+            "actions": ["leave", "repair"],
+            "constraints": ["share of days in repair"],
+        },
+    )
