@@ -238,6 +238,35 @@ def test_vector_rewards():
         from_gymnasium(Two, constraints="reward[5]>=0", objective=0, discount=0.9, time_limit=30)
 
 
+@pytest.mark.parametrize(
+    ("name", "constraint", "objective"),
+    [("deep-sea-treasure-v0", "reward[1]>=-6", 0), ("resource-gathering-v0", "reward[0]>=-0.5", 1)],
+)
+def test_mo_gymnasium_through_the_adapter(name, constraint, objective):
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", message=".*precision lowered by casting.*"
+        )  # MO-Gymnasium's own spaces
+        import mo_gymnasium
+
+        simulator = from_gymnasium(
+            lambda: mo_gymnasium.make(name),
+            constraints=constraint,
+            objective=objective,
+            discount=0.99,
+            time_limit=60,
+        )
+        training = painless.train(
+            simulator,
+            evaluator=partial(AnchoredLSTDQ, rollouts=20, exploration=0.3),
+            iterations=25,
+            episodes=200,
+            multiplier_bound=10.0,
+        )
+    assert len(training.estimate.mean) == 2
+    assert training.estimate.met != (False,)
+
+
 def test_six_tuples_of_safety_gymnasium():
     class Safe(Walk):
         def step(self, action):

@@ -261,6 +261,31 @@ def test_a_table_without_constraints_needs_no_feasibility_phase():
     assert training.trace.reward_value[-5:].mean() > 0.95 * best
 
 
+def test_mixture_meets_the_constraints_by_its_estimates():
+    """Two iterates, one rich and one safe: the best mixture that keeps the limit with its margin."""
+    from painless.checkpoint import Progressed
+    from painless.feature_policies import start_policy
+    from painless.framework import Position
+    from painless.learners import CoinBetting
+    from painless.train import polished_mixture
+
+    first = start_policy(CoinBetting(), OneHot(2, 2))
+    from painless.feature_policies import LinearQ
+
+    second = first.advance(np.ones((1, 2)), LinearQ(OneHot(2, 2), np.ones((1, 2, 4))))
+    run = Progressed(
+        Position(second, None),
+        np.random.default_rng(0),
+        values=[np.array([10.0, 0.0]), np.array([0.0, 10.0])],
+        errors=[np.zeros(2), np.array([0.0, 1.0])],
+        weights=[],
+        kept=[first, second],
+    )
+    np.testing.assert_allclose(polished_mixture(run, np.array([3.5])).weights, [0.5, 0.5])
+    closest = polished_mixture(run, np.array([9.0]))
+    assert closest.policies == (second,)
+
+
 # ---------------------------------------------------------------- interruption
 
 

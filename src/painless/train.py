@@ -19,9 +19,10 @@ from painless.errors import InputError
 from painless.evaluation import Estimate, evaluate
 from painless.evaluators.base import Evaluator
 from painless.evaluators.trajectories import AnchoredLSTDQ
-from painless.feature_policies import FeaturePolicy, MixturePolicy, start_policy
+from painless.feature_policies import MixturePolicy, start_policy
 from painless.features.base import FeatureMap
 from painless.framework import Position, Trace, take_step
+from painless.planners.master import best_mixture, largest_slack
 from painless.prepare import INITIAL_MULTIPLIER
 from painless.sampled_feasibility import sampled_slack
 from painless.scaled import ScaledSimulator
@@ -31,7 +32,8 @@ from painless.solve import check_horizon
 from painless.training import Training
 from painless.validation import as_floats
 
-MIXED = 32  # iterates in the returned mixture, spread over the second half
+MIXED = 64  # iterates that the returned mixture may use, spread over the run
+MARGIN = 3.0  # standard errors by which their estimates are distrusted
 SAVE_EVERY = float(os.environ.get("PAINLESS_SAVE_EVERY", "5"))  # seconds between two checkpoints
 
 EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
@@ -189,7 +191,7 @@ class _Train:
 
     def _iterate(self, run: Progressed, dual: Any, bound: dict[str, Any]) -> Status:
         """Run to the horizon; save now and then."""
-        mixed = set(np.linspace(self.iterations // 2, self.iterations - 1, MIXED).astype(int).tolist())
+        mixed = set(np.linspace(0, self.iterations - 1, MIXED).astype(int).tolist())
         scaled = self.scaled.specification
         saved = time.perf_counter()
         try:
@@ -225,8 +227,7 @@ class _Train:
             self.progress(TrainingProgress(len(run.values), self.iterations, value))
 
     def _finish(self, run: Progressed, bound: dict[str, Any], status: Status) -> Training:
-        policies: list[FeaturePolicy] = run.kept or [run.position.policy]
-        mixture = MixturePolicy.uniform(tuple(policies))
+        mixture = polished_mixture(run, self.scaled.specification.threshold)
         estimate = self._estimate(mixture)
         verdict = _verdicts(estimate, self.specification)
         steps = {"feasibility": int(bound["steps"]), "training": run.steps, "evaluation": estimate.steps}
@@ -277,6 +278,23 @@ class _Train:
             seconds=time.perf_counter() - self.start,
             steps=steps,
         )
+
+
+def polished_mixture(run: Progressed, threshold: Array) -> MixturePolicy:
+    """Return the mixture of iterates with the largest reward that meets the constraints, by their estimates.
+
+    Each estimate counts for what it is worth with a margin of three standard errors. Where no mixture meets the constraints
+    so, the one that comes closest does.
+    """
+    if not run.kept:
+        return MixturePolicy.uniform((run.position.policy,))
+    rows = [policy.updates for policy in run.kept]
+    error = np.array(run.errors)[rows]
+    value = np.array(run.values)[rows] - MARGIN * np.where(np.isfinite(error), error, 0.0)
+    mixture = best_mixture(value, threshold) or largest_slack(value[:, 1:], threshold)
+    used = np.flatnonzero(mixture.weights > 1e-9)
+    weights = mixture.weights[used] / mixture.weights[used].sum()
+    return MixturePolicy(tuple(run.kept[k] for k in used), weights)
 
 
 def _verdicts(estimate: Estimate, specification: Specification) -> str:

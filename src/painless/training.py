@@ -24,8 +24,8 @@ VERDICT = {True: "met", False: "missed", None: "unclear"}
 class Training:
     """A policy found by sampling, in the user's terms.
 
-    `policy` is a mixture of late iterates: draw one, and play it for the whole episode. `estimate` values it on
-    fresh episodes. The trace holds the estimates that the algorithm saw.
+    `policy` is a mixture of iterates, the one with the largest reward that meets the constraints by their estimates: draw
+    one, and play it for the whole episode. `estimate` values it on fresh episodes. The trace holds the estimates that the algorithm saw.
     """
 
     policy: MixturePolicy
