@@ -101,6 +101,108 @@ def test_settings_parameters_discount_and_threshold(run):
     assert code == 0
 
 
+def test_limits_of_every_sense_in_order(run):
+    """The queue has a threshold and a budget; --threshold sets both, in the order of the constraints."""
+    code, out, _ = run("solve", "queueing", "--threshold", "0.4", "--threshold", "6", "--json")
+    content = json.loads(out)
+    assert code == 0
+    assert content["threshold"] == [0.4, 6.0]
+    assert content["sense"] == [">=", "<="]
+    assert content["objective"] == "minimise"
+    code, _, err = run("solve", "queueing", "--threshold", "0.4")
+    assert code == 2
+    assert "1 limit(s) given for 2" in err
+
+
+def test_train_and_evaluate(run, tmp_path):
+    folder = tmp_path / "run"
+    few = (
+        "--iterations",
+        "8",
+        "--rollouts",
+        "10",
+        "--episodes",
+        "30",
+        "--multiplier-bound",
+        "50",
+        "--multiplier-bound",
+        "50",
+    )
+    code, out, err = run("train", "cartpole", *few, "--json", "--save", folder)
+    content = json.loads(out)
+    assert code == 0
+    assert err == ""
+    assert set(content) >= KEYS | {"confidence", "reward_interval", "constraint_interval", "met", "steps"}
+    assert content["upper_bound"] is None
+    code, out, _ = run("evaluate", folder, "--episodes", "20")
+    assert code == 0
+    assert "position" in out
+    code, out, _ = run("train", "cartpole", *few)
+    assert code == 0
+    assert "Average iterate" in out
+    code, out, _ = run(
+        "train",
+        "cartpole",
+        *few,
+        "--algorithm",
+        "crpo",
+        "--evaluator",
+        "plain-lstdq",
+        "--entropy",
+        "0.01",
+        "--json",
+    )
+    assert code == 0
+
+
+def test_train_a_table(run, tmp_path):
+    for evaluator in ("td", "monte-carlo", "lstdq"):
+        code, out, _ = run(
+            "train",
+            "gridworld",
+            "--evaluator",
+            evaluator,
+            "--samples",
+            "20",
+            "--iterations",
+            "5",
+            "--json",
+            "--save",
+            tmp_path,
+        )
+        content = json.loads(out)
+        assert code == 0
+        assert content["feasible"]
+        assert content["average"]["optimality_gap"] > 0
+    code, out, _ = run("evaluate", tmp_path, "--episodes", "20", "--json")
+    assert code == 0
+    assert json.loads(out)["episodes"] == 20
+
+
+def test_train_an_environment(run, tmp_path):
+    few = (
+        "--iterations",
+        "3",
+        "--rollouts",
+        "5",
+        "--episodes",
+        "20",
+        "--time-limit",
+        "20",
+        "--save",
+        tmp_path,
+    )
+    code, out, _ = run("train", "gym:FrozenLake-v1", "--discount", "0.9", *few, "--json")
+    assert code == 0
+    assert json.loads(out)["problem"] == "gym:FrozenLake-v1"
+    code, out, _ = run("evaluate", tmp_path, "--episodes", "20", "--json")
+    assert code == 0
+    code, out, _ = run(
+        "train", "gym:CartPole-v1", *few[:-2], "--features", "fourier", "--algorithm", "gda", "--json"
+    )
+    assert code == 0
+
+
 def test_dirichlet_start_depends_on_the_seed(run):
     values = []
     for seed in (1, 1, 2):
@@ -178,6 +280,19 @@ def test_large_problems_have_no_optimal_value(run, monkeypatch):
         (("solve", "garnet", "--threshold", "1", "--threshold", "2"), "2 limit(s) given for 1"),
         (("solve", "garnet", "-p", "branching=99"), "cannot have 99 successors"),
         (("check", "no-such.json"), "does not exist"),
+        (("solve", "cartpole"), "try: painless train cartpole"),
+        (("train", "cartpol"), "did you mean 'cartpole'?"),
+        (("train", "cartpole", "--algorithm", "lp"), "needs a table"),
+        (("train", "cartpole", "--resume"), "--resume needs --save"),
+        (("train", "cartpole", "--evaluator", "td"), "unknown evaluator for simulators 'td'"),
+        (("train", "gridworld", "--evaluator", "plain-lstdq"), "unknown evaluator for tables"),
+        (("train", "cartpole", "--constraint", "cost<=3"), "are for gym:ID"),
+        (("train", "cartpole", "--multiplier-bound", "-1"), "positive number"),
+        (("train", "gym:CartPole-v1", "--constraint", "cost<=25"), "info has no key 'cost'"),
+        (("train", "gym:CartPole-v1", "--constraint", "cost"), "is not a constraint"),
+        (("train", "gym:CartPole-v1", "--threshold", "3"), "use --constraint with gym:ID"),
+        (("train", "gym:CartPole-v1", "--features", "deep"), "unknown kind of features"),
+        (("evaluate", "no-such-folder"), "holds no saved solution"),
         (("solve", "gridworld", "--algorithm", "cpb"), "cbp"),
         (("solve",), "Missing argument"),
         (("sovle", "gridworld"), "sovle"),

@@ -91,6 +91,24 @@ def test_evaluate_holds_the_exact_values():
         painless.evaluate(solution.policy, world, episodes=1)
 
 
+def test_evaluate_a_mixture_of_unlike_policies():
+    """Half of the episodes are of a policy that never pays: the interval holds the mixed mean, and is short."""
+    from painless.feature_policies import LinearQ, MixturePolicy, start_policy
+    from painless.learners import ExponentiatedGradient
+
+    problem = painless.CMDP(np.ones((1, 2, 1)), [[0.0, 1.0]], initial=[1.0], discount=0.5)
+    features = OneHot(1, 2)
+
+    def always(action):
+        policy = start_policy(ExponentiatedGradient(100.0), features)
+        return policy.advance(np.ones((1, 1)), LinearQ(features, np.eye(2)[action][None, None]))
+
+    mixture = MixturePolicy.uniform((always(0), always(1)))
+    found = painless.evaluate(mixture, TableSimulator(problem), episodes=1000)
+    assert found.low[0] <= 1.0 <= found.high[0]
+    assert found.high[0] - found.low[0] < 0.4
+
+
 def test_evaluate_in_the_user_s_terms():
     cost = painless.CMDP(
         np.ones((1, 1, 1)), cost=[[2.0]], initial=[1.0], discount=0.5, constraint_cost=[[1.0]], budget=2.5

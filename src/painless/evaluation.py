@@ -114,4 +114,5 @@ def _returns(
         groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
     parts = [roll_out(simulator, one, count, rng) for one, count in groups]
     returns = np.concatenate([part.returns for part in parts])
-    return returns, sum(len(part.actions) for part in parts)
+    order = rng.permutation(episodes)  # a mixture's episodes come sorted by policy; intervals want them drawn
+    return returns[order], sum(len(part.actions) for part in parts)

@@ -11,10 +11,10 @@ import numpy as np
 def number(value: float) -> str:
     """Return a number with six significant digits; a dash where there is none.
 
-    >>> number(1.6527218430), number(float("nan")), number(0.0)
+    >>> number(1.6527218430), number(float("nan")), number(-0.0)
     ('1.65272', '–', '0')
     """
-    return "–" if np.isnan(value) else f"{value:.6g}"
+    return "–" if np.isnan(value) else f"{value + 0.0:.6g}"
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

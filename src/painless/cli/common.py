@@ -81,10 +81,12 @@ def find_problem(
         raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
     if name not in REGISTRY:
         raise unknown("problem", name, REGISTRY)
-    given = problem_arguments(REGISTRY[name], name, parameters, discount, threshold)
-    limits = given.pop("threshold", None) if "threshold" not in accepted(REGISTRY[name]) else None
+    make_it = REGISTRY[name]
+    wanted = accepted(make_it).get("threshold")
+    chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
+    given = problem_arguments(make_it, name, parameters, discount, threshold if chooses else None)
     problem = make(name, **given)
-    return problem if limits is None else problem.with_limits(limits)
+    return problem if chooses or not threshold else problem.with_limits(threshold)
 
 
 def problem_arguments(
