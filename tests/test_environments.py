@@ -46,6 +46,13 @@ class Walk(gymnasium.Env):
         return self.place, reward, self.place == 4, False, info
 
 
+class Fair:
+    """Both actions equally often."""
+
+    def at(self, states):
+        return np.full((len(states), 2), 0.5)
+
+
 def raises(env, reward, info):
     raise ZeroDivisionError("oh")
 
@@ -287,6 +294,54 @@ def test_truncation_is_no_end():
     )
     assert len(found.actions) == 6
     assert not found.terminated.any()
+
+
+def test_native_vector_versions_are_used():
+    from painless.environments.vectorised import VectorGymnasiumSimulator
+
+    simulator = painless.from_gymnasium("CartPole-v1", discount=0.99, time_limit=100)
+    assert isinstance(simulator, VectorGymnasiumSimulator)
+    runs = [roll_out(simulator, Fair(), 20, np.random.default_rng(0)) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].returns, runs[1].returns)
+    single = painless.from_gymnasium(lambda: gymnasium.make("CartPole-v1"), discount=0.99, time_limit=100)
+    assert not isinstance(single, VectorGymnasiumSimulator)
+    alone = roll_out(single, Fair(), 200, np.random.default_rng(1))
+    several = roll_out(simulator, Fair(), 200, np.random.default_rng(1))
+    assert abs(alone.value - several.value)[0] < 5 * (alone.standard_error + several.standard_error)[0]
+    training = painless.train(simulator, iterations=10, episodes=20)
+    assert training.trace.reward_value[-1] > training.trace.reward_value[0]
+    with pytest.raises(InputError, match="step all"):
+        simulator.step(
+            simulator.reset(3, np.random.default_rng(0))[:2], np.zeros(2, int), np.random.default_rng(0)
+        )
+
+
+def test_constraints_of_vector_versions():
+    ours = "painless/CartPole-v0"
+    simulator = from_gymnasium(ours, constraints="cost<=5", discount=0.99)
+    found = roll_out(simulator, Fair(), 10, np.random.default_rng(0))
+    assert found.utilities.shape[1] == 2
+    assert found.utilities[:, 1].min() < 0
+    with pytest.raises(InputError, match="info has no key 'fuel'; its keys: constraint_rewards, cost"):
+        from_gymnasium(ours, constraints="fuel<=5", discount=0.99)
+
+
+def test_environments_that_never_end_are_cut_off():
+    class Endless(Walk):
+        def step(self, action):
+            state, reward, _, _, info = super().step(0)
+            return state, reward, False, False, info
+
+    simulator = from_gymnasium(Endless, constraints="cost<=5", discount=0.9)
+    assert simulator.specification.time_limit == 1000
+    assert (
+        len(
+            roll_out(
+                simulator, painless.TabularPolicy(np.full((5, 2), 0.5)), 1, np.random.default_rng(0)
+            ).actions
+        )
+        == 1000
+    )
 
 
 def test_seeds_decide_everything():

@@ -6,6 +6,8 @@
 (1.65272, True)
 """
 
+from typing import Any
+
 from painless.algorithms import CBP, CRPO, GDA, PrimalDual, Situation
 from painless.averages import Output
 from painless.batch import solve_batch
@@ -25,6 +27,18 @@ from painless.train import TrainingProgress, train
 from painless.training import Training
 
 __version__ = "0.1.0"
+
+_ENVIRONMENTS = ("from_gymnasium", "table_from_gymnasium")
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs Gymnasium only when it is asked for."""
+    if name in _ENVIRONMENTS:
+        from painless import environments
+
+        return getattr(environments, name)
+    raise AttributeError(f"module 'painless' has no attribute '{name}'")
+
 
 __all__ = [
     "CBP",
@@ -49,6 +63,7 @@ __all__ = [
     "check_learner",
     "check_problem",
     "evaluate",
+    "from_gymnasium",
     "from_rows",
     "from_toy_text",
     "garnet",
@@ -59,5 +74,6 @@ __all__ = [
     "save_policy",
     "solve",
     "solve_batch",
+    "table_from_gymnasium",
     "train",
 ]

@@ -57,12 +57,22 @@ def from_gymnasium(
     limit = time_limit or own or STEPS
     wanted = constraints_of(constraints)
     name = environment if isinstance(environment, str) else _name(first)
-    simulator = GymnasiumSimulator(
-        make, wanted, checked_discount(discount), objective, limit, name, reward_range
-    )
+    settings = (make, wanted, checked_discount(discount), objective, limit, name, reward_range)
+    simulator = GymnasiumSimulator(*settings)
+    if isinstance(environment, str) and _has_vector_version(environment, first, wanted):
+        from painless.environments.vectorised import VectorGymnasiumSimulator
+
+        simulator = VectorGymnasiumSimulator(*settings, options=options)
     simulator.pool.append(first)
     simulator.look_around(seed)
     return simulator
+
+
+def _has_vector_version(name: str, environment: Any, constraints: tuple[Constraint, ...]) -> bool:
+    """Whether there is a native vector version that can report all that is asked of it."""
+    vector = gymnasium.spec(name).vector_entry_point is not None
+    box = isinstance(environment.observation_space, spaces.Box)
+    return vector and box and all(constraint.index is None for constraint in constraints)
 
 
 def _name(environment: Any) -> str:

@@ -41,16 +41,18 @@ class SimulatorVectorEnv(VectorEnv[Any, Any, Any], spaces.Readable):
         chosen: NDArray[np.intp] = np.asarray(actions, dtype=np.intp)
         outcome = self.simulator.step(self._states, chosen, self.np_random)
         fresh, specification = self._over, self.simulator.specification
-        states, utilities, terminated = outcome.states.copy(), outcome.utilities, outcome.terminated & ~fresh
+        states, utilities, terminated, _ = outcome
+        cost = spaces.costs(specification, utilities).sum(-1)
+        self._steps += 1
         if fresh.any():
+            states = states.copy()
             states[fresh] = self.simulator.reset(int(fresh.sum()), self.np_random)
-            utilities = np.where(fresh[:, None], 0.0, utilities)
-        self._steps = np.where(fresh, 0, self._steps + 1)
+            utilities, cost = np.where(fresh[:, None], 0.0, utilities), np.where(fresh, 0.0, cost)
+            terminated, self._steps = terminated & ~fresh, np.where(fresh, 0, self._steps)
         truncated = ~terminated & (self._steps >= (specification.time_limit or np.inf))
         self._states, self._over = states, terminated | truncated
-        cost = np.where(fresh, 0.0, spaces.costs(specification, utilities).sum(-1))
-        info = {"constraint_rewards": utilities[:, 1:].copy(), "cost": cost}
-        return states.copy(), utilities[:, 0].copy(), terminated, truncated, info
+        info = {"constraint_rewards": utilities[:, 1:], "cost": cost}
+        return states.copy(), utilities[:, 0], terminated, truncated, info
 
 
 class CartPoleVectorEnv(SimulatorVectorEnv):
