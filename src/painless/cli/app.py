@@ -11,6 +11,7 @@ from painless.cli.common import BAD_INPUT, fail
 from painless.cli.evaluate import evaluate
 from painless.cli.inspect import check, problems
 from painless.cli.solve import solve
+from painless.cli.sweep import sweep
 from painless.cli.train import train
 from painless.errors import InputError
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (solve, train, evaluate, problems, check):
+for command in (solve, train, evaluate, sweep, problems, check):
     app.command()(command)
 
 

@@ -1,0 +1,42 @@
+"""`painless sweep`: many runs from a file, in parallel, resumed where they stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from painless.cli.common import STOPPED, fail, progress_bar
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A TOML file: problems × algorithms × settings × seeds.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The store; what it holds is not done again.")
+    ] = Path("out/sweep"),
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+) -> None:
+    """Run a sweep, and show the last averages of every setting."""
+    from painless.experiments import Store, load_sweep, run_sweep
+    from painless.experiments.summary import summarise
+    from painless.render import number, text_table
+
+    plan, store = load_sweep(file), Store(out)
+    try:
+        with progress_bar(True) as report:
+            shown = None if report is None else lambda done, total: report("units", done, total)
+            run_sweep(plan, store, workers=workers, progress=shown)
+    except KeyboardInterrupt:
+        fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
+    print(f"Averages over all iterations; the results are in {out}\n")
+    header = ("algorithm", "seeds", "reward", "optimality gap", "violation (signed)")
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for row in summarise(plan, store):
+        gap = f"{row.optimality_gap:.4g}" + ("" if np.isnan(row.gap_error) else f" ± {row.gap_error:.2g}")
+        violations = ", ".join(f"{violation:+.4g}" for violation in row.violation)
+        cells = (row.algorithm, str(row.seeds), number(row.reward_value), gap, violations)
+        groups.setdefault(f"{row.problem}, {row.evaluator} evaluation", []).append(cells)
+    for title, rows in groups.items():
+        print(f"{title}\n{text_table(header, rows)}\n")

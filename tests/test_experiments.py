@@ -1,0 +1,210 @@
+"""Sweeps: the same bytes whatever the workers and however often they are killed; errors that name the place."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import painless
+from painless import InputError
+from painless.experiments import Store, Sweep, load_sweep, run_sweep
+from painless.experiments import store as store_module
+from painless.experiments.summary import summarise
+from painless.experiments.sweep import grid, split
+from painless.policy import dirichlet_policy
+
+SMALL = """
+iterations = 20
+seeds = [0, 1]
+start = "dirichlet"
+
+[[problem]]
+name = "gridworld"
+discount = [0.9, 0.8]
+
+[[algorithm]]
+name = "cbp"
+alpha = [1, 8]
+
+[[algorithm]]
+name = "crpo"
+rate = 0.75
+
+[evaluator]
+name = ["exact", "td"]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_text(SMALL.replace('name = ["exact", "td"]', 'name = "td"\nsamples = 20'))
+    return path
+
+
+def exact_plan():
+    return Sweep.of(
+        [{"name": "gridworld", "discount": [0.9, 0.8]}],
+        [{"name": "cbp", "alpha": [1.0, 8.0]}, {"name": "gda"}],
+        iterations=25,
+        seeds=range(3),
+        start="dirichlet",
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted((folder / "units").iterdir())}
+
+
+def test_grid_multiplies_out():
+    assert grid({"name": "gda", "policy_rate": [1, 2], "multiplier_rate": [3, 4]}) == [
+        {"name": "gda", "policy_rate": a, "multiplier_rate": b} for a in (1, 2) for b in (3, 4)
+    ]
+    assert len(exact_plan().units) == 2 * 3 * 3
+
+
+def test_batches_and_single_units_store_the_same_bytes(tmp_path):
+    """A unit that ran in a batch is, to the byte, the unit that ran alone."""
+    plan = exact_plan()
+    assert len(split(plan.units)) == 2
+    run_sweep(plan, Store(tmp_path / "together"))
+    for unit in plan.units:
+        run_sweep(Sweep((unit,)), Store(tmp_path / "alone"))
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
+
+
+def test_workers_do_not_matter(tmp_path, plan):
+    sweep = load_sweep(plan)
+    for workers in (1, 2):
+        run_sweep(sweep, Store(tmp_path / f"{workers}"), workers=workers)
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert len(contents(tmp_path / "1")) == len(sweep.units) == 12
+
+
+def test_what_is_stored_is_not_done_again(tmp_path):
+    plan, store, seen = exact_plan(), Store(tmp_path), []
+    run_sweep(Sweep(plan.units[:5]), store)
+    run_sweep(plan, store, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (5, 18)
+    assert seen[-1] == (18, 18)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "units").iterdir()}
+    run_sweep(plan, store)
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "units").iterdir()}
+
+
+def test_results_are_the_runs(tmp_path):
+    plan, store = exact_plan(), Store(tmp_path)
+    run_sweep(plan, store)
+    unit = plan.units[4]
+    world = painless.gridworld(unit.problem["discount"])
+    start = dirichlet_policy(world.actions, np.random.default_rng(unit.seed))
+    alone = painless.solve(world, painless.CBP(unit.algorithm["alpha"]), iterations=25, initial_policy=start)
+    np.testing.assert_array_equal(store.read(unit.settings)["reward_value"], alone.trace.reward_value)
+
+
+def test_other_sources_are_other_results(tmp_path, monkeypatch):
+    plan, store = Sweep(exact_plan().units[:1]), Store(tmp_path)
+    run_sweep(plan, store)
+    monkeypatch.setattr(store_module, "source_digest", lambda: "another version")
+    assert not store.holds(plan.units[0].settings)
+
+
+def test_summary(tmp_path):
+    plan, store = exact_plan(), Store(tmp_path)
+    run_sweep(plan, store)
+    rows = summarise(plan, store)
+    assert len(rows) == 6
+    first = rows[0]
+    assert (first.problem, first.algorithm, first.seeds) == ("gridworld discount=0.9", "cbp alpha=1.0", 3)
+    assert first.reward_value == pytest.approx(1.6527218430 - first.optimality_gap, abs=1e-8)
+    assert first.gap_error > 0
+    assert first.violation.shape == (1,)
+
+
+def test_simulators_sweep_too(tmp_path):
+    plan = Sweep.of([{"name": "cartpole"}], [{"name": "cbp"}], iterations=2, seeds=[1])
+    run_sweep(plan, Store(tmp_path))
+    (row,) = summarise(plan, Store(tmp_path))
+    assert np.isnan(row.optimality_gap)
+    assert row.violation.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("iterations = ", "is not valid TOML"),
+        ("iterations = 5", "'problem' is missing"),
+        ("seedz = [1]", "did you mean 'seeds'"),
+        (SMALL.replace("gridworld", "gridwrld"), "did you mean 'gridworld'"),
+        (SMALL.replace('"crpo"', '"cpro"'), "did you mean 'crpo'"),
+        (SMALL.replace('"td"', '"tdd"'), "unknown evaluator 'tdd'"),
+        (SMALL.replace('"dirichlet"', '"random"'), "unknown start 'random'"),
+        ('iterations = 5\nproblem = "gridworld"\nalgorithm = "cbp"', "is not a sweep"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_sweep(path)
+
+
+def test_missing_file_and_bad_settings(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        load_sweep(tmp_path / "none.toml")
+    bad = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "beta": 3}], iterations=3)
+    with pytest.raises(InputError, match=r"algorithm cbp: .*'beta'"):
+        run_sweep(bad, Store(tmp_path))
+    hopeless = Sweep.of([{"name": "gridworld", "threshold": 9.0}], [{"name": "cbp"}], iterations=3)
+    with pytest.raises(InputError, match="no policy meets all constraints"):
+        run_sweep(hopeless, Store(tmp_path))
+
+
+def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
+    """SIGKILL at random moments, workers and all; then to the end."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        SMALL.replace('name = ["exact", "td"]', 'name = "td"\nsamples = 2000').replace("20", "120", 1)
+    )
+    run_sweep(load_sweep(path), Store(tmp_path / "whole"), workers=2)
+    command = [
+        sys.executable,
+        "-m",
+        "painless",
+        "sweep",
+        str(path),
+        "--out",
+        str(tmp_path / "killed"),
+        "--workers",
+        "2",
+    ]
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(1.5 + 2 * rng.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "optimality gap" in result.stdout
+    finished = {
+        name: data for name, data in contents(tmp_path / "killed").items() if not name.startswith(".")
+    }
+    assert finished == contents(tmp_path / "whole")
+
+
+def test_the_example_sweep_runs(tmp_path):
+    example = str(Path(__file__).parent.parent / "examples" / "sweep.toml")
+    result = subprocess.run(
+        [sys.executable, "-m", "painless", "sweep", example, "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "cbp alpha=8" in result.stdout
