@@ -119,6 +119,21 @@ def test_slater_policy_has_the_largest_joint_slack(problem):
     assert bound - slater.weight @ normal.threshold == pytest.approx(slater.slack.min(), abs=1e-8 * scale)
 
 
+def test_slater_weights_prove_the_slack_of_a_tie():
+    """Both constraints can only just be met: the last weights of the game prove nothing, earlier ones do."""
+    problem = painless.CMDP(
+        np.ones((1, 2, 1)),
+        [[0.0, 0.0]],
+        initial=[1.0],
+        discount=0.0,
+        constraint_reward=[[[0.0, 1.0]], [[1.0, 0.0]]],
+        threshold=[0.0, 1.0],
+    )
+    slater = slater_policy(problem)
+    best = (slater.weight @ (problem.constraint_reward[:, 0] - problem.threshold[:, None])).max()
+    assert best == pytest.approx(slater.slack.min(), abs=1e-9)
+
+
 @settings(max_examples=50)
 @given(garnets(constraints=(1, 3)))
 def test_multipliers_respect_their_bound(problem):

@@ -42,7 +42,7 @@ class SlaterPolicy:
     occupancy: Array  # (S, A)
     value: Array  # (J,)
     slack: Array  # (K,) V_c − b of this policy
-    weight: Array  # (K,) of the constraints; their weighted slack is the largest that any policy has
+    weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
     feasibility: Feasibility
 
 
@@ -60,17 +60,20 @@ def slater_policy(problem: CMDP) -> SlaterPolicy:
     scale = 1 / (1 - problem.discount)
     columns = _Columns()
     mixture = Mixture(np.ones(1), np.full(count, 1 / max(count, 1)), -np.inf)
+    least, proof = np.inf, mixture.multiplier  # the best bound on the slack, and the weights that prove it
     for _ in range(ROUNDS):
         weight = mixture.multiplier
         upper = _respond(problem, weight, columns) - weight @ problem.threshold
+        if upper < least:
+            least, proof = upper, weight
         mixture = largest_slack(np.array(columns.value)[:, 1:], problem.threshold) if count else mixture
-        if upper - mixture.value <= 0.1 * TOLERANCE * scale or count <= 1:
+        if least - mixture.value <= 0.1 * TOLERANCE * scale or count <= 1:
             break
     occupancy = np.tensordot(mixture.weights, np.array(columns.occupancy), 1)
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, slack, mixture.multiplier, _judge(slack, scale))
+    return SlaterPolicy(policy, occupancy, value, slack, proof, _judge(slack, scale))
 
 
 def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
