@@ -63,7 +63,7 @@ def slater_policy(problem: CMDP) -> SlaterPolicy:
     least, proof = np.inf, mixture.multiplier  # the best bound on the slack, and the weights that prove it
     for _ in range(ROUNDS):
         weight = mixture.multiplier
-        upper = _respond(problem, weight, columns) - weight @ problem.threshold
+        upper = _respond(problem, weight, columns) - float(weight @ problem.threshold)
         if upper < least:
             least, proof = upper, weight
         mixture = largest_slack(np.array(columns.value)[:, 1:], problem.threshold) if count else mixture
