@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint types tests bench clean
+.PHONY: run test lint types tests bench bench-scale clean
 
 run: .venv/.run
 	$(BIN)/python examples/gridworld.py --out out/gridworld
@@ -22,6 +22,9 @@ tests: .venv/.test
 
 bench: .venv/.test
 	$(BIN)/python -m benchmarks
+
+bench-scale: .venv/.test
+	$(BIN)/python -m benchmarks.scale
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -22,7 +22,18 @@ ORDER = [
         "evaluation",
     ),
     *("sampled_feasibility", "algorithms", "guarantees", "checkpoint", "render", "solution", "prepare"),
-    *("finish", "solve", "batch", "training", "train", "checks", "problems", "environments", "experiments"),
+    *(
+        "finish",
+        "generation",
+        "solve",
+        "batch",
+        "training",
+        "train",
+        "checks",
+        "problems",
+        "environments",
+        "experiments",
+    ),
     *("report", "cli"),
 ]
 HEAVY = (

@@ -472,3 +472,45 @@ def test_initial_policy_on_an_action_that_is_not_there():
     problem = CMDP(np.ones((1, 2, 1)), [[0.0, 1.0]], initial=[1.0], discount=0.5, actions=[[True, False]])
     with pytest.raises(InputError, match="does not have that action"):
         painless.solve(problem, initial_policy=[[0.5, 0.5]])
+
+
+# ---------------------------------------------------------------- column generation through the same verb
+
+
+@settings(max_examples=60)
+@given(garnets(constraints=(0, 3)))
+def test_column_generation_agrees_with_the_program(problem):
+    solution = painless.solve(problem, painless.ColumnGeneration(), tolerance=1e-6)
+    plan = painless.solve(problem, LinearProgram())
+    if plan.status.kind is Kind.INFEASIBLE or solution.status.kind is Kind.INFEASIBLE:
+        assert not (plan.feasible and solution.feasible)
+        return
+    span = np.ptp(problem.reward[problem.actions]) or 1.0
+    rounding = 1e-8 * max(abs(plan.reward_value), span / (1 - problem.discount))
+    assert solution.feasible
+    assert meets(problem, solution)
+    assert solution.upper_bound >= plan.reward_value - rounding
+    assert solution.reward_value <= plan.upper_bound + rounding
+
+
+def test_column_generation_on_a_model_with_many_states():
+    queue = painless.make("queueing", buffer=20_000)
+    solution = painless.solve(queue, painless.ColumnGeneration(), tolerance=1e-6)
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.feasible
+    assert solution.gap <= 1e-6 * abs(solution.upper_bound) * (1 + 1e-9)
+    assert "unconstrained problems were solved" in str(solution.status)
+
+
+def test_column_generation_can_be_interrupted():
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    solution = painless.solve(
+        painless.garnet(60, 4, 5, 3, seed=1), painless.ColumnGeneration(), progress=interrupt
+    )
+    assert solution.status.kind is Kind.STOPPED
+    assert solution.upper_bound >= solution.reward_value
+    infeasible = painless.solve(painless.gridworld(threshold=3.0), painless.ColumnGeneration())
+    assert infeasible.status.kind is Kind.INFEASIBLE
+    assert infeasible.infeasibility.conflict == (0,)

@@ -16,12 +16,13 @@ from painless.errors import InputError
 from painless.evaluation import Estimate, evaluate
 from painless.feature_policies.storage import load_policy, save_policy
 from painless.framework import Trace
-from painless.planners import LinearProgram
+from painless.generation import Progress
+from painless.planners import ColumnGeneration, LinearProgram
 from painless.policy import TabularPolicy
 from painless.problem import CMDP, load
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solution import Solution, Status
-from painless.solve import Progress, solve
+from painless.solve import solve
 from painless.sources import from_rows, from_toy_text
 from painless.train import TrainingProgress, train
 from painless.training import Training
@@ -46,6 +47,7 @@ __all__ = [
     "CRPO",
     "GDA",
     "CartPole",
+    "ColumnGeneration",
     "Estimate",
     "InputError",
     "LinearProgram",

@@ -73,7 +73,7 @@ def slater_policy(problem: CMDP) -> SlaterPolicy:
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, slack, proof, _judge(slack, scale))
+    return SlaterPolicy(policy, occupancy, value, slack, proof, judge(slack, scale))
 
 
 def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
@@ -86,7 +86,8 @@ def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
     return plan.upper_bound
 
 
-def _judge(slack: Array, scale: float) -> Feasibility:
+def judge(slack: Array, scale: float) -> Feasibility:
+    """Say what slacks V_c − b (K,) mean, to the tolerance; `scale` is 1/(1−γ)."""
     smallest = slack.min(initial=np.inf)
     if smallest > TOLERANCE * scale:
         return Feasibility.SLACK

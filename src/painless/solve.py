@@ -20,6 +20,8 @@ from painless.evaluators import Evaluator, ExactEvaluator
 from painless.feasibility import Feasibility
 from painless.finish import feasible_solution, infeasible_solution
 from painless.framework import Recorder
+from painless.generation import Progress, gap_target, generate
+from painless.planners.column_generation import ColumnGeneration
 from painless.planners.linear_program import LinearProgram
 from painless.policy import LearningTable, TabularPolicy
 from painless.policy import initial_policy as checked_policy
@@ -32,19 +34,9 @@ FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each co
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands, in the user's terms; not a number where nothing is known yet."""
-
-    iteration: int
-    iterations: int | None
-    reward_value: float
-    upper_bound: float
-
-
 def solve(
     problem: CMDP,
-    algorithm: Algorithm | LinearProgram | None = None,
+    algorithm: Algorithm | LinearProgram | ColumnGeneration | None = None,
     *,
     iterations: int | None = None,
     tolerance: float = 1e-3,
@@ -58,7 +50,8 @@ def solve(
     """Find a feasible policy, and prove how far from optimal it can be.
 
     Arguments:
-        algorithm: `CBP()` by default; `GDA`, `CRPO`, a `PrimalDual` of your own, or `LinearProgram()`.
+        algorithm: `CBP()` by default; `GDA`, `CRPO`, a `PrimalDual` of your own, `LinearProgram()`, or for
+            large sparse models `ColumnGeneration()`.
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
         time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
@@ -83,6 +76,9 @@ def solve(
     start = time.perf_counter()
     algorithm = CBP() if algorithm is None else algorithm
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
+    deadline = np.inf if time_limit is None else start + time_limit
+    if isinstance(algorithm, ColumnGeneration):
+        return generate(problem, algorithm, tolerance, start, deadline, progress)
     with one_thread():
         prior = checked_policy(initial_policy, problem.actions)
         prepared = prepare(problem)
@@ -92,7 +88,6 @@ def solve(
         if isinstance(algorithm, LinearProgram) or prepared.feasibility is Feasibility.TIGHT:
             answer, status = _plan(prepared, certifier, name)
             return feasible_solution(prepared, answer, status, name, time.perf_counter() - start, None)
-        deadline = np.inf if time_limit is None else start + time_limit
         estimator = None if evaluator is None else evaluator(prepared.normal)
         steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
         monitor = None if evaluator is None else ExactEvaluator(prepared.normal)
@@ -212,10 +207,7 @@ class _Run:
 
     def _target(self, tolerance: float) -> Callable[[float], float]:
         """Return the gap to prove, given the bound, in normalised units."""
-        units, discount = self.prepared.units, self.prepared.problem.discount
-        span, offset = float(units.span[0]), float(units.offset[0])
-        least = 1e-6 * span / (1 - discount)
-        return lambda bound: tolerance * max(abs(bound * span + offset), least) / span
+        return gap_target(self.prepared.units, self.prepared.problem.discount, tolerance)
 
     def _report(self, value: float = np.nan) -> None:
         if self.progress is not None:

@@ -30,6 +30,7 @@ class AlgorithmName(StrEnum):
     GDA_THEORY = "gda-theory"
     CRPO = "crpo"
     LP = "lp"
+    COLUMN_GENERATION = "column-generation"
 
 
 Settings = Annotated[
@@ -128,7 +129,7 @@ def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
 def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
     """Return an algorithm with its settings; `more` come from options of their own."""
     from painless.algorithms import CBP, CRPO, GDA
-    from painless.planners import LinearProgram
+    from painless.planners import ColumnGeneration, LinearProgram
 
     makers: dict[AlgorithmName, Callable[..., Any]] = {
         AlgorithmName.CBP: CBP,
@@ -137,6 +138,7 @@ def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any)
         AlgorithmName.GDA_THEORY: GDA.theoretical,
         AlgorithmName.CRPO: CRPO,
         AlgorithmName.LP: LinearProgram,
+        AlgorithmName.COLUMN_GENERATION: ColumnGeneration,
     }
     make = makers[name]
     return make(**more | named(settings, f"setting of {name}", accepted(make)))

@@ -28,9 +28,9 @@ from painless.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from painless.generation import Progress
     from painless.problem import CMDP
     from painless.solution import Solution
-    from painless.solve import Progress
 
 EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum costs less than a run
 

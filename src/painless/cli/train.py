@@ -102,8 +102,8 @@ def train(
     """Train a policy from samples, and value it with confidence intervals."""
     from painless.problems import SIMULATORS
 
-    if algorithm is AlgorithmName.LP:
-        raise InputError("the linear program needs a table; use painless solve")
+    if algorithm in (AlgorithmName.LP, AlgorithmName.COLUMN_GENERATION):
+        raise InputError(f"{algorithm} plans with a model, which needs a table; use painless solve")
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
     chosen = find_algorithm(algorithm, settings, entropy=entropy)

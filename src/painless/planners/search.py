@@ -1,0 +1,203 @@
+"""The search of column generation: the game for the joint slack, then the master for the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.planners.column_generation import Ending, Planned, Search
+from painless.planners.master import Mixture
+from painless.planners.mixing import Column, Mixer
+from painless.planners.pricing import Priced, Pricer
+from painless.planners.tiny_master import best_mixture, largest_slack
+from painless.problem import CMDP
+from painless.units import TOLERANCE
+
+if TYPE_CHECKING:
+    from painless.planners.column_generation import ColumnGeneration
+
+COARSE = 1e-3  # the first pricing is this exact, relative to 1/(1−γ)
+SHARE = 0.1  # how exact pricing is, relative to the current gap
+SPARE = 0.5  # the game may end with this share of the largest joint slack
+EXACT = 0.03  # the error of a policy's values, relative to the gap to prove
+FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
+LARGEST_MULTIPLIER = 1e7  # where there is no slack that bounds it
+
+
+class Searcher:
+    """One search, with everything that is known so far; all in normalised units."""
+
+    def __init__(
+        self,
+        problem: CMDP,
+        settings: ColumnGeneration,
+        target: Callable[[float], float],
+        tick: Callable[[], None],
+        progress: Callable[[Search], None] | None,
+    ) -> None:
+        self.problem, self.settings, self.target, self.progress = problem, settings, target, progress
+        self.constraints = problem.shape[2]
+        self.unit = 1 / (1 - problem.discount)
+        self.pricer = Pricer(problem, tick)
+        self.mixer = Mixer(problem, self.pricer)
+        self.columns: list[Column] = []
+        self.threshold = problem.threshold  # lowered by less than the tolerance where nothing is to spare
+        self.upper_bound = self.unit  # utilities are at most 1
+        self.multiplier = np.zeros(self.constraints)
+        self.mixture: Array | None = None  # weights of the columns: the best feasible mixture
+        self.lower_bound = -np.inf
+        self.slack, self.slack_bound = -np.inf, np.inf
+        self.slater: Array | None = None  # weights of the columns
+        self.slater_weight = np.full(self.constraints, 1 / max(self.constraints, 1))
+        self.slack_proof = self.slater_weight  # the weights that prove the bound on the slack
+
+    def run(self) -> Planned:
+        """Search until the gap is proved, or there is no more to gain, or it is stopped."""
+        try:
+            ending = self._search()
+        except TimeoutError:
+            ending = Ending.TIMEOUT
+        except KeyboardInterrupt:
+            ending = Ending.INTERRUPT
+        self.pricer.never_stop()
+        return self._planned(ending)
+
+    def _search(self) -> Ending:
+        self._bound(np.zeros(self.constraints), COARSE * self.unit)
+        if self.constraints and not self._meets(self.columns[0].value):
+            self._play()
+            if self.slack < -TOLERANCE * self.unit:
+                return Ending.INFEASIBLE
+            spare = 0.1 * TOLERANCE * self.unit
+            self.threshold = self.threshold + min(0.0, self.slack - spare)
+        return self._close_in()
+
+    def _meets(self, value: Array) -> bool:
+        return bool((value[1:] >= self.threshold).all())
+
+    # ------------------------------------------------------------ the joint slack
+
+    def _play(self) -> None:
+        """Find a mixture with at least `SPARE` of the largest joint slack, or prove that none is feasible."""
+        least = TOLERANCE * self.unit
+        self._mix_for_slack()
+        for _ in range(self.settings.rounds):
+            gap = min(self.slack_bound - self.slack, self.unit)
+            weight = self.slater_weight
+            priced = self._price(np.append(0.0, weight), max(SHARE * gap, 0.01 * least))
+            bound = priced.upper_bound - float(weight @ self.problem.threshold)
+            if bound < self.slack_bound:
+                self.slack_bound, self.slack_proof = bound, weight
+            before = self.slack
+            self._mix_for_slack()
+            self._report()
+            if self._slack_is_known(least) or (self.slack <= before and SHARE * gap <= 0.01 * least):
+                return
+
+    def _mix_for_slack(self) -> None:
+        mixture = largest_slack(self._values()[:, 1:], self.problem.threshold, self.unit)
+        self.slack, self.slater, self.slater_weight = mixture.value, mixture.weights, mixture.multiplier
+
+    def _slack_is_known(self, least: float) -> bool:
+        if self.slack_bound - self.slack <= 0.1 * least:
+            return True
+        if self.slack > least:
+            return self.slack >= SPARE * self.slack_bound
+        return self.slack_bound < -least and self.slack_bound - self.slack <= 1e-3 * -self.slack_bound
+
+    # ------------------------------------------------------------ the reward
+
+    def _close_in(self) -> Ending:
+        """Let master and pricing take turns until their bounds meet."""
+        usual = self.settings.share(self.constraints)
+        aim, share, smoothing = 1.0, SHARE, usual
+        while self.pricer.solves < self.settings.rounds:
+            mixture = self._master()
+            gap = self.upper_bound - self.lower_bound
+            target = self.target(self.upper_bound)
+            if gap <= aim * target:
+                point = self.mixer.point(self.columns, self._weights(), self.slater)
+                if self.upper_bound - point.value[0] <= target:
+                    return Ending.PROVED
+                aim *= 0.3
+            if share < 1e-8 or aim < 1e-6:
+                return Ending.ROUNDING
+            blend = smoothing * self.multiplier + (1 - smoothing) * mixture.multiplier
+            scale = 1 + blend.sum()
+            tolerance = max(share * gap / scale, FINEST * self.unit)
+            new = self._bound(blend, tolerance)
+            gain = new.value[0] + mixture.multiplier @ (new.value[1:] - self.threshold) - mixture.value
+            useful = gain > 0.1 * share * gap
+            if useful:
+                share, smoothing = SHARE, usual
+            elif smoothing == 0.0:
+                share *= 0.1
+            else:
+                smoothing = 0.0
+        return Ending.ROUNDING
+
+    def _master(self) -> Mixture:
+        bound = np.full(self.constraints, LARGEST_MULTIPLIER)
+        if self.slack > 0 and np.isfinite(self.slack):
+            bound = np.full(self.constraints, min(4 * self.unit / self.slack, LARGEST_MULTIPLIER))
+        mixture = best_mixture(self._values(), self.threshold, bound, self.unit)
+        if mixture is None:  # rounding: the Slater mixture is feasible
+            assert self.slater is not None
+            weights = np.pad(self.slater, (0, len(self.columns) - len(self.slater)))
+            mixture = Mixture(weights, self.multiplier, float(weights @ self._values()[:, 0]))
+        self.mixture, self.lower_bound = mixture.weights, mixture.value
+        return mixture
+
+    def _bound(self, multiplier: Array, tolerance: float) -> Priced:
+        """Price r + λ·c, and keep d(λ) = max_π V_r + λ·(V_c − b) if it is the least so far."""
+        scale = 1 + float(multiplier.sum())
+        priced = self._price(np.append(1.0, multiplier) / scale, tolerance)
+        dual = priced.upper_bound * scale - float(multiplier @ self.problem.threshold)
+        if dual < self.upper_bound:
+            self.upper_bound, self.multiplier = dual, multiplier
+        self._report()
+        return priced
+
+    def _price(self, weight: Array, tolerance: float) -> Priced:
+        needed = EXACT * self.target(self.upper_bound) * weight.max()
+        priced = self.pricer.price(weight, tolerance, max(needed, FINEST * self.unit))
+        self.columns.append(Column(priced.choice, priced.value))
+        return priced
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(Search(self.pricer.solves, self.lower_bound, self.upper_bound))
+
+    def _values(self) -> Array:
+        return np.array([column.value for column in self.columns])
+
+    def _weights(self) -> Array:
+        assert self.mixture is not None
+        return np.pad(self.mixture, (0, len(self.columns) - len(self.mixture)))
+
+    # ------------------------------------------------------------ the end
+
+    def _planned(self, ending: Ending) -> Planned:
+        if not self.columns:
+            self.columns.append(self.mixer.any_column())
+        weights = self.slater if self.mixture is None or ending is Ending.INFEASIBLE else self._weights()
+        if weights is None:
+            weights = np.ones(1)
+        answer = self.mixer.point(self.columns, weights, self.slater)
+        slater = None if self.slater is None else self.mixer.point(self.columns, self.slater, None)
+        return Planned(
+            answer=answer,
+            slater=slater,
+            slater_weight=self.slack_proof,
+            slack_bound=self.slack_bound,
+            upper_bound=self.upper_bound,
+            multiplier=self.multiplier,
+            feasible=ending is not Ending.INFEASIBLE and self.mixer.is_feasible(answer.value),
+            ending=ending,
+            solves=self.pricer.solves,
+            sweeps=self.pricer.sweeps,
+            bellman_sweeps=self.pricer.bellman_sweeps,
+        )

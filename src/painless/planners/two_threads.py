@@ -1,0 +1,31 @@
+"""Two threads for sweeps over many states: kernels that hold no lock, each on its own range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+LARGE = 20_000  # states from which a second thread pays
+
+Result = TypeVar("Result")
+
+
+class TwoThreads:
+    """Does a sweep in one part, or in two at the same time; the result does not depend on which."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def share(self, part: Callable[[int, int], Result], states: int) -> list[Result]:
+        """Return the results of `part(start, stop)` over ranges that cover all states."""
+        if states < LARGE:
+            return [part(0, states)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1)
+        other = self._pool.submit(part, states // 2, states)
+        try:
+            mine = part(0, states // 2)
+        finally:
+            others = other.result()  # never leave it at work on arrays that are used again
+        return [mine, others]

@@ -1,0 +1,472 @@
+"""Column generation: against the linear program, with bounds that hold at any moment, and at scale."""
+
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import painless
+from painless.bellman import occupancy, policy_utility, policy_value
+from painless.bellman import policy_transition as transition_of
+from painless.errors import InputError
+from painless.feasibility import Feasibility, slater_policy
+from painless.planners import LinearProgram, _sweep_kernels, policy_iteration, tiny_master
+from painless.planners.chain import Values, chain_of
+from painless.planners.chain import occupancy as chain_occupancy
+from painless.planners.column_generation import ColumnGeneration, Ending
+from painless.planners.master import best_mixture, largest_slack
+from painless.planners.pricing import Pricer
+from painless.planners.sparse_rows import sparse_rows
+from painless.units import TOLERANCE, normalise
+
+from .problems import garnets
+
+
+def optimal_value(problem):
+    """Return the optimal value by HiGHS, or None where the constraints cannot be met."""
+    optimum = LinearProgram().plan(problem)
+    return None if optimum is None else float((optimum.occupancy * problem.reward).sum())
+
+
+def check_planned(problem, planned, tolerance=1e-9):
+    """Hold a feasible answer to the linear program, to a fresh evaluation, and to its own bounds."""
+    scale = 1 / (1 - problem.discount)
+    best = optimal_value(problem)
+    value = policy_value(problem, planned.answer.policy)
+    assert planned.feasible
+    assert (
+        value[1:] >= problem.threshold - 1.01 * TOLERANCE * np.maximum(np.abs(problem.threshold), scale)
+    ).all()
+    np.testing.assert_allclose(planned.answer.value, value, atol=1e-10 * scale)
+    assert not planned.answer.policy[~problem.actions].any()
+    np.testing.assert_allclose(planned.answer.policy.sum(1), 1.0, atol=1e-12)
+    if best is not None:
+        price = 1 + planned.multiplier.sum()
+        assert planned.answer.value[0] == pytest.approx(best, rel=tolerance, abs=tolerance * scale * price)
+        assert planned.upper_bound >= best - 1e-9 * scale * price
+    return planned
+
+
+@st.composite
+def degenerate(draw):
+    """Small problems with repeated, equal, redundant and tied constraints and rewards, K up to 6, and masks."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    states, actions = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    base = painless.garnet(
+        *(states, actions, draw(st.integers(1, states)), draw(st.integers(1, 3))),
+        seed=int(rng.integers(2**31)),
+        discount=draw(st.sampled_from([0.5, 0.9, 0.99])),
+        tightness=draw(st.sampled_from([0.0, 0.5, 0.9])),
+    )
+    digits = draw(st.sampled_from([0, 1, 15]))  # few digits make ties
+    constraint, threshold = base.constraint_reward.round(digits), base.threshold
+    copies = rng.integers(0, len(threshold), draw(st.integers(0, 3)))
+    slackening = rng.choice([0.0, 0.0, 0.3], len(copies))  # equal or redundant
+    mask = rng.random((states, actions)) < 0.8
+    mask[:, 0] = True
+    return painless.CMDP(
+        base.transition,
+        base.reward.round(digits) if draw(st.booleans()) else np.ones((states, actions)),
+        initial=base.initial,
+        discount=base.discount,
+        constraint_reward=np.concatenate([constraint, constraint[copies]]),
+        threshold=np.concatenate([threshold, threshold[copies] - slackening]),
+        actions=mask if draw(st.booleans()) else None,
+    )
+
+
+# ---------------------------------------------------------------- against the linear program
+
+
+def against_the_program(problem):
+    normal, _ = normalise(problem)
+    planned = ColumnGeneration().plan(normal, 1e-10)
+    slater = slater_policy(normal)
+    scale = 1 / (1 - normal.discount)
+    least = slater.slack.min(initial=np.inf)
+    if slater.feasibility is Feasibility.NONE and least < -1.2 * TOLERANCE * scale:
+        assert planned.ending is Ending.INFEASIBLE
+        assert not planned.feasible
+        assert planned.slack_bound < 0
+        found = (planned.answer.value[1:] - normal.threshold).min()
+        assert found == pytest.approx(least, rel=2e-3, abs=1e-8 * scale)
+    elif least > -0.8 * TOLERANCE * scale:
+        assert planned.ending in (Ending.PROVED, Ending.ROUNDING)
+        check_planned(normal, planned)
+        if slater.feasibility is Feasibility.SLACK:
+            assert planned.gap <= 1e-9 * scale * (1 + planned.multiplier.sum())
+        if np.isfinite(planned.slack_bound):
+            assert least - 1e-9 * scale <= planned.slack_bound
+
+
+@settings(max_examples=150, deadline=None)
+@given(garnets(constraints=(0, 4)))
+def test_agrees_with_the_linear_program(problem):
+    against_the_program(problem)
+
+
+@settings(max_examples=150, deadline=None)
+@given(degenerate())
+def test_agrees_with_the_linear_program_on_degenerate_problems(problem):
+    against_the_program(problem)
+
+
+@pytest.mark.parametrize("constraints", [1, 3, 20])
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_many_constraints(constraints, smoothing):
+    normal, _ = normalise(painless.garnet(80, 4, 5, constraints, seed=constraints, discount=0.95))
+    planned = check_planned(normal, ColumnGeneration(smoothing).plan(normal, 1e-8), 1e-7)
+    assert planned.ending is Ending.PROVED
+    assert planned.gap <= 1e-8 * planned.upper_bound
+
+
+def test_few_solves():
+    """At most 12 unconstrained problems for one constraint, and 30 for three, at a gap of 1e-6."""
+    for constraints, most in ((1, 12), (3, 30)):
+        counts = []
+        for seed in range(5):
+            normal, _ = normalise(
+                painless.garnet(300, 4, 5, constraints, seed=seed, discount=0.95, dense=False)
+            )
+            counts.append(ColumnGeneration().plan(normal, 1e-6).solves)
+        assert np.median(counts) <= most
+
+
+def test_the_gridworld_s_known_answer():
+    planned = ColumnGeneration().plan(painless.gridworld(), 1e-10)
+    assert planned.answer.value == pytest.approx([1.6527218430, 1.5], abs=1e-9)
+    assert planned.multiplier == pytest.approx([0.1732303], abs=1e-6)
+    assert planned.ending is Ending.PROVED
+
+
+# ---------------------------------------------------------------- what breaks naive versions
+
+
+def tied(discount, states=30, actions=6):
+    transition = np.random.default_rng(0).dirichlet(np.ones(states), (states, actions))
+    constraint = np.zeros((states, actions))
+    constraint[:, 0] = 1.0
+    return painless.CMDP(
+        transition,
+        np.ones((states, actions)) - constraint * (np.arange(states) == 0)[:, None],
+        initial=np.full(states, 1 / states),
+        discount=discount,
+        constraint_reward=constraint,
+        threshold=0.4 / (1 - discount),
+    )
+
+
+def queue(length, discount):
+    """A queue served fast or slowly: serving fast costs, and a long queue costs too."""
+    last = length - 1
+    rows = []
+    for s in range(length):
+        for serve in (0.3, 0.7):
+            row = np.zeros(length)
+            row[min(s + 1, last)] += 0.4 * (1 - serve)
+            row[max(s - 1, 0)] += 0.6 * serve
+            row[s] += 1 - 0.4 * (1 - serve) - 0.6 * serve
+            rows.append(row)
+    return painless.CMDP(
+        scipy.sparse.csr_array(np.array(rows)),
+        cost=np.repeat(np.arange(length)[:, None] / length, 2, 1),
+        initial=np.full(length, 1 / length),
+        discount=discount,
+        constraint_cost=np.tile([0.0, 1.0], (length, 1)),
+        budget=0.3 / (1 - discount),
+    )
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.999, 0.9999])
+def test_ties_neither_cycle_nor_stall(discount):
+    normal, _ = normalise(tied(discount))
+    planned = ColumnGeneration().plan(normal, 1e-8)
+    assert planned.ending is Ending.PROVED
+    check_planned(normal, planned, 1e-7)
+
+
+@pytest.mark.parametrize("discount", [0.999, 0.9999])
+def test_a_long_queue(discount):
+    normal, _ = normalise(queue(300, discount))
+    planned = ColumnGeneration().plan(normal, 1e-7)
+    assert planned.ending is Ending.PROVED
+    check_planned(normal, planned, 1e-6)
+
+
+@pytest.mark.parametrize("constraints", [1, 3])
+def test_discount_near_one(constraints):
+    normal, _ = normalise(painless.garnet(60, 4, 5, constraints, seed=1, discount=0.9999))
+    planned = ColumnGeneration().plan(normal, 1e-8)
+    assert planned.ending is Ending.PROVED
+    check_planned(normal, planned, 1e-7)
+
+
+def test_just_feasible():
+    """Slack zero: two actions meet the constraint exactly, and only one of them is worth taking."""
+    problem = painless.CMDP(
+        np.ones((1, 3, 1)),
+        [[1.0, 0.0, 0.25]],
+        initial=[1.0],
+        discount=0.5,
+        constraint_reward=[[0.0, 1.0, 1.0]],
+        threshold=[2.0],
+    )
+    planned = ColumnGeneration().plan(problem, 1e-6)
+    assert planned.feasible
+    assert planned.answer.value == pytest.approx([0.5, 2.0], abs=1e-8)
+    assert planned.upper_bound >= 0.5
+
+
+def test_infeasible_only_together():
+    problem = painless.CMDP(
+        np.ones((1, 3, 1)),
+        [[1.0, 0.0, 0.0]],
+        initial=[1.0],
+        discount=0.5,
+        constraint_reward=[[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]],
+        threshold=[1.2, 1.2],
+    )
+    planned = ColumnGeneration().plan(problem, 1e-6)
+    assert planned.ending is Ending.INFEASIBLE
+    assert planned.slack_bound == pytest.approx(-0.2, abs=1e-3)
+    assert planned.answer.value[1:] == pytest.approx([1.0, 1.0], abs=1e-3)
+    assert planned.slater_weight == pytest.approx([0.5, 0.5])
+
+
+def test_a_tolerance_beyond_double_precision_ends():
+    planned = ColumnGeneration().plan(painless.gridworld(), 1e-300)
+    assert planned.ending is Ending.ROUNDING
+    assert planned.gap < 1e-9
+
+
+# ---------------------------------------------------------------- stopped at any moment
+
+
+@settings(max_examples=60, deadline=None)
+@given(garnets(constraints=(1, 3)), st.integers(0, 25))
+def test_bounds_hold_when_interrupted(problem, steps):
+    normal, _ = normalise(problem)
+    best = optimal_value(normal)
+    seen = []
+
+    def interrupt(now):
+        seen.append(now)
+        if len(seen) > steps:
+            raise KeyboardInterrupt
+
+    planned = ColumnGeneration().plan(normal, 1e-9, progress=interrupt)
+    scale = 1 / (1 - normal.discount)
+    value = policy_value(normal, planned.answer.policy)
+    np.testing.assert_allclose(planned.answer.value, value, atol=1e-9 * scale)
+    assert planned.ending is not Ending.INTERRUPT or len(seen) == steps + 1
+    bounds = [now.upper_bound for now in seen]
+    assert bounds == sorted(bounds, reverse=True)
+    if best is not None and planned.ending is not Ending.INFEASIBLE:
+        assert planned.upper_bound >= best - 1e-9 * scale * (1 + planned.multiplier.sum())
+        if planned.feasible:
+            assert value[0] <= best + 1e-8 * scale * (1 + planned.multiplier.sum())
+
+
+def test_a_deadline_returns_what_is_proved():
+    normal, _ = normalise(painless.garnet(300, 4, 5, 3, seed=1, discount=0.99, dense=False))
+    best = optimal_value(normal)
+    for seconds in (0.0, 0.002, 0.01):
+        planned = ColumnGeneration().plan(normal, 1e-9, deadline=time.perf_counter() + seconds)
+        assert planned.upper_bound >= best - 1e-9
+        assert planned.ending is not Ending.TIMEOUT or planned.gap > 0
+    assert ColumnGeneration().plan(normal, 1e-9, deadline=0.0).ending is Ending.TIMEOUT
+
+
+@pytest.mark.parametrize(("setting", "message"), [((1.0,), "smoothing is 1.0"), ((0.3, 0), "rounds is 0")])
+def test_bad_settings(setting, message):
+    with pytest.raises(InputError, match=message):
+        ColumnGeneration(*setting)
+
+
+# ---------------------------------------------------------------- the parts
+
+
+@settings(max_examples=40, deadline=None)
+@given(garnets(constraints=(0, 3)))
+def test_rows_leave_out_what_is_masked(problem):
+    rows = sparse_rows(problem)
+    states, actions, _ = problem.shape
+    assert len(rows.pointer) == problem.actions.sum() + 1
+    kernel = problem.transition if problem.is_sparse else problem.transition.reshape(-1, states)
+    table = kernel.toarray() if problem.is_sparse else kernel
+    shape = (len(rows.pointer) - 1, states)
+    parts = (rows.probability, rows.successor.view(np.int32), rows.pointer.view(np.int32))
+    np.testing.assert_array_equal(
+        scipy.sparse.csr_array(parts, shape=shape).toarray(), table[problem.actions.ravel()]
+    )
+    np.testing.assert_array_equal(
+        rows.utility, problem.utility.reshape(-1, states * actions)[:, problem.actions.ravel()]
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(garnets(constraints=(0, 3)), st.integers(0, 2**32 - 1))
+def test_a_bellman_sweep_is_numpy_s(problem, seed):
+    rows, rng = sparse_rows(problem), np.random.default_rng(seed)
+    value = rng.random(problem.shape[0])
+    q = problem.reward + problem.discount * (problem.transition.reshape(-1, len(value)) @ value).reshape(
+        problem.reward.shape
+    )
+    q = np.where(problem.actions, q, -np.inf)
+    choice, updated = rows.first[:-1].copy(), np.empty_like(value)
+    low, high, changed = _sweep_kernels.improve(
+        *rows[:4], rows.utility[0], problem.discount, value, 0.0, choice, updated, 0, len(value)
+    )
+    np.testing.assert_allclose(updated, q.max(1), rtol=1e-13)
+    assert (low, high) == pytest.approx(
+        ((updated - value).min(), (updated - value).max()), rel=1e-9, abs=1e-12
+    )
+    action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
+    np.testing.assert_allclose(q[np.arange(len(value)), action], q.max(1), rtol=1e-13)
+    assert changed == (choice != rows.first[:-1]).sum()
+
+
+@settings(max_examples=40, deadline=None)
+@given(garnets(constraints=(0, 3)), st.booleans(), st.integers(0, 2**32 - 1))
+def test_chains_are_solved_to_what_they_promise(problem, along_flow, seed):
+    rng = np.random.default_rng(seed)
+    rows = sparse_rows(problem)
+    states = np.arange(problem.shape[0])
+    choices = rng.integers(rows.first[:-1], rows.first[1:], (2, len(states))).astype(np.uint32)
+    share = rng.random(len(states))
+    policy = np.zeros(problem.actions.shape)
+    for choice, part in zip(choices, (share, 1 - share), strict=True):
+        action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
+        np.add.at(policy, (states, action), part)
+    chain = chain_of(rows, problem.discount, choices, np.array([share, 1 - share]))
+    assert sorted(chain.order) == list(states)
+    values = Values(np.zeros((len(states), len(rows.utility))), problem.discount, lambda _: None)
+    values.along_flow = along_flow
+    scale = np.abs(problem.utility).max() / (1 - problem.discount)
+    error = values.solve(chain, 1e-9 * scale)
+    system = np.eye(len(states)) - problem.discount * _dense(transition_of(problem, policy))
+    exact = np.linalg.solve(system, policy_utility(problem.utility, policy).T)
+    assert (np.abs(values.value - exact) <= error + 1e-12 * scale).all()
+    assert error.max() <= 1.1e-9 * scale
+    held = chain_occupancy(
+        chain, problem.discount, problem.initial, 1e-10, lambda _: None, along_flow=along_flow
+    )
+    wanted = occupancy(problem, policy).sum(1)
+    assert np.abs(held - wanted).sum() <= 1.1e-10 / (1 - problem.discount)
+    again = chain_occupancy(chain, problem.discount, problem.initial, 1e-10, lambda _: None, held + 0.1)
+    assert np.abs(again - wanted).sum() <= 1.1e-10 / (1 - problem.discount)
+
+
+def _dense(matrix):
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def test_a_sweep_of_each_kind_is_numpy_s():
+    problem = painless.garnet(15, 3, 4, 2, seed=3, dense=False)
+    rows, states = sparse_rows(problem), np.arange(15)
+    choice = rows.first[:-1] + np.uint32(1)
+    chain = chain_of(rows, 0.9, choice)
+    matrix = 0.9 * problem.transition.toarray()[choice]
+    gain = problem.utility.reshape(3, -1)[:, choice].T
+    start = np.random.default_rng(0).random((15, 3))
+    low, high, updated = np.empty(3), np.empty(3), np.empty((15, 3))
+    _sweep_kernels.even_sweep(*chain, start, low, high, updated, 0, 15)
+    np.testing.assert_allclose(updated, gain + matrix @ start)
+    np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
+    value, wanted = start.copy(), start.copy()
+    _sweep_kernels.flow_sweep(*chain, value, low, high)
+    for s in chain.order:
+        others = states != s
+        wanted[s] = (gain[s] + matrix[s, others] @ wanted[others]) / (1 - matrix[s, s])
+    np.testing.assert_allclose(value, wanted)
+    residual = gain + matrix @ value - value
+    assert (residual >= 0.9 * low - 1e-12).all()
+    assert (residual <= 0.9 * high + 1e-12).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(garnets(constraints=(1, 3)), st.integers(0, 2**32 - 1))
+def test_pricing_against_policy_iteration(problem, seed):
+    normal, _ = normalise(problem)
+    pricer = Pricer(normal)
+    rng = np.random.default_rng(seed)
+    scale = 1 / (1 - normal.discount)
+    for tolerance in (1e-2, 1e-9, 1e-3):
+        weight = rng.dirichlet(np.ones(1 + normal.shape[2]))
+        plan = policy_iteration(normal, np.tensordot(weight, normal.utility, 1))
+        priced = pricer.price(weight, tolerance * scale, 1e-9 * scale)
+        assert plan.value - 1e-12 * scale <= priced.upper_bound <= plan.value + (tolerance + 1e-10) * scale
+        assert weight @ priced.value >= plan.value - (tolerance + 2e-9) * scale
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 15]))
+def test_the_tiny_master_is_the_master(count, constraints, seed, digits):
+    rng = np.random.default_rng(seed)
+    value = rng.random((count, 1 + constraints)).round(digits)
+    threshold = rng.random(constraints) * rng.choice([0.2, 0.6])
+    slack, wanted = (
+        f(value[:, 1:], threshold, *more)
+        for f, more in ((tiny_master.largest_slack, (1.0,)), (largest_slack, ()))
+    )
+    assert slack.value == pytest.approx(wanted.value, abs=1e-9)
+    assert (slack.weights @ (value[:, 1:] - threshold)).min() == pytest.approx(wanted.value, abs=1e-9)
+    if abs(wanted.value) > 1e-6:
+        bound = np.full(constraints, 4 / max(wanted.value, 1e-6))
+        mixture, program = (
+            tiny_master.best_mixture(value, threshold, bound, 1.0),
+            best_mixture(value, threshold),
+        )
+        assert (mixture is None) == (program is None)
+        if mixture is not None:
+            assert mixture.value == pytest.approx(program.value, abs=1e-9)
+            dual = (value[:, 0] + (value[:, 1:] - threshold) @ mixture.multiplier).max()
+            assert dual == pytest.approx(program.value, abs=1e-8)
+            assert (mixture.weights > 0).sum() <= constraints + 1
+
+
+# ---------------------------------------------------------------- at scale
+
+LARGE = """
+import resource, sys
+import numpy as np, scipy
+import painless
+from painless.planners.column_generation import ColumnGeneration
+from painless.units import normalise
+states, actions, branching = 100_000, 4, 5
+rng = np.random.default_rng(0)
+pairs = states * actions
+successor = rng.integers(0, states, (pairs, branching), dtype=np.int32)
+probability = rng.dirichlet(np.ones(branching), pairs)
+pointer = np.arange(0, pairs * branching + 1, branching, dtype=np.int32)
+kernel = scipy.sparse.csr_array((probability.ravel(), successor.ravel(), pointer), shape=(pairs, states))
+kernel.sum_duplicates()
+utility = rng.random((2, states, actions))
+problem = painless.CMDP(
+    kernel, utility[0], initial=np.full(states, 1 / states), discount=0.9,
+    constraint_reward=utility[1], threshold=6.5,
+)
+planned = ColumnGeneration().plan(normalise(problem)[0], 1e-5)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(planned.feasible, planned.gap <= 1e-5 * planned.upper_bound, int(peak))
+"""
+
+
+def test_many_states_in_little_memory():
+    """A square table of these states would take 80 GB."""
+
+    def cap():
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=True, preexec_fn=cap
+    )
+    feasible, proved, peak = done.stdout.split()
+    assert (feasible, proved) == ("True", "True")
+    assert int(peak) < 500
