@@ -493,6 +493,13 @@ def test_column_generation_agrees_with_the_program(problem):
     assert solution.reward_value <= plan.upper_bound + rounding
 
 
+def test_column_generation_leaves_tight_problems_to_the_program():
+    problem = single([5.0, 1.0, 2.0], constraint=[[0.0, 1.0, 1.0], [0.0, 1.0, 0.5]], threshold=[2.0, 1.5])
+    solution = painless.solve(problem, painless.ColumnGeneration())
+    assert solution.feasible
+    assert solution.reward_value == pytest.approx(painless.solve(problem, LinearProgram()).reward_value)
+
+
 def test_column_generation_on_a_model_with_many_states():
     queue = painless.make("queueing", buffer=20_000)
     solution = painless.solve(queue, painless.ColumnGeneration(), tolerance=1e-6)

@@ -31,6 +31,7 @@ from painless.render import number
 from painless.solution import Kind, Solution, Status
 
 FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
+TIGHT_PAIRS = 20_000  # up to which the linear program takes over where constraints leave nothing to spare
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
@@ -78,7 +79,11 @@ def solve(
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
     deadline = np.inf if time_limit is None else start + time_limit
     if isinstance(algorithm, ColumnGeneration):
-        return generate(problem, algorithm, tolerance, start, deadline, progress)
+        solution = generate(problem, algorithm, tolerance, start, deadline, progress)
+        tight = solution.status.kind is Kind.SOLVED and not solution.feasible
+        if not tight or problem.actions.sum() > TIGHT_PAIRS:
+            return solution
+        algorithm = LinearProgram()
     with one_thread():
         prior = checked_policy(initial_policy, problem.actions)
         prepared = prepare(problem)
