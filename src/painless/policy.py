@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self
 
 import numpy as np
@@ -81,7 +81,7 @@ class LearningTable(Generic[State]):
 
     def advance(self, weight: Array, q: QFunction) -> LearningTable[State]:
         """Let the learner gain Σ_j weight_j·Q_j at every state."""
-        return replace(self, state=self.learner.update(q.combine(weight), self.state))
+        return LearningTable(self.learner, self.learner.update(q.combine(weight), self.state))
 
 
 @dataclass(frozen=True, eq=False)

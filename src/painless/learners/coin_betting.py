@@ -73,11 +73,11 @@ class CoinBetting:
         return CoinBettingState(normalise(bet, state.prior), state.prior, bet, gain_sum, wealth, rounds)
 
     def _advantage(self, gain: Array, state: CoinBettingState) -> Array:
-        if np.any(self.entropy):
+        if isinstance(self.entropy, np.ndarray) or self.entropy:
             gain = gain - per_run(self.entropy, gain.ndim) * floored_log(state.decision)
         inner = (gain * state.decision).sum(-1, keepdims=True)
         advantage = (gain - inner) / per_run(self.normaliser, gain.ndim)
-        advantage[(np.abs(advantage) <= FLOOR) | (state.prior == 0)] = 0.0
+        advantage *= (np.abs(advantage) > FLOOR) & (state.prior > 0)
         return np.minimum(np.maximum(advantage, -1.0, out=advantage), 1.0, out=advantage)
 
     def _denominator(self, rounds: int) -> float:
@@ -98,6 +98,8 @@ def normalise(bet: Array, prior: Array) -> Array:
     """P ∝ p_0·[w]₊, and p_0 where that is zero everywhere (paper, eq. cb-primal)."""
     positive = prior * np.maximum(bet, 0.0)
     total = positive.sum(-1, keepdims=True)
+    if total.all():
+        return positive / total
     return np.where(total > 0, positive / np.where(total > 0, total, 1.0), prior)
 
 

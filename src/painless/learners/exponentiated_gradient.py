@@ -48,7 +48,8 @@ class ExponentiatedGradient:
     def update(self, gain: Array, state: ExponentiatedGradientState) -> ExponentiatedGradientState:
         """Step along `gain` in the logits; they are kept with maximum 0."""
         rate, entropy = per_run(self.rate, gain.ndim), per_run(self.entropy, gain.ndim)
-        kept = state.logits if not np.any(entropy) else (1 - rate * entropy) * state.logits
+        regular = isinstance(entropy, np.ndarray) or entropy
+        kept = (1 - rate * entropy) * state.logits if regular else state.logits
         logits = kept + rate * gain
         logits = logits - logits.max(-1, keepdims=True)
         decision = np.exp(logits)
