@@ -389,11 +389,7 @@ def test_misbehaviour_is_named(trouble, message):
         from_gymnasium(Bad, constraints="cost<=5", discount=0.9, time_limit=30)
 
 
-def test_misbehaviour_in_the_middle_leaves_the_checkpoint(tmp_path, monkeypatch):
-    import sys
-
-    monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
-
+def test_misbehaviour_in_the_middle_leaves_the_checkpoint(tmp_path):
     class Late(Walk):
         count = 0
 
@@ -406,7 +402,7 @@ def test_misbehaviour_in_the_middle_leaves_the_checkpoint(tmp_path, monkeypatch)
     path = tmp_path / "checkpoint.npz"
     simulator = from_gymnasium(Late, constraints="cost<=5", discount=0.9, time_limit=20)
     with pytest.raises(InputError, match="the robot fell"):
-        painless.train(simulator, iterations=10**6, multiplier_bound=10.0, checkpoint=path)
+        painless.train(simulator, iterations=10**6, multiplier_bound=10.0, checkpoint=path, save_every=0.0)
     assert path.exists()
     Late.count = -(10**9)
     with np.load(path) as stored:

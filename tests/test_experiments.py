@@ -131,6 +131,7 @@ def test_simulators_sweep_too(tmp_path):
     run_sweep(plan, Store(tmp_path))
     (row,) = summarise(plan, Store(tmp_path))
     assert np.isnan(row.optimality_gap)
+    assert row.evaluator == "trajectory"
     assert row.violation.shape == (2,)
 
 
@@ -144,6 +145,15 @@ def test_simulators_sweep_too(tmp_path):
         (SMALL.replace('"crpo"', '"cpro"'), "did you mean 'crpo'"),
         (SMALL.replace('"td"', '"tdd"'), "unknown evaluator 'tdd'"),
         (SMALL.replace('"dirichlet"', '"random"'), "unknown start 'random'"),
+        (
+            SMALL.replace("iterations = 20", 'iterations = "20"'),
+            "iterations is 20; it must be a whole number",
+        ),
+        (SMALL.replace("[0, 1]", "[0, -1]"), "seed is -1"),
+        (
+            SMALL.replace('"gridworld"\ndiscount = [0.9, 0.8]', '"cartpole"'),
+            "is evaluated from trajectories",
+        ),
         ('iterations = 5\nproblem = "gridworld"\nalgorithm = "cbp"', "is not a sweep"),
     ],
 )
@@ -160,6 +170,9 @@ def test_missing_file_and_bad_settings(tmp_path):
     bad = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "beta": 3}], iterations=3)
     with pytest.raises(InputError, match=r"algorithm cbp: .*'beta'"):
         run_sweep(bad, Store(tmp_path))
+    worse = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "alpha": "big"}], iterations=3)
+    with pytest.raises(InputError, match="alpha is not a numeric array"):
+        run_sweep(worse, Store(tmp_path))
     hopeless = Sweep.of([{"name": "gridworld", "threshold": 9.0}], [{"name": "cbp"}], iterations=3)
     with pytest.raises(InputError, match="no policy meets all constraints"):
         run_sweep(hopeless, Store(tmp_path))

@@ -175,6 +175,8 @@ def test_discounted_steps():
         ({"low": np.full(2, 2.0)}, "low end at most the high end"),
         ({"high": np.full(2, np.inf)}, "must be finite"),
         ({"time_limit": 0}, "at least 1"),
+        ({"discount": 1.0}, "outside"),
+        ({"actions": 0}, "actions is 0"),
     ],
 )
 def test_bad_specifications(changes, message):

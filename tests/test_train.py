@@ -1,7 +1,6 @@
 """Training without a model: CartPole learned, intervals that hold, and runs that survive interruption."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -25,7 +24,7 @@ BOUND = [50.0, 50.0]
 
 def short(algorithm=None, **options):
     """A short run on CartPole, without the feasibility phase."""
-    few = {"iterations": 12, "episodes": 50, "multiplier_bound": BOUND, "seed": 3}
+    few = {"iterations": 12, "episodes": 50, "multiplier_bound": BOUND, "seed": 3, "save_every": 0.0}
     return painless.train(
         CartPole(), algorithm, evaluator=partial(AnchoredLSTDQ, rollouts=10), **few | options
     )
@@ -307,8 +306,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
 # ---------------------------------------------------------------- interruption
 
 
-def test_interrupt_and_resume_ends_with_the_same_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
+def test_interrupt_and_resume_ends_with_the_same_bits(tmp_path):
     for algorithm in (CBP(), GDA(0.01, 0.001), CRPO(0.1)):
         whole = short(algorithm)
         path = tmp_path / f"{algorithm.name}.npz"
@@ -353,8 +351,7 @@ def test_a_finished_run_is_not_done_again(tmp_path):
     assert seen == []
 
 
-def test_resume_refuses_another_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["painless.train"], "SAVE_EVERY", 0.0)
+def test_resume_refuses_another_run(tmp_path):
     path = tmp_path / "checkpoint.npz"
     short(checkpoint=path)
     with pytest.raises(InputError, match="belongs to a run with seed = 3, not 4"):
@@ -380,16 +377,15 @@ def test_kill_and_resume_on_the_command_line(tmp_path):
             "--json",
             "--seed",
             "2",
+            "--save-every",
+            "0.05",
         ),
     ]
-    environment = os.environ | {"PAINLESS_SAVE_EVERY": "0.05"}
     whole = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     folder = tmp_path / "run"
     rng = np.random.default_rng(0)
     for _ in range(3):
-        process = subprocess.Popen(
-            [*command, "--save", str(folder), "--resume"], stdout=subprocess.DEVNULL, env=environment
-        )
+        process = subprocess.Popen([*command, "--save", str(folder), "--resume"], stdout=subprocess.DEVNULL)
         time.sleep(2.0 + 1.5 * rng.random())
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -398,7 +394,6 @@ def test_kill_and_resume_on_the_command_line(tmp_path):
         capture_output=True,
         check=True,
         text=True,
-        env=environment,
     )
     resumed = json.loads(final.stdout)
     for key in whole.keys() - {"seconds"}:

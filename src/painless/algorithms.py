@@ -24,6 +24,7 @@ from painless.learners import (
     ProjectedGradient,
     SigmoidBetting,
 )
+from painless.validation import as_floats
 
 Pieces = tuple[Learner[Any], Dual[Any]]
 
@@ -201,14 +202,14 @@ class PrimalDual:
 
 def require_positive(name: str, setting: Setting) -> None:
     """Refuse a setting that is not a positive number."""
-    values = np.asarray(setting, dtype=float)
+    values = as_floats(name, setting)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError(f"{name} is {setting}; it must be a positive number")
 
 
 def require_entropy(entropy: Setting, rate: Setting = 0.0) -> None:
     """Refuse a negative strength, and one that would turn the logits over: ην must stay below 1."""
-    values = np.asarray(entropy, dtype=float)
+    values = as_floats("entropy", entropy)
     if not (np.isfinite(values) & (values >= 0)).all():
         raise InputError(f"entropy is {entropy}; it must be a number of at least 0")
     if (values * np.asarray(rate) >= 1).any():

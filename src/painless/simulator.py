@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from painless import validation
 from painless.arrays import Array, Mask
 from painless.errors import InputError
 from painless.problem import CMDP
@@ -48,13 +49,15 @@ class Specification:
     declared: bool = True  # whether the ranges are known; else they are what was seen
 
     def __post_init__(self) -> None:
+        validation.discount(self.discount)
+        validation.whole("actions", self.actions)
         count = len(self.threshold)
         if len(self.low) != 1 + count or len(self.high) != 1 + count:
             raise InputError(f"{count} thresholds need ranges of {1 + count} utilities, the reward's first")
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()) or (self.low > self.high).any():
             raise InputError("the declared ranges must be finite, the low end at most the high end")
-        if self.time_limit is not None and self.time_limit < 1:
-            raise InputError(f"time_limit is {self.time_limit}; it must be at least 1")
+        if self.time_limit is not None:
+            validation.whole("time_limit", self.time_limit)
         object.__setattr__(self, "sense", self.sense or (">=",) * count)
         names = self.constraint_names or tuple(f"constraint {i + 1}" for i in range(count))
         object.__setattr__(self, "constraint_names", names)

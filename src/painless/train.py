@@ -34,7 +34,6 @@ from painless.validation import as_floats
 
 MIXED = 64  # iterates that the returned mixture may use, spread over the run
 MARGIN = 3.0  # standard errors by which their estimates are distrusted
-SAVE_EVERY = float(os.environ.get("PAINLESS_SAVE_EVERY", "5"))  # seconds between two checkpoints
 
 EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
 
@@ -60,6 +59,7 @@ def train(
     confidence: float = 0.95,
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
+    save_every: float = 5.0,
     resume: bool = False,
     progress: Callable[[TrainingProgress], None] | None = None,
 ) -> Training:
@@ -74,6 +74,7 @@ def train(
         episodes: to value the returned policy.
         confidence: of its intervals, all at once.
         checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
+        save_every: seconds between two checkpoints.
         progress: called after every iteration with a `TrainingProgress`.
 
     Ctrl-C returns what there is, and leaves the checkpoint.
@@ -98,6 +99,7 @@ def train(
             confidence,
             seed,
             checkpoint,
+            save_every,
             progress,
         ).run(multiplier_bound, resume=resume)
 
@@ -116,11 +118,13 @@ class _Train:
         confidence: float,
         seed: int,
         checkpoint: str | os.PathLike[str] | None,
+        save_every: float,
         progress: Callable[[TrainingProgress], None] | None,
     ) -> None:
         self.start = time.perf_counter()
         self.simulator, self.algorithm, self.features = simulator, algorithm, features
         self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
+        self.save_every = save_every
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.progress = progress
         self.scaled = ScaledSimulator(simulator)
@@ -206,7 +210,7 @@ class _Train:
                 run.values.append(step.evaluation.value[0])
                 run.mark()
                 self._report(run)
-                if self.checkpoint is not None and time.perf_counter() - saved > SAVE_EVERY:
+                if self.checkpoint is not None and time.perf_counter() - saved > self.save_every:
                     self._save(run, bound)
                     saved = time.perf_counter()
         except KeyboardInterrupt:

@@ -73,6 +73,13 @@ def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advic
         raise InputError(f"{name}{first(wrong) if sums.ndim else ''} sums to {shown}, not 1; {advice}")
 
 
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """Check that something counted is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} is {value}; it must be a whole number of at least {least}")
+    return int(value)
+
+
 def discount(value: Any) -> float:
     """Check 0 ≤ γ < 1."""
     given = value.item() if isinstance(value, np.ndarray) and not value.ndim else value

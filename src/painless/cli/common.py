@@ -161,6 +161,8 @@ def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> di
             result[name] = None
         if not isinstance(result[name], int | float):
             raise InputError(f"{name} is '{text}', not a number")
+        if isinstance(result[name], bool) and not isinstance(accepted[name].default, bool | None):
+            raise InputError(f"{name} is '{text}'; give a number")
     return result
 
 

@@ -97,6 +97,7 @@ def train(
     save: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Save checkpoints, the policy and the trace.")
     ] = None,
+    save_every: Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")] = 5.0,
     resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in --save.")] = False,
 ) -> None:
     """Train a policy from samples, and value it with confidence intervals."""
@@ -157,6 +158,7 @@ def train(
             episodes=episodes,
             seed=seed,
             checkpoint=None if save is None else save / "checkpoint.npz",
+            save_every=save_every,
             resume=resume,
             progress=_describe(report),
         )

@@ -20,6 +20,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.evaluators.base import Evaluation
+from painless.evaluators.lstdq import solve_lstdq
 from painless.feature_policies import FeaturePolicy, LinearQ
 from painless.features.base import BinaryFeatures, FeatureMap, Indices
 from painless.rollouts import Exploring, Trajectories, draw_actions, roll_out
@@ -65,9 +66,9 @@ class AnchoredLSTDQ:
         probabilities = policy.at(trajectories.successors)[0]
         system = build_system(self.features, trajectories, probabilities, self._discount, previous)
         weights = previous.copy()
-        kept = np.eye(len(system.rows)) * self.anchor
-        right = system.right + self.anchor * previous[:, system.rows].T
-        weights[:, system.rows] = np.linalg.solve(system.matrix + kept, right).T
+        weights[:, system.rows] = solve_lstdq(
+            system.matrix, system.right.T, ridge=self.anchor, previous=previous[:, system.rows]
+        )
         return _evaluation(self.features, weights, trajectories)
 
     @property

@@ -67,7 +67,7 @@ class Sweep:
         problems = [one for entry in problem for one in grid(entry)]
         algorithms = [one for entry in algorithm for one in grid(entry)]
         combined = product(problems, evaluators, algorithms, seeds)
-        return cls(tuple(Unit(p, a, iterations, int(s), start, e) for p, e, a, s in combined))
+        return cls(tuple(Unit(p, a, iterations, s, start, e) for p, e, a, s in combined))
 
 
 def load_sweep(path: str | Path) -> Sweep:

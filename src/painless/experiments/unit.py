@@ -20,6 +20,7 @@ from painless.problem import CMDP, load
 from painless.problems import REGISTRY, SIMULATORS, make
 from painless.solve import solve
 from painless.train import train
+from painless.validation import whole
 
 ALGORITHMS: Mapping[str, Any] = {
     "cbp": CBP,
@@ -48,11 +49,17 @@ class Unit:
             raise unknown("algorithm", str(self.algorithm.get("name")), ALGORITHMS)
         if self.evaluator.get("name") not in EVALUATORS:
             raise unknown("evaluator", str(self.evaluator.get("name")), EVALUATORS)
+        whole("iterations", self.iterations)
+        whole("seed", self.seed, least=0)
         if self.start not in STARTS:
             raise unknown("start", self.start, STARTS)
         name = str(self.problem.get("name"))
         if name not in REGISTRY and name not in SIMULATORS and not name.endswith((".npz", ".json")):
             raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+        if name in SIMULATORS and self.evaluator["name"] != "exact":
+            raise InputError(
+                f"{name} is a simulator, which is evaluated from trajectories; leave [evaluator] out"
+            )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -72,7 +79,9 @@ def call(make_it: Any, settings: Mapping[str, Any], what: str) -> Any:
     arguments = {key: value for key, value in settings.items() if key != "name"}
     try:
         return make_it(**arguments)
-    except TypeError as error:
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
         raise InputError(f"{what} {settings.get('name')}: {error}") from error
 
 

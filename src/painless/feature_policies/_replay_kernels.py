@@ -7,9 +7,9 @@ from numba import njit
 
 from painless.arrays import Array
 from painless.features.base import Indices
+from painless.learners.coin_betting import FLOOR, LOG_FLOOR
 
-FLOOR = 1e-12
-EXP_LOG_FLOOR = np.exp(-25.0)
+EXP_LOG_FLOOR = np.exp(LOG_FLOOR)
 
 
 @njit(cache=True)

@@ -15,11 +15,6 @@ MOST = 1 << 17  # cells that are kept; beyond it the cache starts anew, which co
 FIRST = 1 << 10
 
 
-def denominator(learner: CoinBetting, rounds: int) -> float:
-    """Return the bettor's denominator after `rounds` gains."""
-    return rounds + (0 if learner.printed else 1) + (learner.horizon or 0) / 2
-
-
 class Bettors(NamedTuple):
     """The state of coin betting in many cells, (M, A) each."""
 
@@ -102,7 +97,7 @@ class Cells:
         rows = self.bettors.rows(0, self.count)
         normaliser, entropy = settings(self.learner)
         _replay_kernels.advance(
-            self.active[: self.count], *rows, weight, normaliser, entropy, denominator(self.learner, rounds)
+            self.active[: self.count], *rows, weight, normaliser, entropy, self.learner.denominator(rounds)
         )
 
 
@@ -115,5 +110,5 @@ def replay(learner: CoinBetting, active: Indices, history: Array, updates: int, 
     """Fold the first `updates` weights over cells with these active features, into `bettors`."""
     from painless.feature_policies import _replay_kernels
 
-    first = denominator(learner, 1)
+    first = learner.denominator(1)
     _replay_kernels.replay(active, history, updates, *bettors, *settings(learner), first)

@@ -69,7 +69,7 @@ class CoinBetting:
         gain_sum = state.gain_sum + kept
         wealth = state.wealth + kept * state.bet
         rounds = state.rounds + 1
-        bet = gain_sum / self._denominator(rounds) * wealth
+        bet = gain_sum / self.denominator(rounds) * wealth
         return CoinBettingState(normalise(bet, state.prior), state.prior, bet, gain_sum, wealth, rounds)
 
     def _advantage(self, gain: Array, state: CoinBettingState) -> Array:
@@ -80,7 +80,8 @@ class CoinBetting:
         advantage *= (np.abs(advantage) > FLOOR) & (state.prior > 0)
         return np.minimum(np.maximum(advantage, -1.0, out=advantage), 1.0, out=advantage)
 
-    def _denominator(self, rounds: int) -> float:
+    def denominator(self, rounds: int) -> float:
+        """N + 1 + T/2 after n gains; n + 1 without T."""
         return rounds + (0 if self.printed else 1) + (self.horizon or 0) / 2
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from painless import validation
 from painless.bellman import policy_value
 from painless.errors import InputError
 from painless.feasibility import slater_policy
@@ -34,7 +35,11 @@ def garnet(
     >>> garnet(20, 3, 4, constraints=2, seed=7)
     CMDP(20 states, 3 actions, 2 constraints, discount 0.9, dense)
     """
-    if not 1 <= branching <= states or states < 1 or actions < 1 or constraints < 0:
+    for name, number in (("states", states), ("actions", actions), ("branching", branching)):
+        validation.whole(name, number)
+    validation.whole("constraints", constraints, least=0)
+    validation.whole("seed", seed, least=0)
+    if branching > states:
         raise InputError(
             f"a Garnet with {states} states cannot have {branching} successors and {actions} actions"
         )
