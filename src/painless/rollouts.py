@@ -76,16 +76,28 @@ def draw_actions(probabilities: Array, draws: Array) -> NDArray[np.intp]:
 
 
 def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.Generator) -> Trajectories:
-    """Run `episodes` episodes to their end or to the time limit."""
+    """Run `episodes` episodes to their end or to the time limit.
+
+    A simulator may offer `fused_rollout(policy, episodes, rng, span)`, which returns the same as `lockstep` from the same
+    random numbers, with utilities divided by `span`, or None where it does not know the policy.
+    """
     specification = simulator.specification
     if specification.time_limit is None:
         raise InputError("this simulator has no time limit, so that an episode might never end; give it one")
+    fused = getattr(simulator, "fused_rollout", None)
+    found = None if fused is None else fused(policy, episodes, rng, np.ones(len(specification.low)))
+    return lockstep(simulator, policy, episodes, rng) if found is None else found
+
+
+def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.Generator) -> Trajectories:
+    """Run `episodes` episodes, a step of all of them at a time."""
+    specification = simulator.specification
     states = simulator.reset(episodes, rng)
     alive = np.arange(episodes)
     returns = np.zeros((episodes, len(specification.low)))
     parts: list[tuple[States, NDArray[np.intp], Array, States, Mask]] = []
     factor = 1.0
-    for _ in range(specification.time_limit):
+    for _ in range(specification.time_limit or 0):
         probabilities = policy.at(states).reshape(len(states), -1)
         actions = draw_actions(probabilities, rng.random(len(states)))
         successors, utilities, terminated, truncated = simulator.step(states, actions, rng)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from painless.arrays import Array
 from painless.simulator import Outcome, Simulator, Specification, States
 
 
@@ -34,3 +36,8 @@ class ScaledSimulator:
         """Take one action in each state."""
         outcome = self.inner.step(states, actions, rng)
         return outcome._replace(utilities=outcome.utilities / self.inner.specification.span)
+
+    def fused_rollout(self, policy: Any, episodes: int, rng: np.random.Generator, span: Array) -> Any:
+        """Return the inner one's in the scaled units, or None where it has none."""
+        fused = getattr(self.inner, "fused_rollout", None)
+        return None if fused is None else fused(policy, episodes, rng, span * self.inner.specification.span)

@@ -32,28 +32,31 @@ def normal_equations(
     matrix = np.zeros(size)
     right = np.zeros((size[0], kinds))
     known = np.empty(kinds)
+    rows, columns = np.empty(features, np.int64), np.empty(features, np.int64)
+    ahead, shares = np.empty(actions * features, np.int64), np.empty(actions * features)
     for n in range(count):
         for j in range(kinds):
             known[j] = utilities[n, j]
+        for k in range(features):
+            rows[k], columns[k] = row_of[active[n, k]], column_of[active[n, k]]
+        entries = 0  # of the successor, in columns `ahead` with weights `shares`
         for a in range(actions):
             share = discount * probabilities[n, a]
             if share > 0:
                 for k in range(features):
                     feature = following[n, a, k]
-                    if column_of[feature] < 0:
+                    if column_of[feature] >= 0:
+                        ahead[entries], shares[entries] = column_of[feature], share
+                        entries += 1
+                    else:
                         for j in range(kinds):
                             known[j] += share * previous[j, feature]
         for i in range(features):
-            row = matrix[row_of[active[n, i]]]
+            row = rows[i]
             for k in range(features):
-                row[column_of[active[n, k]]] += 1.0
-            for a in range(actions):
-                share = discount * probabilities[n, a]
-                if share > 0:
-                    for k in range(features):
-                        column = column_of[following[n, a, k]]
-                        if column >= 0:
-                            row[column] -= share
+                matrix[row, columns[k]] += 1.0
+            for e in range(entries):
+                matrix[row, ahead[e]] -= shares[e]
             for j in range(kinds):
-                right[row_of[active[n, i]], j] += known[j]
+                right[row, j] += known[j]
     return matrix, right

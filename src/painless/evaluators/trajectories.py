@@ -22,7 +22,7 @@ from painless.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.lstdq import solve_lstdq
 from painless.feature_policies import FeaturePolicy, LinearQ
-from painless.features.base import BinaryFeatures, FeatureMap, Indices
+from painless.features.base import BinaryFeatures, FeatureMap, Indices, is_binary
 from painless.rollouts import Exploring, Trajectories, draw_actions, roll_out
 from painless.simulator import Simulator
 
@@ -120,7 +120,7 @@ def build_system(
     With `previous` (J, d), the columns are those of the rows, and other features keep these weights.
     """
     ahead = probabilities * ~steps.terminated[:, None]
-    if isinstance(features, BinaryFeatures):
+    if is_binary(features):
         return _binary_system(features, steps, ahead, discount, previous)
     pairs = features.at(steps.states)[np.arange(len(steps.actions)), steps.actions]
     expected = (features.at(steps.successors) * ahead[:, :, None]).sum(1)

@@ -10,7 +10,7 @@ from painless.feature_policies.linear import LinearQ
 from painless.feature_policies.mixture import MixturePolicy
 from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
-from painless.features.base import BinaryFeatures, FeatureMap
+from painless.features.base import FeatureMap, is_binary
 from painless.learners import CoinBetting, ExponentiatedGradient, Learner
 
 FeaturePolicy = ReplayedPolicy | SummedPolicy | FoldedPolicy
@@ -20,7 +20,7 @@ def start_policy(learner: Learner[Any], features: FeatureMap) -> FeaturePolicy:
     """Return the fastest policy there is for a learner over features, at the uniform policy."""
     if isinstance(learner, ExponentiatedGradient):
         return SummedPolicy.start(learner, features)
-    if isinstance(learner, CoinBetting) and isinstance(features, BinaryFeatures):
+    if isinstance(learner, CoinBetting) and is_binary(features):
         return ReplayedPolicy.start(learner, features)
     return FoldedPolicy.start(learner, features)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.features.base import BinaryFeatures, Indices
+from painless.features.tile_coding import TileGrid
 from painless.learners.coin_betting import CoinBetting
 from painless.simulator import States
 
@@ -31,6 +32,16 @@ class Bettors(NamedTuple):
     def rows(self, start: int, end: int) -> Bettors:
         """Return a view of some cells."""
         return Bettors(*(part[start:end] for part in self))
+
+
+class Compiled(NamedTuple):
+    """A policy over tile coding as a kernel reads it: the decisions of the cells seen, or the weights of the logits."""
+
+    grid: TileGrid
+    keys: Indices  # a hash table from cells to slots
+    slots: Indices
+    decision: Array  # (M, A) by slot
+    weight: Array  # (d,) of the logits; empty where the cells decide
 
 
 class Cells:

@@ -8,14 +8,17 @@ their t. A cached bettor and a replayed one go through the same arithmetic and a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from painless.arrays import Array
 from painless.feature_policies.acting import Acting
-from painless.feature_policies.cells import Bettors, Cells, replay
+from painless.feature_policies.cells import Bettors, Cells, Compiled, replay
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
 from painless.features.base import BinaryFeatures
+from painless.features.tile_coding import TileGrid
 from painless.learners.coin_betting import CoinBetting
 from painless.simulator import States
 
@@ -44,6 +47,15 @@ class ReplayedPolicy(Acting):
         bettors = Bettors.zeros(active.shape[:2])
         replay(self.learner, active, self.history.weights, self.updates, bettors)
         return bettors.decision[None]
+
+    def remembering(self) -> ReplayedPolicy:
+        """Return this policy with the bettors of the cells that it sees kept."""
+        return self if self._cells else replace(self, _cells=[Cells(self.learner, self.features)])
+
+    def compiled(self, grid: TileGrid) -> Compiled:
+        """Return what a kernel needs to know; the grid is that of the features."""
+        (cells,) = self._cells
+        return Compiled(grid, cells.keys, cells.slots, cells.bettors.decision, np.empty(0))
 
     def advance(self, weight: Array, q: LinearQ) -> ReplayedPolicy:
         """Store the Lagrangian weight, and update the cells that were seen."""

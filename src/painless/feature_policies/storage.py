@@ -19,7 +19,7 @@ from painless.feature_policies.history import History
 from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
 from painless.features import Fourier, OneHot, TileCoding
-from painless.features.base import BinaryFeatures, FeatureMap
+from painless.features.base import FeatureMap, is_binary
 from painless.learners import CoinBetting, ExponentiatedGradient
 
 FEATURES = {"Fourier": Fourier, "OneHot": OneHot, "TileCoding": TileCoding}
@@ -87,7 +87,7 @@ def from_arrays(content: Mapping[str, Any]) -> MixturePolicy:
     policies: list[FeaturePolicy]
     if isinstance(learner, CoinBetting):
         history = History.of(unpack(content, "history", features.dimension))
-        if isinstance(features, BinaryFeatures):
+        if is_binary(features):
             policies = [ReplayedPolicy(learner, features, history, count) for count in updates]
         else:
             policies = [FoldedPolicy(learner, features, history, count) for count in updates]

@@ -11,8 +11,10 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.feature_policies.acting import Acting
+from painless.feature_policies.cells import Compiled
 from painless.feature_policies.linear import LinearQ
 from painless.features.base import FeatureMap, linear_action_value
+from painless.features.tile_coding import TileGrid
 from painless.learners.exponentiated_gradient import ExponentiatedGradient
 from painless.simulator import States
 
@@ -37,6 +39,15 @@ class SummedPolicy(Acting):
         logits = self.learner.rate * linear_action_value(self.features, self.weight_sum, states)
         odds = np.exp(logits - logits.max(-1, keepdims=True))
         return (odds / odds.sum(-1, keepdims=True))[None]
+
+    def remembering(self) -> SummedPolicy:
+        """Return this policy: it has nothing to keep."""
+        return self
+
+    def compiled(self, grid: TileGrid) -> Compiled:
+        """Return what a kernel needs to know; the grid is that of the features."""
+        nothing, rate = np.empty(0, np.int64), np.asarray(self.learner.rate).item()
+        return Compiled(grid, nothing, nothing, np.empty((0, 0)), rate * self.weight_sum)
 
     def advance(self, weight: Array, q: LinearQ) -> SummedPolicy:
         """Add the Lagrangian weight."""
