@@ -16,6 +16,7 @@ from painless.errors import InputError
 from painless.evaluation import Estimate, evaluate
 from painless.feature_policies.storage import load_policy, save_policy
 from painless.framework import Trace
+from painless.frontier import frontier
 from painless.generation import Progress
 from painless.planners import ColumnGeneration, LinearProgram
 from painless.policy import TabularPolicy
@@ -24,6 +25,8 @@ from painless.problems import CartPole, garnet, gridworld, make
 from painless.solution import Solution, Status
 from painless.solve import solve
 from painless.sources import from_rows, from_toy_text
+from painless.surface import Surface, frontier_surface
+from painless.trade_off import Frontier
 from painless.train import TrainingProgress, train
 from painless.training import Training
 
@@ -49,6 +52,7 @@ __all__ = [
     "CartPole",
     "ColumnGeneration",
     "Estimate",
+    "Frontier",
     "InputError",
     "LinearProgram",
     "Output",
@@ -57,6 +61,7 @@ __all__ = [
     "Situation",
     "Solution",
     "Status",
+    "Surface",
     "TabularPolicy",
     "Trace",
     "Training",
@@ -68,6 +73,8 @@ __all__ = [
     "from_gymnasium",
     "from_rows",
     "from_toy_text",
+    "frontier",
+    "frontier_surface",
     "garnet",
     "gridworld",
     "load",

@@ -1,0 +1,104 @@
+"""`painless frontier`: the best value for every limit of one constraint, and what each unit costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from painless.cli.common import (
+    INFEASIBLE,
+    AsJson,
+    Discount,
+    Parameters,
+    Threshold,
+    fail,
+    find_problem,
+    interruptible,
+    print_table,
+    progress_bar,
+)
+from painless.cli.report import Report, check_report, report_frontier
+from painless.errors import InputError
+
+if TYPE_CHECKING:
+    from painless.trade_off import Frontier
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def frontier(
+    problem: Annotated[
+        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz or .json file.")
+    ],
+    constraint: Annotated[
+        str, typer.Option(metavar="NAME_OR_NUMBER", help="Whose limit varies; the first is number 0.")
+    ] = "0",
+    parameters: Parameters = None,
+    discount: Discount = None,
+    threshold: Threshold = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="How far the frontier may lie above the lines between vertices, relative to its ranges; by "
+            "default 1e-12, or 1e-4 for more than 2000 states."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the frontier as .json, or draw it as .png, .pdf or .svg."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save the frontier and problem.")
+    ] = None,
+    report_file: Report = None,
+) -> None:
+    """Find the best value for every limit of one constraint: all vertices, with their shadow prices."""
+    from painless.frontier import Infeasible
+    from painless.frontier import frontier as run
+
+    if out is not None and out.suffix not in (".json", *PICTURES):
+        raise InputError(f"{out} must end in .json, .png, .pdf or .svg")
+    check_report(report_file)
+    cmdp = find_problem(problem, parameters, discount, threshold)
+    with interruptible(), progress_bar(not as_json) as report:
+        try:
+            found = run(cmdp, constraint, tolerance=tolerance, progress=describe(report))
+        except Infeasible as error:
+            fail(str(error), INFEASIBLE)
+    if out is not None:
+        write(found, out)
+    if save is not None:
+        found.save(save)
+    report_frontier(report_file, found, problem)
+    if as_json:
+        print(json.dumps({"problem": problem, **found.as_dict()}, allow_nan=False))
+        return
+    heading = f"{problem}, {found.solves} solves, {found.seconds:.2f} s"
+    print_table(heading, tuple(found.header), found.rows())
+    print(found.status)
+
+
+def describe(report: Any) -> Any:
+    """Turn the search's progress into a line for the terminal."""
+
+    def shown(proved: int, waiting: int) -> None:
+        report(f"{proved} edges proved", proved, proved + waiting)
+
+    return None if report is None else shown
+
+
+def write(frontier: Frontier, path: Path) -> None:
+    """Write a frontier as JSON or draw it, by the ending of the path."""
+    if path.suffix == ".json":
+        from painless.files import write_atomically
+
+        text = frontier.to_json() + "\n"
+        write_atomically(path, lambda stream: stream.write(text.encode()))
+    else:
+        from painless.report import frontier_figure, save_figure
+
+        save_figure(frontier_figure(frontier), path)

@@ -1,0 +1,138 @@
+"""Parametric planning: the optimal reward as a function of one threshold, vertex by vertex.
+
+    F(b) = max V_r   subject to   V_c ≥ b,  and the other constraints held
+
+F is concave and piecewise linear. Between two points of its graph P and Q the chord has a slope −λ; one solve with
+utility r + λ·c either finds a point above the chord, and both halves are treated alike, or proves that the
+chord is an edge (Aneja & Nair 1979). The search starts from a policy with the largest V_r and one with the largest
+V_c. Where either has ties, the search itself finds the better end, and the worse one is dropped.
+
+Distances from a chord are measured in a plane where F ranges over [0, 1] on both axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.planners.pool import CONSTRAINT, REWARD, Pool, Response
+from painless.units import TOLERANCE
+
+STEEPEST = 1 / TOLERANCE  # a larger price buys less of a constraint than its tolerance
+
+
+class Vertex(NamedTuple):
+    """A point of the frontier: the values of a mixture of policies."""
+
+    reward: float
+    constraint: float
+    response: Response
+
+
+class Edge(NamedTuple):
+    """Two neighbouring vertices, and how far F can lie above their chord."""
+
+    start: Vertex
+    end: Vertex
+    gap: float  # along the reward
+    error: float  # relative to the ranges
+
+
+class Graph(NamedTuple):
+    """The vertices from the loosest threshold to the tightest, and the edges between them."""
+
+    vertices: list[Vertex]
+    gap: Array  # (N − 1,) how far F can lie above each edge, along the reward
+    error: float  # and above any of them, relative to its ranges
+
+
+def trace(
+    pool: Pool, varied: int, tolerance: float, progress: Callable[[int, int], None] | None = None
+) -> Graph:
+    """Return the graph of F over the threshold of constraint `varied`; `pool` holds the others.
+
+    `tolerance` bounds how far F lies above the edges, relative to its range. `progress` is called with the numbers of
+    edges that are proved, and of those that are not yet.
+    """
+    first, last = (_vertex(pool, weight, varied) for weight in (REWARD, CONSTRAINT))
+    area = _Area(pool.rounding, tolerance, first.reward - last.reward, last.constraint - first.constraint)
+    edges: list[Edge] = []
+    waiting = [(first, last)]
+    while waiting:
+        start, end = waiting.pop()
+        weight = _slope(start, end)
+        if weight is None:  # the one is as good as the other in both respects
+            edges.append(Edge(start, end, 0.0, 0.0))
+            continue
+        middle = _vertex(pool, weight, varied)
+        if area.above(start, middle, end) > 0:
+            waiting += [(middle, end), (start, middle)]
+        else:
+            excess = middle.response.upper_bound - float(weight @ (start.reward, start.constraint))
+            gap = min(max(excess, 0.0) / weight[0], start.reward - end.reward)  # F never rises
+            edges.append(Edge(start, end, gap, max(excess, 0.0) / float(weight @ (area.height, area.width))))
+        if progress is not None:
+            progress(len(edges), len(waiting))
+    return _tidy(edges, area)
+
+
+class _Area(NamedTuple):
+    """What counts as a distance: more than rounding, and more than the tolerance."""
+
+    rounding: float
+    tolerance: float
+    height: float
+    width: float
+
+    def above(self, start: Vertex, middle: Vertex, end: Vertex, *, only_rounding: bool = False) -> float:
+        """Return by how much more than nothing `middle` lies above the chord; an area."""
+        dx, dr = end.constraint - start.constraint, start.reward - end.reward
+        area = (middle.reward - start.reward) * dx + (middle.constraint - start.constraint) * dr
+        least = self.rounding * (dx + dr)
+        if only_rounding:
+            return area - least
+        return area - max(least, self.tolerance * (dx * self.height + dr * self.width))
+
+
+def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
+    response = pool.best(weight, varied)
+    return Vertex(float(response.value[0]), float(response.value[1 + varied]), response)
+
+
+def _slope(start: Vertex, end: Vertex) -> Array | None:
+    """Return (1, λ)/(1 + λ) with the λ of a chord, or None where it falls or rises nowhere."""
+    dx, dr = end.constraint - start.constraint, start.reward - end.reward
+    if dx <= 0 or dr <= 0:
+        return None
+    return np.array([dx, dr]) / (dx + dr)
+
+
+def _is_steep(start: Vertex, end: Vertex) -> bool:
+    return start.reward - end.reward >= STEEPEST * (end.constraint - start.constraint)
+
+
+def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
+    """Drop what ties have left: ends that another vertex dominates, and points on a straight line."""
+    vertices = [edges[0].start, *(edge.end for edge in edges)]
+    gaps = [edge.gap for edge in edges]
+    low, high = 0, len(vertices) - 1
+    while low < high and vertices[low + 1].reward >= vertices[0].reward - area.rounding:
+        low += 1
+    while low < high and _is_steep(vertices[high - 1], vertices[high]):
+        high -= 1
+    kept, anchor = [low], low
+    for k in range(low + 2, high + 1):
+        between = range(anchor + 1, k)
+        if any(
+            area.above(vertices[anchor], vertices[i], vertices[k], only_rounding=True) > 0 for i in between
+        ):
+            anchor = k - 1
+            kept.append(anchor)
+    if high > low:
+        kept.append(high)
+    gap = [max(gaps[i:k]) for i, k in pairwise(kept)]
+    return Graph([vertices[k] for k in kept], np.array(gap), max(edge.error for edge in edges))

@@ -1,0 +1,227 @@
+"""What `frontier` returns: every vertex of the trade-off between the objective and one limit, in the user's terms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from painless import render
+from painless.arrays import Array
+from painless.bellman import occupancy_policy
+from painless.errors import InputError
+from painless.pages.build import frontier_page, in_frame
+from painless.planners.visits import visits
+from painless.policy import TabularPolicy
+from painless.problem import CMDP
+from painless.trade_off import storage, summary
+from painless.units import TOLERANCE
+
+SHOWN = 24  # vertices of a longer frontier that its text shows
+
+Mixture = tuple[tuple[int, float], ...]  # rows of `actions`, and their weights
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An optimum at one limit: the mixture of at most two neighbouring vertices."""
+
+    threshold: float
+    reward_value: float
+    constraint_value: Array  # (K,)
+    multiplier: tuple[float, float]  # the smallest and the largest shadow price; equal but at a vertex
+    weights: dict[int, float]  # of the vertices
+    policy: TabularPolicy  # stationary, with exactly these values
+    occupancy: Array  # (S, A)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The best objective value for every limit of one constraint, the others held; in the user's terms.
+
+    It is piecewise linear. Vertices go from the loosest limit to the tightest. Looser than the first, the constraint is
+    slack and costs nothing; tighter than the last, no policy is feasible. Between two neighbours, the mixture of their
+    occupancies is an optimum: `at(threshold)`. The policy of a vertex is deterministic when there is one constraint, and
+    otherwise a mixture of a few rows of `actions`.
+    """
+
+    problem: CMDP
+    constraint: int
+    reward_value: Array  # (N,)
+    constraint_value: Array  # (N, K)
+    multiplier: Array  # (N, 2) shadow prices from .. to; 0 at the first vertex, infinite at the last
+    gap: Array  # (N − 1,) how much better than the line between two vertices any feasible policy could be
+    error: float  # how far from the lines the frontier can lie, relative to its ranges
+    actions: NDArray[np.unsignedinteger]  # (M, S) deterministic policies
+    mixtures: tuple[Mixture, ...]  # of each vertex
+    solves: int  # of unconstrained problems
+    seconds: float
+
+    @property
+    def threshold(self) -> Array:
+        """The limit at each vertex, (N,), which the constraint meets with nothing to spare."""
+        return self.constraint_value[:, self.constraint]
+
+    @property
+    def name(self) -> str:
+        """The name of the constraint whose limit varies."""
+        return self.problem.name("constraints", self.constraint)
+
+    @property
+    def sense(self) -> str:
+        """Whether the limit is a threshold, ">=", or a budget, "<="."""
+        return self.problem.sense[self.constraint]
+
+    @property
+    def slack_from(self) -> float:
+        """The limit from which on the constraint costs nothing, when it gets looser."""
+        return float(self.threshold[0])
+
+    @property
+    def feasible_to(self) -> float:
+        """The tightest limit that any policy meets."""
+        return float(self.threshold[-1])
+
+    def __len__(self) -> int:
+        return len(self.reward_value)
+
+    def value(self, threshold: ArrayLike) -> Array:
+        """Return the optimal value at each limit; not a number where none is feasible."""
+        given = np.asarray(threshold, dtype=np.float64) * self._sign
+        found = np.interp(given, self.threshold * self._sign, self.reward_value)
+        return np.where(given > self._tightest, np.nan, found)
+
+    def at(self, threshold: float) -> Point:
+        """Return the optimum at a limit, with its shadow price and its policy."""
+        given, steps = float(threshold) * self._sign, self.threshold * self._sign
+        if not given <= self._tightest:
+            raise InputError(
+                f"no policy has {self.name} {self.sense} {threshold:g}; the tightest limit that any meets is "
+                f"{render.number(self.feasible_to)}"
+            )
+        right = int(np.searchsorted(steps, min(given, steps[-1])))  # the first vertex that is as tight
+        low, high = self.multiplier[right]
+        if right == 0 or given >= steps[right]:
+            weights = {right: 1.0}
+            price = (0.0, 0.0) if given < steps[0] else (float(low), float(high))
+        else:
+            share = float((given - steps[right - 1]) / (steps[right] - steps[right - 1]))
+            weights, price = {right - 1: 1.0 - share, right: share}, (float(low), float(low))
+        parts = np.array([*weights.values()])
+        occupancy = self._mixed(weights)
+        heaviest = self.policy(max(weights, key=lambda i: weights[i])).probabilities
+        return Point(
+            threshold=float(threshold),
+            reward_value=float(parts @ self.reward_value[[*weights]]),
+            constraint_value=parts @ self.constraint_value[[*weights]],
+            multiplier=price,
+            weights=weights,
+            policy=TabularPolicy(occupancy_policy(occupancy, heaviest), self._names),
+            occupancy=occupancy,
+        )
+
+    def occupancy(self, vertex: int) -> Array:
+        """Return the discounted visits of a vertex's policy to each pair, (S, A)."""
+        return self._mixed({vertex: 1.0})
+
+    def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
+        """Return the stationary policy of a vertex; with one constraint it is deterministic.
+
+        `occupancy` is that of the vertex, where it is known already.
+        """
+        parts = self.mixtures[vertex]
+        table = self._table(max(parts, key=lambda part: part[1])[0])
+        if len(parts) > 1:
+            table = occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
+        return TabularPolicy(table, self._names)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, lists and text; see docs/frontier.md."""
+        return summary.as_dict(self)
+
+    def to_json(self) -> str:
+        """Return `as_dict` as compact JSON, for pages and other programs."""
+        return summary.to_json(self)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `problem.npz`, `arrays.npz` and, last, `frontier.json` into a folder."""
+        storage.save(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Frontier:
+        """Read what `save` wrote."""
+        return cls(**storage.load(folder))
+
+    @property
+    def _sign(self) -> float:
+        return float(self.problem.sign[1 + self.constraint])
+
+    @property
+    def _tightest(self) -> float:
+        """The tightest limit in the internal sense, with the tolerance of every constraint."""
+        end = float(self.threshold[-1]) * self._sign
+        utility = self.problem.constraint_reward[self.constraint][self.problem.actions]
+        return end + TOLERANCE * max(abs(end), float(np.ptp(utility)) / (1 - self.problem.discount))
+
+    @property
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        return {kind: names for kind, names in self.problem.names.items() if kind != "constraints"}
+
+    def _table(self, row: int) -> Array:
+        return np.eye(self.problem.shape[1])[self.actions[row]]
+
+    def _mixed(self, weights: dict[int, float]) -> Array:
+        """Return the occupancy of a mixture of vertices, (S, A)."""
+        total = np.zeros(self.problem.actions.shape)
+        for vertex, weight in weights.items():
+            for row, part in self.mixtures[vertex]:
+                total += weight * part * visits(self.problem, self.actions[row])[:, None] * self._table(row)
+        return total
+
+    def rows(self) -> list[Sequence[str]]:
+        """Return the table that people read: a row for each vertex."""
+        sign = "≥" if self.sense == ">=" else "≤"
+        found: list[Sequence[str]] = []
+        for i, (limit, value, (low, high)) in enumerate(
+            zip(self.threshold, self.reward_value, self.multiplier, strict=True)
+        ):
+            prices = f"{render.number(low)} to {render.number(high) if np.isfinite(high) else '∞'}"
+            found.append((str(i), f"{sign} {render.number(limit)}", render.number(value), prices))
+        return found
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The heads of the columns of `rows`."""
+        return ("vertex", self.name, "cost" if self.problem.minimise else "reward", "shadow price")
+
+    @property
+    def status(self) -> str:
+        """What was found, in sentences."""
+        looser, tighter = ("below", "above") if self.sense == ">=" else ("above", "below")
+        count = f"{len(self)} {'vertex' if len(self) == 1 else 'vertices'}"
+        return (
+            f"A limit on {self.name} costs nothing {looser} {render.number(self.slack_from)}, and no policy "
+            f"meets one {tighter} {render.number(self.feasible_to)}. {count}, proved to within {self.error:.1e} "
+            "of the range."
+        )
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        if len(rows) > SHOWN:
+            left = len(rows) - SHOWN
+            rows = [*rows[: SHOWN // 2], ("…", f"{left} more", "", ""), *rows[-SHOWN // 2 :]]
+        table = render.text_table(self.header, rows)
+        return f"Frontier ({self.solves} solves, {self.seconds:.2f} s)\n{table}\n{self.status}"
+
+    def _repr_html_(self) -> str:
+        page = frontier_page([self.as_dict()], f"Frontier of {self.name}")
+        table = f"<p>{escape(self.status)}</p>{render.html_table(self.header, self.rows())}"
+        return (
+            in_frame(page, f"Frontier of {self.name}")
+            + f"<details><summary>Vertices</summary>{table}</details>"
+        )
