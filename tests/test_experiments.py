@@ -15,7 +15,8 @@ from painless import InputError
 from painless.experiments import Store, Sweep, load_sweep, run_sweep
 from painless.experiments import store as store_module
 from painless.experiments.summary import summarise
-from painless.experiments.sweep import grid, split
+from painless.experiments.pieces import Pieces
+from painless.experiments.sweep import grid
 from painless.policy import dirichlet_policy
 
 SMALL = """
@@ -71,7 +72,7 @@ def test_grid_multiplies_out():
 def test_batches_and_single_units_store_the_same_bytes(tmp_path):
     """A unit that ran in a batch is, to the byte, the unit that ran alone."""
     plan = exact_plan()
-    assert len(split(plan.units)) == 2
+    assert len(list(Pieces(plan.units))) == 2
     run_sweep(plan, Store(tmp_path / "together"))
     for unit in plan.units:
         run_sweep(Sweep((unit,)), Store(tmp_path / "alone"))
@@ -168,14 +169,18 @@ def test_missing_file_and_bad_settings(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         load_sweep(tmp_path / "none.toml")
     bad = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "beta": 3}], iterations=3)
-    with pytest.raises(InputError, match=r"algorithm cbp: .*'beta'"):
-        run_sweep(bad, Store(tmp_path))
+    assert "algorithm cbp" in only_error(bad, tmp_path)
+    assert "'beta'" in only_error(bad, tmp_path)
     worse = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "alpha": "big"}], iterations=3)
-    with pytest.raises(InputError, match="alpha is not a numeric array"):
-        run_sweep(worse, Store(tmp_path))
+    assert "alpha is not a numeric array" in only_error(worse, tmp_path)
     hopeless = Sweep.of([{"name": "gridworld", "threshold": 9.0}], [{"name": "cbp"}], iterations=3)
-    with pytest.raises(InputError, match="no policy meets all constraints"):
-        run_sweep(hopeless, Store(tmp_path))
+    assert "no policy meets all constraints" in only_error(hopeless, tmp_path)
+
+
+def only_error(sweep, folder):
+    (failure,) = run_sweep(sweep, Store(folder))
+    assert failure.settings == sweep.units[0].settings
+    return failure.error
 
 
 def test_killed_and_resumed_gives_the_same_bytes(tmp_path):

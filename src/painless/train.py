@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from painless.algorithms import CBP, Algorithm, Situation
 from painless.arrays import Array, one_thread
+from painless.backends import Backend
 from painless.checkpoint import Progressed, load_checkpoint, save_checkpoint
 from painless.errors import InputError
 from painless.evaluation import Estimate, evaluate
@@ -29,6 +31,7 @@ from painless.scaled import ScaledSimulator
 from painless.simulator import Simulator, Specification
 from painless.solution import Kind, Status
 from painless.solve import check_horizon
+from painless.spread import CHUNK, Spread
 from painless.training import Training
 from painless.validation import as_floats
 
@@ -61,6 +64,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: float = 5.0,
     resume: bool = False,
+    backend: Backend | None = None,
     progress: Callable[[TrainingProgress], None] | None = None,
 ) -> Training:
     """Learn a policy that meets the constraints, from episodes of a simulator.
@@ -75,6 +79,8 @@ def train(
         confidence: of its intervals, all at once.
         checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
         save_every: seconds between two checkpoints.
+        backend: workers that roll out the episodes, for a simulator that is slow to step. The result depends on the
+            seed and not on how many there are, but differs from that without them.
         progress: called after every iteration with a `TrainingProgress`.
 
     Ctrl-C returns what there is, and leaves the checkpoint.
@@ -88,9 +94,9 @@ def train(
         raise InputError(
             f"the features have {chosen.actions} actions and the simulator {simulator.specification.actions}"
         )
-    with one_thread():
+    with one_thread(), backend or nullcontext():
         return _Train(
-            simulator,
+            simulator if backend is None else Spread(simulator, backend),
             algorithm or CBP(),
             chosen,
             evaluator,
@@ -139,6 +145,7 @@ class _Train:
             "seed": seed,
             "threshold": self.specification.threshold.tolist(),
             "discount": self.specification.discount,
+            "spread": CHUNK if isinstance(simulator, Spread) else None,
         }
 
     @property
@@ -281,6 +288,7 @@ class _Train:
             algorithm=self.algorithm.name,
             seconds=time.perf_counter() - self.start,
             steps=steps,
+            standard_error=np.array(run.errors).reshape(-1, utilities) * span,
         )
 
 

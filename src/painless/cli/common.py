@@ -18,7 +18,7 @@ from painless.errors import InputError, unknown
 if TYPE_CHECKING:
     from painless.problem import CMDP
 
-BAD_INPUT, INFEASIBLE, STOPPED = 2, 3, 4  # exit codes
+BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 2, 3, 4, 5  # exit codes
 
 
 class AlgorithmName(StrEnum):

@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from painless.cli.common import STOPPED, fail, progress_bar
+from painless.cli.backend_options import report_failures, unit_progress, with_backend
+from painless.cli.common import STOPPED, fail
+
+if TYPE_CHECKING:
+    from painless.backends import Backend
+    from painless.experiments import Store, Sweep
 
 
+@with_backend
 def sweep(
     file: Annotated[Path, typer.Argument(help="A TOML file: problems × algorithms × settings × seeds.")],
+    backend: Backend | None,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The store; what it holds is not done again.")
     ] = Path("out/sweep"),
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
     """Run a sweep, and show the last averages of every setting."""
-    from painless.experiments import Store, load_sweep, run_sweep
-    from painless.experiments.summary import summarise
-    from painless.render import number, text_table
+    from painless.experiments import Store, Sweep, load_sweep, run_sweep
 
     plan, store = load_sweep(file), Store(out)
     try:
-        with progress_bar(True) as report:
-            shown = None if report is None else lambda done, total: report("units", done, total)
-            run_sweep(plan, store, workers=workers, progress=shown)
+        with unit_progress() as progress:
+            failures = run_sweep(plan, store, backend=backend, progress=progress)
     except KeyboardInterrupt:
         fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
     print(f"Averages over all iterations; the results are in {out}\n")
+    _print_tables(Sweep(tuple(unit for unit in plan.units if store.holds(unit.settings))), store)
+    report_failures(failures)
+
+
+def _print_tables(plan: Sweep, store: Store) -> None:
+    from painless.experiments.summary import summarise
+    from painless.render import number, text_table
+
     header = ("algorithm", "seeds", "reward", "optimality gap", "violation (signed)")
     groups: dict[str, list[tuple[str, ...]]] = {}
     for row in summarise(plan, store):

@@ -114,6 +114,12 @@ class GymnasiumSimulator:
     _steps: int = 0
     _seen: list[Array] = field(default_factory=list)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the environments behind: a copy elsewhere makes its own."""
+        assert self.specification is not None  # what it knows from them goes along
+        assert self.observation_space is not None
+        return {**self.__dict__, "pool": [], "_alive": []}
+
     @cached_property
     def specification(self) -> Specification:
         """The ranges that were declared, and those that were seen for the rest."""

@@ -27,6 +27,12 @@ class VectorGymnasiumSimulator(GymnasiumSimulator):
     _vectors: dict[int, Any] = field(default_factory=dict)  # by the number of episodes
     _going: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # the episodes that go on
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the environments behind: a copy elsewhere makes its own."""
+        state = super().__getstate__()
+        state.pop("_vector", None)
+        return {**state, "_vectors": {}}
+
     def reset(self, count: int, rng: np.random.Generator) -> States:
         """Start `count` episodes with a seed drawn from `rng`."""
         if count not in self._vectors:

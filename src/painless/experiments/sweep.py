@@ -20,18 +20,19 @@ samples = 1000
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from painless.backends import LIVES, Backend, Error, Local
 from painless.errors import InputError, unknown
-from painless.experiments.store import Store
-from painless.experiments.unit import Unit, run_units
+from painless.experiments.pieces import Piece, Pieces, run_piece
+from painless.experiments.store import Store, source_digest
+from painless.experiments.unit import Unit
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
-TOGETHER = 64  # units of a batch in one piece of work, so that several workers have something to do
 
 
 def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -96,48 +97,85 @@ def load_sweep(path: str | Path) -> Sweep:
         ) from error
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A unit that has no result: its settings, and why."""
+
+    settings: Mapping[str, Any]
+    error: str
+
+
 def run_sweep(
     sweep: Sweep,
     store: Store,
     *,
+    backend: Backend | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
-    """Run every unit that the store does not hold yet; `progress` hears how many of them are done."""
-    import joblib
+) -> list[Failure]:
+    """Run every unit that the store does not hold yet; return those that failed, none if all is well.
 
-    pieces = split([unit for unit in sweep.units if not store.holds(unit.settings)])
-    total, done = len(sweep.units), len(sweep.units) - sum(map(len, pieces))
-    if progress is not None:
-        progress(done, total)
-    work = (joblib.delayed(run_piece)(piece, str(store.folder)) for piece in pieces)
-    for count in joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(work):
-        done += count
-        if progress is not None:
-            progress(done, total)
-    store.write_manifest({"units": total, "workers": workers})
-
-
-def split(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Put units that run faster together into pieces of work, and the others each into its own."""
-    pieces: list[list[Unit]] = []
-    batches: dict[tuple[str, ...], list[Unit]] = {}
-    for unit in units:
-        if unit.batch is None:
-            pieces.append([unit])
-        else:
-            batches.setdefault(unit.batch, []).append(unit)
-    for batch in batches.values():
-        pieces += [batch[i : i + TOGETHER] for i in range(0, len(batch), TOGETHER)]
-    return pieces
+    Arguments:
+        sweep: the units.
+        store: where results go. Only this process writes to it.
+        backend: where units run; processes on this machine by default.
+        workers: how many of those.
+        progress: hears how many units are done, and of how many.
+    """
+    chosen = Local(workers) if backend is None else backend
+    missing = {str(store.path(unit.settings)): unit for unit in sweep.units}
+    units = [unit for unit in missing.values() if not store.holds(unit.settings)]
+    run = _Run(store, len(missing), len(missing) - len(units), progress)
+    run.report()
+    if units:
+        with chosen:
+            run.all(units, chosen)
+    store.write_manifest({"units": len(missing), "failed": len(run.failures), "workers": chosen.workers})
+    return run.failures
 
 
-def run_piece(units: Sequence[Unit], folder: str) -> int:
-    """Run a piece of work and store its results; return how many units it had."""
-    from painless.arrays import one_thread
+class _Run:
+    """One run of a sweep: what is done, and what has failed."""
 
-    store = Store(folder)
-    with one_thread():
-        for unit, results in zip(units, run_units(units), strict=True):
-            store.write(unit.settings, results)
-    return len(units)
+    def __init__(
+        self, store: Store, total: int, done: int, progress: Callable[[int, int], None] | None
+    ) -> None:
+        self.store, self.total, self.done, self.progress = store, total, done, progress
+        self.failures: list[Failure] = []
+
+    def report(self) -> None:
+        """Tell how far it is."""
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+    def all(self, units: list[Unit], backend: Backend) -> None:
+        """Run all units; what fails is tried again after the others, each unit alone."""
+        for life in range(1, LIVES + 1):
+            pieces = Pieces(units, backend.workers, alone=life > 1, carry=backend.remote)
+            units = []
+            for piece, outcome in backend.map(run_piece, pieces):
+                for unit, result in zip(piece.units, self._results(piece, outcome, pieces), strict=True):
+                    if not isinstance(result, Error):
+                        self.store.write(unit.settings, result)
+                        self.done += 1
+                    elif result.final or life == LIVES:
+                        self.failures.append(Failure(unit.settings, result.message))
+                    else:
+                        units.append(unit)
+                self.report()
+            if not units:
+                return
+
+    def _results(self, piece: Piece, outcome: Any, pieces: Pieces) -> list[Any]:
+        """Return the result of each unit of a piece, or the error in its place."""
+        if isinstance(outcome, Error):  # of the whole piece: with several units, who knows whose it is
+            final = outcome.final and len(piece.units) == 1
+            return [Error(outcome.message, outcome.details, final)] * len(piece.units)
+        if outcome.sources != source_digest():
+            message = (
+                f"the worker on {outcome.host} has other sources of painless than this machine, and so other "
+                "results; install the same version on both"
+            )
+            return [Error(message, final=True)] * len(piece.units)
+        pieces.learn(piece, outcome.seconds)
+        return outcome.results

@@ -1,0 +1,261 @@
+"""Dask: a scheduler that is running already, or a cluster started on this machine.
+
+Pieces are submitted to Dask directly, and not through joblib's backend for it: that one gives up on the first
+exception, has no word for a scheduler that is lost, and counts the workers once and for all. Here a dead worker's
+pieces are done again by Dask itself, and those of a dead scheduler are submitted anew once it is back.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from painless.backends.base import LIVES, Error, Piece, attempt, lost
+from painless.backends.tls import Tls
+from painless.errors import InputError
+from painless.validation import whole
+
+AHEAD = 4  # pieces for each worker that are submitted at once, so that none waits for this process
+COUNT_EVERY = 2.0  # seconds between two looks at how many workers there are
+CONNECT = 10.0  # seconds for the first connection to a scheduler
+GONE = object()  # in place of the result of a piece whose workers died one after the other
+
+
+class Dask:
+    """Workers of a Dask cluster.
+
+    Arguments:
+        scheduler: its address, such as "tcp://10.0.0.1:8786"; without it, a cluster is started here.
+        workers: processes of the cluster that is started here.
+        host: where its scheduler listens; loopback, since whoever can connect to a scheduler can run code.
+        tls: certificates.
+        patience: seconds to wait for a scheduler that was lost.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        scheduler: str | None = None,
+        *,
+        workers: int = 1,
+        host: str = "127.0.0.1",
+        tls: Tls | None = None,
+        patience: float = 120.0,
+    ) -> None:
+        installed("distributed", "dask")
+        whole("workers", workers)
+        self.scheduler, self.host, self.tls, self.patience = scheduler, host, tls, patience
+        self.wanted = workers
+        self.client: Any = None
+        self.cluster: Any = None
+        self._depth = 0
+        self._counted = (-COUNT_EVERY, workers)
+
+    @property
+    def workers(self) -> int:
+        """How many pieces are done at once; 1 as long as no worker is there."""
+        if self.client is None or self.cluster is not None:
+            return self.wanted
+        return self._count()
+
+    def __enter__(self) -> Dask:
+        self._depth += 1
+        if self._depth == 1:
+            try:
+                self._start()
+            except BaseException:
+                self.__exit__()
+                raise
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            for one in (self.client, self.cluster):
+                if one is not None:
+                    one.close()
+            self.client = self.cluster = None
+
+    def map(self, function: Callable[[Piece], Any], pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Any]]:
+        """Call `function` on every piece; give back each with its result or `Error`, in any order."""
+        suspects = []
+        for piece, result in self._fly(function, iter(pieces)):
+            if result is GONE:  # it may only have been beside a piece that kills workers
+                suspects.append(piece)
+            else:
+                yield piece, result
+        for piece in suspects:
+            ((_, result),) = self._fly(function, iter([piece]))
+            yield piece, lost() if result is GONE else result
+
+    def _fly(self, function: Callable[[Piece], Any], waiting: Iterator[Piece]) -> Iterator[tuple[Piece, Any]]:
+        """Keep as many pieces submitted as there is room for; give back those that come to an end."""
+        from distributed import as_completed
+
+        again: list[Piece] = []
+        more = True
+        while more:
+            flying: dict[Any, Piece] = {}
+            landed = as_completed(loop=self.client.loop)
+            try:
+                more = self._fill(function, again, waiting, flying, landed)
+                for future in landed:
+                    found = _result(future)
+                    if found is None:  # the scheduler is gone, and all it knew with it
+                        break
+                    piece = flying.pop(future)
+                    future.release()
+                    yield piece, found[0]
+                    self._fill(function, again, waiting, flying, landed)
+                again += flying.values()
+                if flying:
+                    flying.clear()
+                    more = True
+                    self._connect_again()
+                else:
+                    more = False
+            finally:
+                for future in flying:
+                    future.release()
+
+    def _fill(
+        self,
+        function: Callable[[Piece], Any],
+        again: list[Piece],
+        waiting: Iterator[Piece],
+        flying: dict[Any, Piece],
+        landed: Any,
+    ) -> bool:
+        """Submit pieces as long as there is room."""
+        room = AHEAD * self._count()
+        while len(flying) < room:
+            if again:
+                piece = again.pop()
+            else:
+                try:
+                    piece = next(waiting)
+                except StopIteration:
+                    break
+            future = self.client.submit(work, function, piece, pure=False)
+            flying[future] = piece
+            landed.add(future)
+        return bool(flying)
+
+    def _count(self) -> int:
+        """Count the workers that are there, at least 1; the answer is kept for a moment."""
+        if time.monotonic() - self._counted[0] > COUNT_EVERY:
+            count = len(self.client.scheduler_info(n_workers=-1)["workers"])
+            self._counted = (time.monotonic(), max(1, count))
+        return self._counted[1]
+
+    def _start(self) -> None:
+        import dask
+        import distributed  # noqa: F401  which has the settings below
+
+        if self.scheduler is None:
+            allow_connections()
+            environment = dask.config.get("distributed.nanny.pre-spawn-environ") | {"NUMBA_NUM_THREADS": "1"}
+            settings = {
+                "distributed.scheduler.allowed-failures": LIVES - 1,
+                "distributed.nanny.pre-spawn-environ": environment,
+            }
+            with dask.config.set(settings):
+                self.cluster = self._cluster()
+        self.client = self._connect(CONNECT)
+        threads = {one["nthreads"] for one in self.client.scheduler_info(n_workers=-1)["workers"].values()}
+        if threads - {1}:
+            raise InputError(
+                f"workers of {self.scheduler} have {max(threads)} threads; start them with --nthreads 1 "
+                "and as many --nworkers as there are cores"
+            )
+
+    def _cluster(self) -> Any:
+        """Start a cluster on this machine."""
+        from distributed import LocalCluster
+
+        security = None if self.tls is None else self.tls.security()
+        cluster = LocalCluster(
+            n_workers=self.wanted,
+            threads_per_worker=1,
+            processes=True,
+            host=self.host,
+            dashboard_address="127.0.0.1:0",  # its statistics, for this machine alone
+            silence_logs=logging.CRITICAL,
+            security=security,
+            protocol="tls://" if security else "tcp://",
+        )
+        cluster.adapt(
+            minimum=self.wanted, maximum=self.wanted
+        )  # a worker that does not come back is replaced
+        return cluster
+
+    def _connect(self, timeout: float) -> Any:
+        from distributed import Client
+
+        place = self.cluster or self.scheduler
+        security = None if self.tls is None else self.tls.security()
+        try:
+            return Client(place, timeout=timeout, set_as_default=False, security=security)
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise InputError(
+                f"cannot reach a Dask scheduler at {self.scheduler}: {error}; check the address, and start one "
+                "with: dask scheduler --host 127.0.0.1"
+            ) from error
+
+    def _connect_again(self) -> None:
+        """Wait for a scheduler that was lost."""
+        self.client.close(timeout=1)
+        try:
+            self.client = self._connect(self.patience)
+        except InputError as error:
+            raise RuntimeError(
+                f"the Dask scheduler was lost and did not come back within {self.patience:g} s; what is done is "
+                "stored, and the same command goes on from there"
+            ) from error
+
+
+def allow_connections() -> None:
+    """Raise this process's limit of open files as far as it may: a scheduler has three for each worker."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def work(function: Callable[[Piece], Any], piece: Piece) -> Any:
+    """Do a piece on a worker."""
+    if "numba" not in sys.modules:
+        os.environ["NUMBA_NUM_THREADS"] = "1"
+    return attempt(function, piece)
+
+
+def _result(future: Any) -> tuple[Any] | None:
+    """Return the result of a finished piece, `GONE` or an error in its place; None if the scheduler is lost."""
+    from asyncio import CancelledError
+
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        return (future.result(),)
+    except KilledWorker:
+        return (GONE,)
+    except (CancelledError, FutureCancelledError, OSError):
+        return None
+    except Exception as error:  # the worker could not even read the piece: no painless there, for example
+        return (Error.of(error),)
+
+
+def installed(module: str, extra: str) -> None:
+    """Refuse to go on without an optional package, with the way to get it."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise InputError(f"{module} is not installed; install it with: pip install 'painless-cmdp[{extra}]'")

@@ -1,0 +1,33 @@
+"""Certificates for a Dask cluster: who has none can neither connect nor read along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from painless.errors import InputError
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Paths of PEM files, as in Dask's own options."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+    def __post_init__(self) -> None:
+        for path in (self.ca_file, self.cert, self.key):
+            if not Path(path).is_file():
+                raise InputError(
+                    f"{path} does not exist; give PEM files for --tls-ca-file, --tls-cert and --tls-key"
+                )
+
+    def security(self) -> Any:
+        """Return what Dask wants: the same certificate for all roles, and nothing unencrypted."""
+        from distributed import Security
+
+        roles = {f"tls_{role}_cert": self.cert for role in ("client", "scheduler", "worker")}
+        roles |= {f"tls_{role}_key": self.key for role in ("client", "scheduler", "worker")}
+        return Security(tls_ca_file=self.ca_file, require_encryption=True, **roles)

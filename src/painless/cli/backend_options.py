@@ -1,0 +1,189 @@
+"""The options that say where work is done; `sweep`, `reproduce` and `train` share them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from painless.cli.common import INCOMPLETE, progress_bar
+from painless.errors import InputError
+
+if TYPE_CHECKING:
+    from painless.backends import Backend
+    from painless.experiments import Failure
+
+LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal
+SHOWN = 20  # failed units that are printed one by one
+GROUP = "Where work is done"
+
+
+class BackendName(StrEnum):
+    """The backends by the names of the command line."""
+
+    LOCAL = "local"
+    DASK = "dask"
+    SLURM = "slurm"
+
+
+def _option(text: str, **more: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel=GROUP, **more)
+
+
+def choose_backend(
+    backend: Annotated[BackendName, _option("Processes here, Dask, or SLURM.")] = BackendName.LOCAL,
+    workers: Annotated[int | None, _option("Processes; 1 by default.", min=1)] = None,
+    scheduler: Annotated[
+        str | None, _option("dask: address of a running scheduler.", metavar="ADDRESS")
+    ] = None,
+    host: Annotated[
+        str | None, _option("dask: where a scheduler that is started here listens; loopback by default.")
+    ] = None,
+    slurm_file: Annotated[
+        Path | None, _option("slurm: a TOML file with a table named slurm.", metavar="FILE")
+    ] = None,
+    partition: Annotated[str | None, _option("slurm: partition.")] = None,
+    account: Annotated[str | None, _option("slurm: account.")] = None,
+    cores: Annotated[int | None, _option("slurm: cores of a job.", min=1)] = None,
+    memory: Annotated[str | None, _option("slurm: memory of a job, such as 8GB.")] = None,
+    job_time: Annotated[
+        str | None, typer.Option("--time", help="slurm: time limit of a job.", rich_help_panel=GROUP)
+    ] = None,
+    interface: Annotated[
+        str | None, _option("slurm: network between here and the nodes, such as ib0; loopback by default.")
+    ] = None,
+    tls_ca_file: Annotated[str | None, _option("Certificate authority, PEM.", metavar="FILE")] = None,
+    tls_cert: Annotated[str | None, _option("Certificate, PEM.", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, _option("Its key, PEM.", metavar="FILE")] = None,
+) -> Backend | None:
+    """Return the backend that the options ask for; None if they ask for nothing."""
+    from painless.backends import Dask, Jobs, Local, Slurm, load_jobs
+
+    asked = {
+        "partition": partition,
+        "account": account,
+        "cores": cores,
+        "memory": memory,
+        "time": job_time,
+        "interface": interface,
+    }
+    encryption = {"tls-ca-file": tls_ca_file, "tls-cert": tls_cert, "tls-key": tls_key}
+    if backend is not BackendName.SLURM:
+        _refuse("slurm", {"slurm-file": slurm_file, **asked})
+    if backend is not BackendName.DASK:
+        _refuse("dask", {"scheduler": scheduler, "host": host})
+    if backend is BackendName.LOCAL:
+        _refuse("dask or slurm", encryption)
+        return None if workers is None else Local(workers)
+    tls = _tls(encryption)
+    if backend is BackendName.SLURM:
+        jobs = Jobs() if slurm_file is None else load_jobs(slurm_file)
+        return Slurm(jobs.but(**asked), workers=workers or 1, tls=tls)
+    if scheduler is not None and (workers is not None or host is not None):
+        raise InputError("--scheduler has workers of its own; leave --workers and --host out")
+    return Dask(scheduler, workers=workers or 1, host=host or "127.0.0.1", tls=tls)
+
+
+def _refuse(backend: str, options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"--{name} is for --backend {backend}; add that, or leave it out")
+
+
+def _tls(files: Mapping[str, str | None]) -> Any:
+    from painless.backends import Tls
+
+    given = [value for value in files.values() if value is not None]
+    if not given:
+        return None
+    if len(given) < len(files):
+        raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
+    return Tls(*given)
+
+
+def with_backend(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all the options of `choose_backend` in place of its parameter `backend`, a backend or None."""
+    own = inspect.signature(command).parameters
+    chosen = inspect.signature(choose_backend).parameters
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        options = {name: given.pop(name) for name in chosen}
+        command(**given, backend=choose_backend(**options))
+
+    merged = [one for name, one in own.items() if name != "backend"] + list(chosen.values())
+    keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in merged]
+    hints = {**_hints(command), **_hints(choose_backend)}
+    wrapped.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [one.replace(annotation=hints[one.name]) for one in keyword]
+    )
+    wrapped.__annotations__ = {one.name: hints[one.name] for one in keyword}
+    return wrapped
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function; the types behind TYPE_CHECKING are none of the command line's."""
+    return get_type_hints(function, localns={"Backend": object}, include_extras=True)
+
+
+@contextmanager
+def unit_progress() -> Iterator[Callable[[int, int], None]]:
+    """Tell how many units are done and the time left: a bar on a terminal, else a line now and then."""
+    with progress_bar(True) as report:
+        if report is None:
+            yield Lines()
+        else:
+            yield lambda done, total: report(f"{done} of {total} units", done, total)
+
+
+class Lines:
+    """Progress as lines on the error stream, for logs of batch systems."""
+
+    def __init__(self) -> None:
+        self.start = self.last = time.monotonic()
+        self.before: int | None = None  # units that were there at the start
+
+    def __call__(self, done: int, total: int) -> None:
+        """Print a line if it is time for one."""
+        now = time.monotonic()
+        if self.before is None:
+            self.before = done
+        if now - self.last < LINE_EVERY or done == self.before:
+            return
+        self.last = now
+        left = (now - self.start) / (done - self.before) * (total - done)
+        print(f"{done} of {total} units, about {time_left(left)} left", file=sys.stderr, flush=True)
+
+
+def time_left(seconds: float) -> str:
+    """Return seconds as a person would say them.
+
+    >>> time_left(59), time_left(3599), time_left(7300)
+    ('59 s', '60 min', '2 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
+def report_failures(failures: list[Failure]) -> None:
+    """Name the units that failed and end with the exit code for them, if there are any."""
+    if not failures:
+        return
+    for failure in failures[:SHOWN]:
+        print(f"Failed: {dict(failure.settings)}\n        {failure.error}", file=sys.stderr)
+    if len(failures) > SHOWN:
+        print(f"... and {len(failures) - SHOWN} more", file=sys.stderr)
+    print(
+        f"Error: {len(failures)} unit(s) failed; the others are stored, and the same command tries these again",
+        file=sys.stderr,
+    )
+    raise SystemExit(INCOMPLETE)
