@@ -58,3 +58,13 @@ class MultiplierAverages:
         for total in sums:
             if total[0] > 0:
                 yield total[1:] / total[0]
+
+
+def running_average(values: Array) -> Array:
+    """Return the average of the first 1, 2, …, T rows, (T, …).
+
+    >>> running_average(np.array([1.0, 3.0, 5.0]))
+    array([1., 2., 3.])
+    """
+    counts = np.arange(1, len(values) + 1).reshape(-1, *(1,) * (values.ndim - 1))
+    return values.cumsum(0) / counts

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,8 +51,8 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
     return write_atomically(path, lambda stream: np.savez_compressed(stream, **arrays))
 
 
-def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
-    """Write a mapping as `.json`, atomically; arrays become nested lists."""
+def write_json(path: str | os.PathLike[str], content: Mapping[str, Any] | Sequence[Any]) -> Path:
+    """Write a mapping or a list as `.json`, atomically; arrays become nested lists."""
     text = json.dumps(content, default=_plain, indent=1) + "\n"
     return write_atomically(path, lambda stream: stream.write(text.encode()))
 

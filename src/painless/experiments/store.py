@@ -10,7 +10,8 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,24 @@ import numpy as np
 
 import painless
 from painless import files
-from painless.arrays import Array
+
+LOCK = ".lock"
+COSTS = "costs.jsonl"  # a line for each unit: its key and its processor seconds
+SHOWING = ("backends", "cli", "experiments", "pages", "report")  # folders that no result depends on, ...
+RUNNING = ("unit.py", "evaluators.py")  # ... but for what runs a unit
 
 
 @cache
 def source_digest() -> str:
-    """Return a hash of the package's own sources: other code, other results."""
+    """Return a hash of the package's own sources: other code, other results.
+
+    What only shows or arranges results is left out, so that a figure can be restyled without doing the work again.
+    """
     root = Path(painless.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] in SHOWING and path.name not in RUNNING:
+            continue
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -52,10 +62,46 @@ class Store:
         """Whether the results of some settings are there."""
         return self.path(settings).exists()
 
-    def write(self, settings: Mapping[str, Any], results: Mapping[str, Array]) -> None:
-        """Store results with the settings that gave them, atomically."""
-        text = json.dumps(settings, sort_keys=True)
-        files.write_npz(self.path(settings), {"settings": np.array(text), **results})
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other run works on this store, and keep others waiting: what they do is not done twice.
+
+        The system lets go of the lock when a process ends, however it ends.
+        """
+        try:
+            import fcntl
+        except ImportError:  # Windows: two runs at once then do the same work, and write the same bytes
+            yield
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / LOCK).open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            for leftover in (self.folder / "units").glob(".*"):  # of a run that was killed while it wrote
+                leftover.unlink(missing_ok=True)
+            yield
+
+    def write(self, settings: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        """Store results with the settings that gave them, atomically.
+
+        `seconds` among the results goes into the list of costs: the file itself has nothing of time in it.
+        """
+        text, kept = json.dumps(settings, sort_keys=True), dict(results)
+        seconds = kept.pop("seconds", None)
+        files.write_npz(self.path(settings), {"settings": np.array(text), **kept})
+        if seconds is not None:
+            with (self.folder / COSTS).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps([content_key(settings), round(float(seconds), 4)]) + "\n")
+
+    def costs(self) -> dict[str, float]:
+        """Return the processor seconds of each unit, by its key, as far as they are known."""
+        path = self.folder / COSTS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        found: dict[str, float] = {}
+        for line in lines:
+            with suppress(ValueError):  # a line that was cut off by a kill, or by a full disk
+                key, seconds = json.loads(line)
+                found[key] = float(seconds)
+        return found
 
     def read(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results of some settings."""

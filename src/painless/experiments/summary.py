@@ -37,9 +37,7 @@ def summarise(sweep: Sweep, store: Store) -> list[Row]:
     """Read the stored results of a sweep; return a row for each setting, in order."""
     groups: dict[tuple[str, str, str], list[Unit]] = {}
     for unit in sweep.units:
-        sampled = unit.problem["name"] in SIMULATORS
-        evaluator = "trajectory" if sampled else label(unit.evaluator)
-        names = (label(unit.problem), evaluator, label(unit.algorithm))
+        names = (label(unit.problem), label(unit.evaluator), label(unit.algorithm))
         groups.setdefault(names, []).append(unit)
     optima: dict[str, tuple[float, Array, Array]] = {}
     rows = []

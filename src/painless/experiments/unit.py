@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,8 +13,7 @@ from painless.algorithms import CBP, CRPO, GDA
 from painless.arrays import Array
 from painless.batch import solve_batch
 from painless.errors import InputError, unknown
-from painless.evaluators import LSTDQ, MonteCarlo, TemporalDifference
-from painless.features import OneHot, TileCoding
+from painless.experiments.evaluators import EVALUATORS, SIMULATED, call, make_evaluator
 from painless.framework import Trace
 from painless.policy import dirichlet_policy
 from painless.problem import CMDP, load
@@ -29,7 +29,8 @@ ALGORITHMS: Mapping[str, Any] = {
     "gda-theory": GDA.theoretical,
     "crpo": CRPO,
 }
-EVALUATORS = ("exact", "td", "monte-carlo", "lstdq")
+DEFAULT_SIMULATED = "anchored-lstdq"
+FEW = 2  # episodes to value the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
 
 
@@ -43,6 +44,7 @@ class Unit:
     seed: int
     start: str = "uniform"
     evaluator: Mapping[str, Any] = field(default_factory=lambda: {"name": "exact"})
+    multiplier_bound: float | None = None  # U for simulators, in place of a feasibility phase
 
     def __post_init__(self) -> None:
         if self.algorithm.get("name") not in ALGORITHMS:
@@ -56,10 +58,13 @@ class Unit:
         name = str(self.problem.get("name"))
         if name not in REGISTRY and name not in SIMULATORS and not name.endswith((".npz", ".json")):
             raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
-        if name in SIMULATORS and self.evaluator["name"] != "exact":
-            raise InputError(
-                f"{name} is a simulator, which is evaluated from trajectories; leave [evaluator] out"
-            )
+        kind = str(self.evaluator["name"])
+        if name in SIMULATORS and kind == "exact":
+            object.__setattr__(self, "evaluator", {"name": DEFAULT_SIMULATED})
+        elif (name in SIMULATORS) != (kind in SIMULATED):
+            what = "a simulator" if name in SIMULATORS else "a table"
+            fitting = list(SIMULATED) if name in SIMULATORS else [e for e in EVALUATORS if e not in SIMULATED]
+            raise InputError(f"{name} is {what}; its evaluator can be {', '.join(fitting)}, not {kind}")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -72,17 +77,6 @@ class Unit:
         if self.evaluator["name"] != "exact" or self.problem["name"] in SIMULATORS:
             return None
         return (repr(sorted(self.problem.items())), str(self.iterations))
-
-
-def call(make_it: Any, settings: Mapping[str, Any], what: str) -> Any:
-    """Call something by its settings, with an error that names what is wrong with them."""
-    arguments = {key: value for key, value in settings.items() if key != "name"}
-    try:
-        return make_it(**arguments)
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} {settings.get('name')}: {error}") from error
 
 
 def make_problem(settings: Mapping[str, Any]) -> CMDP:
@@ -98,29 +92,6 @@ def make_algorithm(settings: Mapping[str, Any]) -> Any:
     return call(ALGORITHMS[str(settings["name"])], settings, "algorithm")
 
 
-def make_evaluator(settings: Mapping[str, Any]) -> Any:
-    """Return what makes the evaluator of a unit from a table; None for exact evaluation."""
-    kind = settings["name"]
-    options = {key: value for key, value in settings.items() if key not in ("name", "tiles")}
-    if kind == "exact":
-        return None
-    if kind == "td":
-        return lambda table: call(lambda **o: TemporalDifference(table, **o), options, "evaluator td")
-    if kind == "monte-carlo":
-        return lambda table: call(lambda **o: MonteCarlo(table, **o), options, "evaluator monte-carlo")
-    return lambda table: call(
-        lambda **o: LSTDQ(table, _tiles(table, settings), **o), options, "evaluator lstdq"
-    )
-
-
-def _tiles(table: CMDP, settings: Mapping[str, Any]) -> Any:
-    """Tile coding of the state's index with one tiling, as in the paper; one-hot without `tiles`."""
-    states, actions, _ = table.shape
-    if "tiles" not in settings:
-        return OneHot(states, actions)
-    return TileCoding(0, states, int(settings["tiles"]), 1, actions)
-
-
 def first_policy(unit: Unit, problem: CMDP) -> Array | None:
     """Return where a run starts."""
     if unit.start == "uniform":
@@ -128,24 +99,41 @@ def first_policy(unit: Unit, problem: CMDP) -> Array | None:
     return dirichlet_policy(problem.actions, np.random.default_rng(unit.seed))
 
 
-def run_units(units: Sequence[Unit]) -> list[dict[str, Array]]:
-    """Run units of one batch together, or a single one alone; return their results in order."""
+def run_units(units: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Run units of one batch together, or a single one alone; return their results in order.
+
+    `seconds` among the results is the processor time that the unit took, or its share of the batch.
+    """
+    begin = time.process_time()
+    traces = _traces(units)
+    seconds = (time.process_time() - begin) / len(units)
+    return [
+        {
+            "reward_value": trace.reward_value,
+            "constraint_value": trace.constraint_value,
+            "multiplier": trace.multiplier,
+            "seconds": seconds,
+        }
+        for trace in traces
+    ]
+
+
+def _traces(units: Sequence[Unit]) -> list[Trace]:
     first = units[0]
     if first.problem["name"] in SIMULATORS:
         return [_train(unit) for unit in units]
     problem = make_problem(first.problem)
     if first.evaluator["name"] == "exact":
-        traces = solve_batch(
+        return solve_batch(
             problem,
             [make_algorithm(unit.algorithm) for unit in units],
             iterations=first.iterations,
             initial_policies=[first_policy(unit, problem) for unit in units],
         )
-        return [_results(trace) for trace in traces]
     return [_solve(unit, problem) for unit in units]
 
 
-def _solve(unit: Unit, problem: CMDP) -> dict[str, Array]:
+def _solve(unit: Unit, problem: CMDP) -> Trace:
     solution = solve(
         problem,
         make_algorithm(unit.algorithm),
@@ -156,20 +144,19 @@ def _solve(unit: Unit, problem: CMDP) -> dict[str, Array]:
     )
     if solution.trace is None:
         raise InputError(f"{unit.problem}: {solution.status}")
-    return _results(solution.trace)
+    return solution.trace
 
 
-def _train(unit: Unit) -> dict[str, Array]:
+def _train(unit: Unit) -> Trace:
     simulator = call(SIMULATORS[str(unit.problem["name"])], unit.problem, "problem")
-    training = train(
-        simulator, make_algorithm(unit.algorithm), iterations=unit.iterations, seed=unit.seed, episodes=100
-    )
-    return _results(training.trace)
-
-
-def _results(trace: Trace) -> dict[str, Array]:
-    return {
-        "reward_value": trace.reward_value,
-        "constraint_value": trace.constraint_value,
-        "multiplier": trace.multiplier,
-    }
+    evaluator = make_evaluator(unit.evaluator)
+    assert evaluator is not None
+    return train(
+        simulator,
+        make_algorithm(unit.algorithm),
+        evaluator=evaluator,
+        iterations=unit.iterations,
+        multiplier_bound=unit.multiplier_bound,
+        seed=unit.seed,
+        episodes=FEW,
+    ).trace

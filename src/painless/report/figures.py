@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.averages import running_average
 from painless.errors import InputError
 from painless.files import write_atomically
 from painless.framework import Trace
@@ -37,26 +38,21 @@ STYLE: Any = {
 
 
 @contextmanager
-def _styled() -> Iterator[Any]:
+def styled() -> Iterator[Any]:
+    """Draw in our style."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
         yield
 
 
-def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure that no window system needs to know of."""
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure that no window system needs to know of, and its axes row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    return figure, list(axes)
-
-
-def running_average(values: Array) -> Array:
-    """Return the average of the first 1, 2, …, T rows, (T, …)."""
-    counts = np.arange(1, len(values) + 1).reshape(-1, *(1,) * (values.ndim - 1))
-    return values.cumsum(0) / counts
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
 
 
 def learning_curves(
@@ -72,8 +68,8 @@ def learning_curves(
     `runs` holds the traces of each algorithm, in the user's terms.
     """
     signs = np.array([1.0 if s == ">=" else -1.0 for s in sense or [">="] * len(threshold)])
-    with _styled():
-        figure, axes = _figure(4.2 * (1 + len(threshold)), 3.4, 1 + len(threshold))
+    with styled():
+        figure, axes = new_figure(4.2 * (1 + len(threshold)), 3.4, 1 + len(threshold))
         for index, (name, traces) in enumerate(runs.items()):
             gaps = [
                 (optimum - running_average(trace.reward_value)) * (-1 if minimise else 1) for trace in traces
@@ -130,31 +126,39 @@ def grid_map(
 
     `moves` holds (down, right) for each action; `labels` names some states.
     """
+    height = -(-len(occupancy) // width)
+    with styled():
+        figure, (axis,) = new_figure(0.9 * width + 1.4, 0.9 * height + 0.4)
+        draw_grid(axis, occupancy, policy, moves, width, labels)
+    return figure
+
+
+def draw_grid(
+    axis: Axes,
+    occupancy: Array,
+    policy: Array,
+    moves: Sequence[tuple[int, int]],
+    width: int,
+    labels: Mapping[int, str] | None = None,
+) -> None:
+    """Draw a map of a grid into some axes."""
     visits = occupancy.sum(-1)
     height = -(-len(visits) // width)
-    with _styled():
-        figure, (axis,) = _figure(0.9 * width + 1.4, 0.9 * height + 0.4)
-        image = axis.imshow(visits.reshape(height, width), cmap="cividis_r", vmin=0.0)
-        figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
-        for state, row in enumerate(policy):
-            _arrows(axis, divmod(state, width), row, moves, dark=visits[state] > 0.5 * visits.max())
-            if labels and state in labels:
-                y, x = divmod(state, width)
-                axis.text(
-                    x - 0.45,
-                    y - 0.28,
-                    labels[state],
-                    fontsize=9,
-                    fontweight="bold",
-                    color=_ink(visits, state),
-                )
-        axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
-        axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
-        axis.grid(visible=False)
-        axis.grid(which="minor", color="white", linewidth=1.5, alpha=1.0)
-        axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-        axis.spines[:].set_visible(False)
-    return figure
+    image = axis.imshow(visits.reshape(height, width), cmap="cividis_r", vmin=0.0)
+    figure: Any = axis.figure
+    figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
+    for state, row in enumerate(policy):
+        _arrows(axis, divmod(state, width), row, moves, dark=visits[state] > 0.5 * visits.max())
+        if labels and state in labels:
+            y, x = divmod(state, width)
+            ink = _ink(visits, state)
+            axis.text(x - 0.45, y - 0.28, labels[state], fontsize=9, fontweight="bold", color=ink)
+    axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
+    axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
+    axis.grid(visible=False)
+    axis.grid(which="minor", color="white", linewidth=1.5, alpha=1.0)
+    axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+    axis.spines[:].set_visible(False)
 
 
 def _ink(visits: NDArray[np.float64], state: int) -> str:
@@ -193,5 +197,5 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         "pdf": {"CreationDate": None},
         "svg": {"Date": None},
     }[kind]
-    with _styled():
+    with styled():
         return write_atomically(path, lambda stream: figure.savefig(stream, format=kind, metadata=metadata))

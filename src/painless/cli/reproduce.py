@@ -1,0 +1,51 @@
+"""`painless reproduce`: the paper's experiments, run, drawn and judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from painless.cli.backend_options import report_failures, unit_progress, with_backend
+from painless.cli.common import STOPPED, fail
+
+if TYPE_CHECKING:
+    from painless.backends import Backend
+
+
+@with_backend
+def reproduce(
+    backend: Backend,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]…", help="Experiments, such as mb-sensitivity; all by default."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few seeds, short horizons: the whole pipeline in two minutes.")
+    ] = False,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Results, figures and report; what it holds is not done again."),
+    ] = Path("out/reproduce"),
+) -> None:
+    """Run the experiments of the paper, draw its figures and tables, and judge its claims."""
+    from painless.experiments.paper.scale import FULL, QUICK
+    from painless.experiments.reproduce import complete, find_experiments, run_experiments
+    from painless.experiments.store import Store
+    from painless.report.reproduction import write_report
+
+    experiments, scale, store = find_experiments(ids or []), QUICK if quick else FULL, Store(out)
+    try:
+        with unit_progress() as progress:
+            failures = run_experiments(experiments, scale, store, backend=backend, progress=progress)
+        written = write_report([one for one in experiments if complete(one, scale, store)], scale, store)
+    except KeyboardInterrupt:
+        fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
+    for claim in written.claims:
+        print(f"{claim.verdict.value:14}  {claim.id:26}  {claim.claim}")
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in written.counts.items() if count)
+    if written.claims:
+        print(f"\n{len(written.claims)} claims: {summary}")
+    print(f"The report is {written.path}")
+    report_failures(failures)

@@ -1,0 +1,13 @@
+"""The settings that were best for γ = 0.9, at other discounts, with TD(0)."""
+
+from __future__ import annotations
+
+from painless.experiments.paper.grids import GRIDWORLD, ITERATIONS, SAMPLES, TABLE_1
+from painless.experiments.paper.scale import Scale
+from painless.experiments.sweep import Sweep
+
+
+def sweep(scale: Scale) -> Sweep:
+    """Return the units of the experiment."""
+    problem = {**GRIDWORLD, "discount": [0.7, 0.8]}
+    return scale.sweep(problem, TABLE_1, ITERATIONS, {"name": "td", "samples": SAMPLES})

@@ -1,0 +1,116 @@
+"""Stored results, read setting by setting: the paper's averages OG and CV over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.averages import running_average
+from painless.experiments.paper.targets import Target, target
+from painless.experiments.store import Store
+from painless.experiments.sweep import Sweep
+from painless.experiments.unit import Unit
+
+ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at least L)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One setting of one algorithm, over its seeds: averages of the iterates' values up to each iteration."""
+
+    problem: Mapping[str, Any]
+    evaluator: Mapping[str, Any]
+    algorithm: Mapping[str, Any]
+    target: Target
+    reward: Array  # (n, T) average V_r up to t
+    constraint: Array  # (n, T, K)
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return str(self.algorithm["name"])
+
+    @property
+    def gap(self) -> Array:
+        """OG up to each iteration, (n, T)."""
+        return self.target.optimum - self.reward
+
+    @property
+    def violation(self) -> Array:
+        """CV up to each iteration, signed, (n, T, K)."""
+        return self.target.threshold - self.constraint
+
+    @property
+    def iterations(self) -> int:
+        """T."""
+        return self.reward.shape[1]
+
+    @cached_property
+    def last_gap(self) -> float:
+        """OG after all iterations, averaged over the seeds."""
+        return float(self.gap[:, -1].mean())
+
+    @cached_property
+    def last_return(self) -> float:
+        """The average return after all iterations, averaged over the seeds."""
+        return float(self.reward[:, -1].mean())
+
+    @cached_property
+    def last_violation(self) -> Array:
+        """CV after all iterations, averaged over the seeds, (K,)."""
+        return self.violation[:, -1].mean(0)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes a setting another algorithm: α up to 2 is one."""
+        values = dict(self.algorithm)
+        if "alpha" in values:
+            values["alpha"] = max(float(values["alpha"]), ALIKE)
+        return tuple(sorted(values.items()))
+
+
+def read(sweep: Sweep, store: Store) -> list[Setting]:
+    """Read the stored results of a sweep, a `Setting` for each group of seeds, in the order of the sweep."""
+    groups: dict[str, list[Unit]] = {}
+    for unit in sweep.units:
+        groups.setdefault(repr((unit.problem, unit.evaluator, unit.algorithm, unit.iterations)), []).append(
+            unit
+        )
+    return [_setting(units, store) for units in groups.values()]
+
+
+def _setting(units: list[Unit], store: Store) -> Setting:
+    contents = [store.read(unit.settings) for unit in units]
+    first = units[0]
+    return Setting(
+        first.problem,
+        first.evaluator,
+        first.algorithm,
+        target(first.problem),
+        np.array([running_average(one["reward_value"]) for one in contents]),
+        np.array([running_average(one["constraint_value"]) for one in contents]),
+    )
+
+
+def select(settings: Iterable[Setting], **wanted: Any) -> list[Setting]:
+    """Return the settings whose algorithm's name, discount, samples, tiles, … are as wanted."""
+    return [one for one in settings if all(_value(one, key) == value for key, value in wanted.items())]
+
+
+def distinct(settings: Iterable[Setting]) -> list[Setting]:
+    """Return each algorithm once: settings that differ only in α ≤ 2 are one."""
+    return list({one.key: one for one in settings}.values())
+
+
+def _value(setting: Setting, key: str) -> Any:
+    if key == "name":
+        return setting.name
+    for part in (setting.algorithm, setting.evaluator, setting.problem):
+        if key in part:
+            return part[key]
+    return setting.evaluator["name"] if key == "estimator" else None

@@ -1,0 +1,82 @@
+"""What several analyses do in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from painless.experiments.paper.experiment import Table
+from painless.experiments.paper.pictures import Panel, Tone, gap_panel, return_panel, violation_panel
+from painless.experiments.paper.results import Setting
+from painless.experiments.paper.selection import (
+    TITLES,
+    best,
+    by_algorithm,
+    describe,
+    qualifies,
+    title,
+    window,
+)
+
+Shown = list[tuple[Setting, str, Tone]]
+
+
+def all_settings(settings: Sequence[Setting]) -> Shown:
+    """Show every setting: the best of each algorithm dark and named, the others light."""
+    shown: Shown = []
+    for group in by_algorithm(settings).values():
+        if group:
+            chosen = best(group)
+            shown += [(one, "", Tone.OTHER) for one in group if one is not chosen]
+            shown.append((chosen, title(chosen), Tone.BEST))
+    return sorted(shown, key=lambda item: item[2] is Tone.BEST)
+
+
+def named(settings: Mapping[str, Setting]) -> Shown:
+    """Show one setting of each algorithm."""
+    return [(one, title(one), Tone.BEST) for one in settings.values()]
+
+
+def gap_and_violation(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
+    """Return the two panels of the gridworld."""
+    return gap_panel(heading, shown), violation_panel(heading, shown)
+
+
+def return_and_violations(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
+    """Return the three panels of CartPole."""
+    return (
+        return_panel(heading, shown),
+        violation_panel(heading, shown, 0),
+        violation_panel(heading, shown, 1),
+    )
+
+
+def last_values(caption: str, settings: Sequence[tuple[str, Setting]]) -> Table:
+    """Return a table of last values with standard errors over the seeds."""
+    sampled = bool(settings) and np.isnan(settings[0][1].target.optimum)
+    count = settings[0][1].violation.shape[-1] if settings else 1
+    violations = [f"CV {i + 1}" for i in range(count)] if count > 1 else ["CV"]
+    header = ("", "algorithm", "setting", "return" if sampled else "OG", *violations)
+    rows = []
+    for case, one in settings:
+        merit = one.reward[:, -1] if sampled else one.gap[:, -1]
+        cells = [_with_error(merit), *(_with_error(v, "+") for v in one.violation[:, -1].T)]
+        rows.append((case, TITLES[one.name], describe(one.algorithm) or "–", *cells))
+    return Table(caption, header, tuple(rows))
+
+
+def _with_error(values: np.ndarray, sign: str = "") -> str:
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    return f"{values.mean():{sign}.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
+
+
+def choice(settings: Sequence[Setting], paper: Mapping[str, object]) -> tuple[str, str]:
+    """Return our best setting of an algorithm and the paper's, for the tables of settings."""
+    group = by_algorithm(settings)[str(paper["name"])]
+    if not group:
+        return "–", describe(paper)
+    chosen = best(group)
+    low, high = window(chosen)
+    mark = "" if qualifies(chosen) else f" (none has CV in [{low:g}, {high:g}]; nearest)"
+    return describe(chosen.algorithm) + mark, describe(paper)

@@ -1,0 +1,120 @@
+"""Draws the figures of experiments, which are given as data, in the one style of `figures`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.experiments.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
+from painless.report.figures import COLOURS, draw_grid, new_figure, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+POINTS = 400  # of a curve that are drawn
+SETTLED = 0.05  # of a curve is left out when the vertical range is chosen
+FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and white
+    "cbp": (COLOURS[1], "-"),
+    "gda": (COLOURS[0], (0, (6, 1.5))),
+    "crpo": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
+    "cbp-theory": (COLOURS[3], (0, (1, 1))),
+    "gda-theory": (COLOURS[5], (0, (3, 1.5))),
+}
+SYMBOL = re.compile(r"([αV])_([πλcr])")
+DASHED = (0, (1.5, 1.5))
+
+
+def draw(picture: Picture) -> Figure:
+    """Return the figure of a picture."""
+    columns = max(len(row) for row in picture.rows)
+    maps = isinstance(picture.rows[0][0], GridPanel)
+    alone = columns == 1 and len(picture.rows) == 1
+    size = (5.2, 4.4) if maps else (6.4, 4.2) if alone else (4.6 if columns == 2 else 4.0, 3.1)
+    shared = _one_legend(picture)
+    with styled():
+        figure, axes = new_figure(size[0] * columns, size[1] * len(picture.rows), columns, len(picture.rows))
+        for row, panels in enumerate(picture.rows):
+            for column, panel in enumerate(panels):
+                axis = axes[row * columns + column]
+                if isinstance(panel, GridPanel):
+                    _draw_map(axis, panel)
+                else:
+                    _draw_panel(axis, panel, legend=column == 0 and not shared)
+        if shared:
+            handles, labels = axes[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=9, handlelength=3.2)
+    return figure
+
+
+def _one_legend(picture: Picture) -> bool:
+    """Whether all rows have the same curves, so that one legend above serves them all."""
+    panels = [row[0] for row in picture.rows if isinstance(row[0], Panel)]
+    labels = {tuple(curve.label for curve in panel.curves if curve.label) for panel in panels}
+    return len(labels) == 1 and not any(panel.logarithmic for panel in panels)
+
+
+def _mathematics(text: str) -> str:
+    """Set symbols with an index as such."""
+    return SYMBOL.sub(r"$\1_{\2}$", text)
+
+
+def _draw_map(axis: Axes, panel: GridPanel) -> None:
+    draw_grid(axis, panel.occupancy, panel.policy, panel.moves, panel.width, panel.labels)
+    axis.set_title(_mathematics(panel.title))
+
+
+def _draw_panel(axis: Axes, panel: Panel, *, legend: bool) -> None:
+    for curve in panel.curves:
+        _draw_curve(axis, panel, curve)
+    axis.set(xlabel=panel.horizontal, ylabel=panel.unit, title=panel.title)
+    if panel.logarithmic:
+        axis.set(xscale="log", yscale="log")
+    else:
+        axis.margins(x=0)
+        _choose_range(axis, panel)
+    if legend and any(curve.label for curve in panel.curves):
+        axis.legend(fontsize=8, frameon=True, framealpha=0.85, edgecolor="none", handlelength=3.2)
+
+
+def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:
+    where = np.arange(1.0, len(curve.mean) + 1) if panel.at is None else np.array(panel.at)
+    kept = np.unique(np.linspace(0, len(where) - 1, POINTS).astype(int))
+    x, mean, half = where[kept], curve.mean[kept], curve.half[kept]
+    colour, dashes = FAMILIES[curve.family]
+    if curve.tone is Tone.OTHER:
+        axis.plot(x, mean, color=colour, linewidth=0.7, alpha=0.35, zorder=1.5)
+        return
+    style = DASHED if curve.tone is Tone.DASHED else dashes
+    marker = "o" if panel.at is not None and curve.tone is Tone.BEST else None
+    axis.plot(
+        x,
+        mean,
+        color=colour,
+        linestyle=style,
+        linewidth=1.9,
+        label=_mathematics(curve.label),
+        zorder=3,
+        marker=marker,
+    )
+    low = np.maximum(mean - half, 0.2 * mean) if panel.logarithmic else mean - half
+    axis.fill_between(x, low, mean + half, color=colour, alpha=0.22, linewidth=0, zorder=2)
+
+
+def _choose_range(axis: Axes, panel: Panel) -> None:
+    """Show zero, and everything after the first part of every curve."""
+    edges: list[Array] = []
+    for curve in panel.curves:
+        first = int(SETTLED * len(curve.mean))
+        half = 0.0 if curve.tone is Tone.OTHER else curve.half[first:]
+        edges += [curve.mean[first:] - half, curve.mean[first:] + half]
+    values = np.concatenate(edges)
+    low, high = float(values.min()), float(values.max())
+    if "return" not in panel.unit:
+        axis.axhline(0.0, color="black", linewidth=0.8, zorder=1)
+        low, high = min(low, 0.0), max(high, 0.0)
+    margin = 0.06 * (high - low or 1.0)
+    axis.set_ylim(low - margin, high + margin)

@@ -1,0 +1,130 @@
+"""The report of a reproduction: every figure, table and claim in one HTML file, and the claims as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from painless import files
+from painless.experiments.paper.claims import Claim, Verdict
+from painless.experiments.paper.experiment import Analysis, Experiment
+from painless.experiments.paper.scale import FULL, Scale
+from painless.experiments.reproduce import analyse, cost
+from painless.experiments.store import Store
+from painless.experiments.summary import label
+from painless.files import write_atomically
+from painless.report.figures import save_figure
+from painless.report.html import render
+from painless.report.pictures import draw
+
+MARKS = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.FAILS: "fails", Verdict.VACUOUS: "open"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the report is, and what it says of the paper's claims."""
+
+    path: Path
+    claims: tuple[Claim, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims have each verdict."""
+        found = Counter(claim.verdict for claim in self.claims)
+        return {verdict.value: found[verdict] for verdict in Verdict}
+
+
+def write_report(
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    store: Store,
+) -> Written:
+    """Write figures, claims and the page beside the stored results; nothing is run."""
+    sections: list[dict[str, Any]] = []
+    claims: list[Claim] = []
+    for experiment in experiments:
+        analysis = analyse(experiment, scale, store)
+        sections.append(_section(experiment, analysis, scale, store))
+        claims += analysis.claims
+    files.write_json(store.folder / "claims.json", [claim.to_json() for claim in claims])
+    written = Written(store.folder / "report.html", tuple(claims))
+    page = render(
+        "reproduction.html",
+        title="The paper's experiments, reproduced",
+        subtitle="Towards Painless Policy Optimization for Constrained MDPs (Jain et al., UAI 2022)",
+        sections=sections,
+        claims=[_claim(claim) for claim in claims],
+        counts=written.counts,
+        costs=[(one["id"], one["title"], one["units"], one["seconds"]) for one in sections],
+        total=_total(experiments, scale, store),
+        quick=scale != FULL,
+        manifest=json.loads((store.folder / "manifest.json").read_text(encoding="utf-8")),
+    )
+    write_atomically(written.path, lambda stream: stream.write(page.encode()))
+    return written
+
+
+def _section(experiment: Experiment, analysis: Analysis, scale: Scale, store: Store) -> dict[str, Any]:
+    units, seconds = cost(experiment, scale, store)
+    figures = []
+    for picture in analysis.pictures:
+        figure = draw(picture)
+        for ending in ("png", "pdf"):
+            save_figure(figure, store.folder / "figures" / f"{picture.name}.{ending}")
+        content = (store.folder / "figures" / f"{picture.name}.png").read_bytes()
+        figures.append((f"data:image/png;base64,{base64.b64encode(content).decode()}", picture.caption))
+    return {
+        "id": experiment.id,
+        "title": experiment.title,
+        "about": experiment.about,
+        "units": units,
+        "seconds": seconds,
+        "figures": figures,
+        "tables": analysis.tables,
+        "claims": [_claim(claim) for claim in analysis.claims],
+        "settings": _settings(experiment, scale),
+    }
+
+
+def _settings(experiment: Experiment, scale: Scale) -> list[tuple[str, str]]:
+    """Return what was run, as rows of names and values."""
+    units = experiment.sweep(scale).units
+    if not units:
+        return []
+    found: dict[str, dict[str, None]] = {
+        "problem": {},
+        "evaluation": {},
+        "iterations": {},
+        "seeds": {},
+        "starts": {},
+    }
+    for unit in units:
+        found["problem"][label(unit.problem)] = None
+        found["evaluation"][label(unit.evaluator)] = None
+        found["iterations"][str(unit.iterations)] = None
+        found["seeds"][str(unit.seed)] = None
+        found["starts"][unit.start] = None
+        name = str(unit.algorithm["name"])
+        for key, value in unit.algorithm.items():
+            if key != "name":
+                found.setdefault(f"{name} {key}", {})[f"{value:g}"] = None
+        found.setdefault(name, {})
+    return [(name, ", ".join(values)) for name, values in found.items() if values]
+
+
+def _claim(claim: Claim) -> dict[str, str]:
+    return {"why": "", **claim.to_json(), "mark": MARKS[claim.verdict]}
+
+
+def _total(experiments: Sequence[Experiment], scale: Scale, store: Store) -> tuple[int, float]:
+    """Return the units and seconds of all experiments, each unit counted once."""
+    from painless.experiments.store import content_key
+
+    keys = {content_key(unit.settings) for one in experiments for unit in one.sweep(scale).units}
+    known = store.costs()
+    return len(keys), sum(known.get(key, 0.0) for key in keys)

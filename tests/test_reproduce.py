@@ -1,0 +1,191 @@
+"""The paper's experiments: the whole pipeline at a small scale, the rules that choose and judge, and what is refused."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from painless import InputError
+from painless.experiments import Store
+from painless.experiments.paper import EXPERIMENTS
+from painless.experiments.paper.claims import Verdict, faster, judge, robustness, spread
+from painless.experiments.paper.grids import TABLE_1
+from painless.experiments.paper.results import Setting, distinct, read, select
+from painless.experiments.paper.scale import FULL, QUICK, Scale
+from painless.experiments.paper.selection import best, describe, qualifies
+from painless.experiments.paper.targets import Target, target
+from painless.experiments.reproduce import cost, find_experiments, run_experiments
+from painless.report.reproduction import write_report
+
+PICTURES = {name for name in EXPERIMENTS if not name.startswith("table")}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """A quick reproduction through the command line."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    command = [
+        sys.executable,
+        "-m",
+        "painless",
+        "reproduce",
+        "--quick",
+        "--workers",
+        "2",
+        "--out",
+        str(folder),
+    ]
+    return folder, subprocess.run(command, capture_output=True, text=True, check=True)
+
+
+def test_every_claim_is_judged(quick):
+    folder, result = quick
+    claims = json.loads((folder / "claims.json").read_text())
+    assert len(claims) >= 12
+    for claim in claims:
+        assert {"id", "claim", "experiment", "verdict", "measured"} <= set(claim)
+        assert claim["verdict"] in {verdict.value for verdict in Verdict}
+        assert re.search(r"\d", claim["measured"])
+        assert claim["id"] in result.stdout
+    assert len({claim["id"] for claim in claims}) == len(claims)
+    assert {claim["experiment"] for claim in claims} == PICTURES - {"gridworld-map"}
+
+
+def test_every_figure_is_drawn(quick):
+    from matplotlib.image import imread
+
+    folder, _ = quick
+    assert len(PICTURES) >= 11
+    for name in PICTURES:
+        image = imread(folder / "figures" / f"{name}.png")
+        assert image.shape[0] > 300
+        assert image[..., :3].std() > 0.05
+        assert (folder / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_holds_everything_and_asks_for_nothing(quick):
+    folder, result = quick
+    page = (folder / "report.html").read_text()
+    for experiment in EXPERIMENTS.values():
+        assert f'id="{experiment.id}"' in page
+        assert experiment.title in page
+    assert page.count("data:image/png;base64,") == len(PICTURES)
+    assert not re.search(r"""(src|href)=["'](?!#|data:)""", page)
+    assert "A quick run" in page
+    assert "What it cost" in page
+    assert "report.html" in result.stdout
+
+
+def test_what_is_there_is_not_done_again(quick):
+    folder, first = quick
+    before = {path: path.stat().st_mtime_ns for path in (folder / "units").iterdir()}
+    command = [sys.executable, "-m", "painless", "reproduce", "--quick", "--out", str(folder)]
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout == first.stdout
+    assert before == {path: path.stat().st_mtime_ns for path in (folder / "units").iterdir()}
+
+
+def test_costs_are_beside_the_results(quick):
+    folder, _ = quick
+    units, seconds = cost(EXPERIMENTS["mf-sensitivity"], QUICK, Store(folder))
+    assert units == len(EXPERIMENTS["mf-sensitivity"].sweep(QUICK).units) > 0
+    assert 0 < seconds < 1000
+
+
+def test_one_experiment_alone(tmp_path):
+    (chosen,) = find_experiments(["mb-theory"])
+    assert run_experiments([chosen], Scale(1, iterations=3), Store(tmp_path)) == []
+    written = write_report([chosen], Scale(1, iterations=3), Store(tmp_path))
+    assert [claim.id for claim in written.claims] == ["cbp-theory-poor"]
+    assert sum(written.counts.values()) == 1
+
+
+def test_unknown_experiments_are_refused():
+    with pytest.raises(InputError, match="did you mean 'mb-best'"):
+        find_experiments(["mb-bset"])
+
+
+def test_the_grids_are_the_papers():
+    """Units of each experiment: settings × seeds as the paper's appendices have them."""
+    counts = {name: len(experiment.sweep(FULL).units) for name, experiment in EXPERIMENTS.items()}
+    assert counts["mb-sensitivity"] == (9 + 4 * 5 + 6 * 2) * 5
+    assert counts["mb-best"] == counts["mb-sensitivity"] + 5
+    assert counts["mf-sensitivity"] == (9 + 20 + 6) * 5
+    assert counts["mf-samples"] == 3 * 3 * 5
+    assert counts["mb-discount"] == counts["mf-discount"] == 2 * 3 * 5
+    assert counts["lfa-sensitivity"] == counts["lfa-dimension"] == 3 * (10 + 20 + 6) * 5
+    assert counts["coreset"] == 4 * 3 * 5
+    assert counts["cartpole"] == 2 * (8 + 16 + 12) * 5
+    assert counts["cartpole-entropy"] == 4 * (8 + 16 + 12) * 5
+    assert {unit.iterations for unit in EXPERIMENTS["cartpole"].sweep(FULL).units} == {200}
+    assert {unit.evaluator["samples"] for unit in EXPERIMENTS["mf-samples"].sweep(FULL).units} == {
+        1000,
+        2000,
+        3000,
+    }
+
+
+def setting(algorithm, gaps, violations, optimum=1.0):
+    """A setting whose OG and CV at every iteration are these, for two equal seeds."""
+    gap, violation = np.array([gaps, gaps], dtype=float), np.array([violations, violations], dtype=float)
+    threshold = np.zeros(1)
+    reward = optimum - gap if np.isfinite(optimum) else gap
+    return Setting(
+        {}, {"name": "exact"}, algorithm, Target(optimum, threshold), reward, -violation[..., None]
+    )
+
+
+def test_the_papers_rule():
+    close = setting({"name": "gda", "policy_rate": 1.0}, [0.5, 0.2], [0.0, -0.1])
+    closer = setting({"name": "gda", "policy_rate": 2.0}, [0.5, 0.1], [0.0, -0.1])
+    violating = setting({"name": "gda", "policy_rate": 3.0}, [0.5, -0.3], [0.0, 0.01])
+    wasteful = setting({"name": "gda", "policy_rate": 4.0}, [0.5, 0.0], [0.0, -0.3])
+    assert best([close, closer, violating, wasteful]) is closer
+    assert best([violating, wasteful]) is violating
+    assert [qualifies(one) for one in (close, closer, violating, wasteful)] == [True, True, False, False]
+    sampled = [setting({"name": "cbp", "alpha": a}, [0, a], [0, -5], float("nan")) for a in (5.0, 8.0)]
+    assert best(sampled) is sampled[1]
+
+
+def test_alphas_up_to_two_are_one_setting():
+    settings = [setting({"name": "cbp", "alpha": a}, [0.0], [0.0]) for a in (0.25, 1.0, 2.0, 5.0)]
+    assert len(distinct(settings)) == 2
+    assert describe({"name": "cbp", "alpha": 0.1}) == "α ≤ 2"
+    assert describe(TABLE_1[1]) == "α_π = 1, α_λ = 0.1"
+
+
+def test_verdicts():
+    assert [judge(parts).value for parts in ([True], [True, False], [False])] == [
+        "holds",
+        "holds partly",
+        "does not hold",
+    ]
+    steady = [setting({"name": "cbp", "alpha": a}, [1.0, 0.1 + a / 1000], [0, 0]) for a in (5.0, 8.0)]
+    wild = [setting({"name": "gda", "policy_rate": a}, [1.0, a], [0, a]) for a in (0.1, 1.0)]
+    assert spread(steady) == pytest.approx(0.003)
+    groups = {"cbp": steady, "gda": wild, "crpo": []}
+    claim = robustness("id", "experiment", "claim", groups, "why")
+    assert (claim.verdict, claim.why) == (Verdict.HOLDS, "")
+    assert "0.9 over 2 settings, largest CV +1" in claim.measured
+    swapped = robustness("id", "experiment", "claim", {"cbp": wild, "gda": steady, "crpo": wild}, "why")
+    assert (swapped.verdict, swapped.why) == (Verdict.FAILS, "why")
+    race = faster("id", "experiment", "claim", {"": {"cbp": steady[0], "gda": wild[1]}})
+    assert race.verdict is Verdict.PARTLY  # equal at the start, ahead at the end
+
+
+def test_targets_are_exact():
+    assert target({"name": "gridworld", "discount": 0.8}).optimum == pytest.approx(0.730965, abs=1e-6)
+    assert np.isnan(target({"name": "cartpole"}).optimum)
+    assert target({"name": "cartpole"}).threshold.tolist() == [79, 80]
+
+
+def test_settings_are_found_by_what_they_are(quick):
+    folder, _ = quick
+    settings = read(EXPERIMENTS["lfa-sensitivity"].sweep(QUICK), Store(folder))
+    chosen = select(settings, tiles=14, name="cbp")
+    assert [one.algorithm["alpha"] for one in chosen] == [0.25, 500.0]
+    assert all(one.gap.shape == (2, 30) for one in chosen)
+    assert select(settings, estimator="td") == []
