@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from painless import files, render
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.framework import Trace
+from painless.pages.build import summary_html
 from painless.policy import TabularPolicy
 
 
@@ -178,8 +178,7 @@ class Solution:
         return f"Solution by {self.algorithm} ({self.iterations} iterations, {self.seconds:.2f} s)\n{table}\n{self.status}"
 
     def _repr_html_(self) -> str:
-        table = render.html_table(("", "value", "bound", "shadow price"), self.rows())
-        return f"<p>{escape(str(self.status))}</p>{table}"
+        return summary_html(str(self.status), ("", "value", "bound", "shadow price"), self.rows())
 
 
 def _plain(value: float | Array) -> Any:

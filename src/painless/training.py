@@ -15,6 +15,7 @@ from painless.evaluation import Estimate
 from painless.feature_policies import MixturePolicy
 from painless.feature_policies.storage import save_policy
 from painless.framework import Trace
+from painless.pages.build import summary_html
 from painless.solution import Status
 
 VERDICT = {True: "met", False: "missed", None: "unclear"}
@@ -39,6 +40,7 @@ class Training:
     algorithm: str
     seconds: float
     steps: dict[str, int]  # of the simulator, in each phase
+    standard_error: Array | None = None  # (T, J) of the estimates in the trace
 
     @property
     def feasible(self) -> bool | None:
@@ -93,8 +95,11 @@ class Training:
         save_policy(self.policy, folder / "policy.npz")
         trace = self.trace
         arrays = {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}
+        if self.standard_error is not None:
+            arrays["standard_error"] = self.standard_error
         files.write_npz(folder / "trace.npz", arrays)
-        files.write_json(folder / "training.json", self.as_dict())
+        content = {**self.as_dict(), "constraint_names": list(self.constraint_names)}
+        files.write_json(folder / "training.json", content)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table that people read: a row for the objective and one for each constraint."""
@@ -103,6 +108,9 @@ class Training:
     def __repr__(self) -> str:
         table = render.text_table(HEADER, self.rows())
         return f"Training by {self.algorithm} ({len(self.trace)} iterations, {self.seconds:.1f} s)\n{table}\n{self.status}"
+
+    def _repr_html_(self) -> str:
+        return summary_html(str(self.status), HEADER, self.rows())
 
 
 HEADER = ("", "value", "interval", "limit", "")

@@ -9,7 +9,11 @@ import typer
 from painless import __version__
 from painless.cli.common import BAD_INPUT, fail
 from painless.cli.evaluate import evaluate
+from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
+from painless.cli.plot import plot
+from painless.cli.report import report
+from painless.cli.reproduce import reproduce
 from painless.cli.solve import solve
 from painless.cli.sweep import sweep
 from painless.cli.train import train
@@ -21,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (solve, train, evaluate, sweep, problems, check):
+for command in (solve, frontier, train, evaluate, sweep, reproduce, problems, check, report, plot):
     app.command()(command)
 
 

@@ -26,6 +26,7 @@ from painless.cli.common import (
     print_table,
     progress_bar,
 )
+from painless.cli.report import Report, check_report, report_solution
 
 if TYPE_CHECKING:
     from painless.generation import Progress
@@ -62,10 +63,12 @@ def solve(
     save: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Save the solution, policy and problem.")
     ] = None,
+    report_file: Report = None,
 ) -> None:
     """Solve a problem: the best feasible policy, shadow prices, and the proved gap."""
     from painless.solve import solve as run
 
+    check_report(report_file)
     cmdp = find_problem(problem, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(
@@ -78,7 +81,7 @@ def solve(
             seed=seed,
             progress=describe(report),
         )
-    finish(problem, cmdp, solution, as_json=as_json, save=save)
+    finish(problem, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
 def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
@@ -102,11 +105,20 @@ def describe(report: Any) -> Any:
     return None if report is None else shown
 
 
-def finish(problem: str, cmdp: CMDP, solution: Solution, *, as_json: bool, save: Path | None) -> None:
+def finish(
+    problem: str,
+    cmdp: CMDP,
+    solution: Solution,
+    *,
+    as_json: bool,
+    save: Path | None,
+    report_file: Path | None = None,
+) -> None:
     """Save, print, and end with the exit code that says how it ended."""
     if save is not None:
         solution.save(save)
         cmdp.save(save / "problem.npz")
+    report_solution(report_file, solution, cmdp, problem)
     optimum = _optimal_value(cmdp, solution)
     if as_json:
         print(json.dumps(_as_json(problem, solution, optimum)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from painless.cli.backend_options import with_backend
 from painless.cli.common import (
     STOPPED,
     AlgorithmName,
@@ -28,10 +29,12 @@ from painless.cli.common import (
     problem_arguments,
     progress_bar,
 )
+from painless.cli.report import Report, check_report, report_training
 from painless.cli.solve import Start, describe, finish, first_policy
 from painless.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from painless.backends import Backend
     from painless.train import TrainingProgress
     from painless.training import Training
 
@@ -46,6 +49,7 @@ class EvaluatorName(StrEnum):
     LSTDQ = "lstdq"
 
 
+@with_backend
 def train(
     problem: Annotated[
         str,
@@ -99,10 +103,13 @@ def train(
     ] = None,
     save_every: Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")] = 5.0,
     resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in --save.")] = False,
+    report_file: Report = None,
+    backend: Backend | None = None,
 ) -> None:
     """Train a policy from samples, and value it with confidence intervals."""
     from painless.problems import SIMULATORS
 
+    check_report(report_file)
     if algorithm in (AlgorithmName.LP, AlgorithmName.COLUMN_GENERATION):
         raise InputError(f"{algorithm} plans with a model, which needs a table; use painless solve")
     if resume and save is None:
@@ -112,6 +119,10 @@ def train(
     if not gym and (constraint or objective is not None or features or time_limit):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
     if not gym and problem not in SIMULATORS:
+        if backend is not None:
+            raise InputError(
+                "--workers and --backend are for simulators; a table is trained on in this process"
+            )
         _train_table(
             problem,
             parameters,
@@ -125,6 +136,7 @@ def train(
             seed,
             as_json,
             save,
+            report_file,
         )
         return
     if gym:
@@ -160,8 +172,10 @@ def train(
             checkpoint=None if save is None else save / "checkpoint.npz",
             save_every=save_every,
             resume=resume,
+            backend=backend,
             progress=_describe(report),
         )
+    report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
 
 
@@ -214,6 +228,7 @@ def _train_table(
     seed: int,
     as_json: bool,
     save: Path | None,
+    report_file: Path | None,
 ) -> None:
     """Train on a table: the algorithm sees samples, the trace and the answer are exact."""
     from painless.problems import REGISTRY, SIMULATORS
@@ -232,7 +247,7 @@ def _train_table(
             seed=seed,
             progress=describe(report),
         )
-    finish(name, cmdp, solution, as_json=as_json, save=save)
+    finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
 def _describe(report: Any) -> Any:

@@ -1,0 +1,44 @@
+"""`painless plot`: the pictures of something saved, as files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """Kinds of files."""
+
+    PNG = "png"
+    PDF = "pdf"
+    SVG = "svg"
+
+
+def plot(
+    folder: Annotated[
+        Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="By default `figures` in the folder.")
+    ] = None,
+    formats: Annotated[
+        list[Format] | None, typer.Option("--format", help="png, pdf or svg; repeatable. By default png.")
+    ] = None,
+    limit: Annotated[
+        float | None, typer.Option(help="For a frontier on a grid: the limit at which to draw the map.")
+    ] = None,
+) -> None:
+    """Draw the pictures of a saved solution, frontier, training run or sweep: PNG, PDF and SVG."""
+    from painless.report.figures import save_figure
+    from painless.report.static import pictures_of
+
+    where = out or (folder.parent if folder.is_file() else folder) / "figures"
+    pictures = pictures_of(folder, limit)
+    if not pictures:
+        print("There is nothing to draw: no run, no grid and no constraint.")
+    for name, figure in pictures.items():
+        for kind in dict.fromkeys(formats or [Format.PNG]):
+            print(f"Written: {save_figure(figure, where / f'{name}.{kind}')}")

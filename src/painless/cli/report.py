@@ -1,0 +1,70 @@
+"""`painless report`: the page of something saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from painless.errors import InputError
+
+if TYPE_CHECKING:
+    from painless.problem import CMDP
+    from painless.solution import Solution
+    from painless.training import Training
+
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Write a page to explore the answer, in one file."),
+]
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="By default report.html in the folder.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title; by default the folder's name.")] = None,
+) -> None:
+    """Make a page to explore a saved solution, frontier, training run or sweep: one file, no network."""
+    from painless.report.page import page_of, write_page
+
+    page = page_of(folder, title)
+    default = folder.with_suffix(".html") if folder.is_file() else folder / "report.html"
+    print(f"Written: {write_page(page, out or default)}")
+
+
+def check_report(path: Path | None) -> None:
+    """Refuse another ending before anything is computed."""
+    if path is not None and path.suffix != ".html":
+        raise InputError(f"--report {path} must end in .html")
+
+
+def report_solution(path: Path | None, solution: Solution, problem: CMDP, title: str) -> None:
+    """Write the page of a solution, if one is wanted."""
+    if path is not None:
+        from painless.report.page import write_page
+        from painless.report.page_solution import solution_page
+
+        write_page(solution_page(solution, problem, title), path)
+
+
+def report_training(path: Path | None, training: Training, title: str) -> None:
+    """Write the page of a training run, if one is wanted."""
+    if path is not None:
+        from painless.report.page import write_page
+        from painless.report.page_training import TrainingRecord, training_page
+
+        write_page(training_page(TrainingRecord.of(training), title), path)
+
+
+def report_frontier(path: Path | None, frontier: Any, title: str) -> None:
+    """Write the page of a frontier, if one is wanted."""
+    if path is not None:
+        from painless.pages.build import frontier_page
+        from painless.report.page import write_page
+
+        write_page(frontier_page([frontier.as_dict()], title), path)

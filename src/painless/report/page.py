@@ -1,0 +1,85 @@
+"""What a folder holds, and its page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from painless import files
+from painless.errors import InputError
+from painless.pages.build import frontier_page
+from painless.problem import load
+from painless.report.page_solution import solution_page
+from painless.report.page_sweep import sweep_page
+from painless.report.page_training import TrainingRecord, training_page
+from painless.solution import Solution
+
+MARKS = {  # what says that a folder holds a thing
+    "frontier": "frontier.json",
+    "solution": "solution.json",
+    "training": "training.json",
+    "sweep": "units",
+}
+
+
+def saved_kind(folder: Path) -> str:
+    """Return what was saved into a folder: a frontier, a solution, a training or a sweep."""
+    if folder.is_file():
+        return "frontier"
+    if not folder.is_dir():
+        raise InputError(f"{folder} does not exist; give a folder that --save or painless sweep wrote")
+    for kind, mark in MARKS.items():
+        if (folder / mark).exists():
+            return kind
+    raise InputError(
+        f"{folder} holds no solution, frontier, training run or sweep; make one with "
+        "painless solve, frontier or train --save, or painless sweep --out"
+    )
+
+
+def page_of(folder: str | os.PathLike[str], title: str | None = None) -> str:
+    """Return the page of whatever was saved into a folder."""
+    folder = Path(folder)
+    makers: dict[str, Callable[[Path, str], str]] = {
+        "frontier": _frontier,
+        "solution": _solution,
+        "training": _training,
+        "sweep": sweep_page,
+    }
+    kind = saved_kind(folder)
+    return makers[kind](folder, title or _title(folder))
+
+
+def _title(folder: Path) -> str:
+    """Return the name of a simulator where it is known, else that of the folder."""
+    about = files.read(folder / "problem.json") if (folder / "problem.json").is_file() else {}
+    return str(about.get("simulator") or folder.resolve().name.removesuffix(".json"))
+
+
+def read_frontier(path: Path) -> dict[str, object]:
+    """Read the JSON of a frontier."""
+    content = files.read(path / MARKS["frontier"] if path.is_dir() else path)
+    if content.get("format") != "painless-frontier":
+        raise InputError(f"{path} is not a frontier; make one with painless frontier --save")
+    return content
+
+
+def _frontier(folder: Path, title: str) -> str:
+    return frontier_page([read_frontier(folder)], title)
+
+
+def _solution(folder: Path, title: str) -> str:
+    problem = folder / "problem.npz"
+    return solution_page(Solution.load(folder), load(problem) if problem.exists() else None, title)
+
+
+def _training(folder: Path, title: str) -> str:
+    return training_page(TrainingRecord.load(folder), title)
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page as one file, whole or not at all."""
+    if Path(path).suffix != ".html":
+        raise InputError(f"{path} must end in .html")
+    return files.write_atomically(path, lambda stream: stream.write(page.encode()))

@@ -1,0 +1,74 @@
+"""The learning curves of one run: values and multipliers at every iteration, their averages, and what is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.framework import Trace
+from painless.pages.curves import CONFIDENCE, average, curve, numbers_table, panel
+
+
+def run_group(
+    trace: Trace,
+    *,
+    names: Sequence[str],
+    limit: Array,
+    sense: Sequence[str],
+    minimise: bool,
+    optimum: float = float("nan"),
+    multiplier: Array | None = None,
+    error: Array | None = None,
+) -> dict[str, Any]:
+    """Return the curves of a run as a group for a page.
+
+    Arguments:
+        trace: the run, in the user's terms.
+        optimum: the exact optimal value where it is known, with `multiplier` λ*, (K,).
+        error: standard errors of the estimates, (T, J).
+    """
+    objective = "cost" if minimise else "reward"
+    kind = "exact" if trace.exact else "estimated"
+    panels = [
+        _values(
+            objective,
+            objective,
+            trace.reward_value,
+            0,
+            _band(error, 0),
+            {"optimum": optimum},
+        )
+    ]
+    for i, name in enumerate(names):
+        sign = "≥" if sense[i] == ">=" else "≤"
+        rules = {f"limit {sign}": limit[i]}
+        panels.append(_values(name, name, trace.constraint_value[:, i], 2, _band(error, 1 + i), rules))
+    known = np.full(len(names), np.nan) if multiplier is None else multiplier
+    for i, name in enumerate(names):
+        played = trace.multiplier[:, i]
+        panels.append(_values(f"multiplier of {name}", "λ", played, 1, None, {"λ*": known[i]}))
+    return {
+        "title": "The run",
+        "text": f"Values of the iterates ({kind}), and their averages over time, which the theory bounds.",
+        "panels": panels,
+        "tables": [numbers_table(panels)],
+    }
+
+
+def _values(
+    title: str, y: str, values: Array, colour: int, half: Array | None, rules: dict[str, float]
+) -> dict[str, Any]:
+    series = [
+        curve(average(values), "average", colour=colour, dash=0),
+        curve(values, "iterate", colour=colour, dash=0, thin=True, half=half),
+    ]
+    text = "The band is a 95 % confidence interval of each estimate." if half is not None else ""
+    return panel(title, text, y, len(values), series, rules)
+
+
+def _band(error: Array | None, utility: int) -> Array | None:
+    """Return the half width of a band of 95 % around the estimates of a utility."""
+    return None if error is None or not len(error) else CONFIDENCE * error[:, utility]

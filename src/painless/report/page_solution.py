@@ -1,0 +1,118 @@
+"""The page of a solution: the answer with its proof, the frontier of every limit, the policy, and the run."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.bellman import occupancy
+from painless.frontier import Infeasible, frontier
+from painless.pages.build import about, build
+from painless.planners import LinearProgram
+from painless.problem import CMDP
+from painless.report.page_run import run_group
+from painless.solution import Solution
+from painless.solve import solve
+from painless.trade_off import Frontier
+from painless.trade_off.layout import grid_layout
+
+FRONTIER_PAIRS = 10_000  # up to this many pairs (s, a) a page has the frontiers of all constraints
+PAGE_TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
+EXACT_PAIRS = 2000  # up to this many the exact optimum is looked up where it is not proved
+HEADER = ("", "value", "bound", "shadow price")
+
+
+def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
+    """Return the page of a solution; without its problem there are no frontiers and no occupancy."""
+    fixed = policy_data(solution, problem)
+    frontiers = [] if problem is None else [curve.as_dict() for curve in frontiers_of(problem)]
+    return build(
+        title,
+        about(fixed),
+        summary={
+            "title": f"Solved by {solution.algorithm}"
+            if solution.feasible
+            else f"Answer of {solution.algorithm}",
+            "status": str(solution.status),
+            "header": HEADER,
+            "rows": solution.rows(),
+        },
+        frontiers=frontiers,
+        fixed=None if frontiers else fixed,
+        groups=run_groups(solution, problem),
+    )
+
+
+def frontiers_of(problem: CMDP) -> list[Frontier]:
+    """Return the frontiers of all constraints of a problem that is small enough."""
+    if problem.actions.sum() > FRONTIER_PAIRS:
+        return []
+    found = []
+    for index in range(problem.shape[2]):
+        with suppress(Infeasible):  # the other constraints cannot be met
+            found.append(frontier(problem, index, tolerance=PAGE_TOLERANCE))
+    return found
+
+
+def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]:
+    """Return the curves of the run that led to a solution, if there was one."""
+    if solution.trace is None or not len(solution.trace):
+        return []
+    optimum, multiplier = _exact(solution, problem)
+    return [
+        run_group(
+            solution.trace,
+            names=solution.constraint_names,
+            limit=solution.threshold,
+            sense=solution.sense,
+            minimise=solution.minimise,
+            optimum=optimum,
+            multiplier=multiplier,
+        )
+    ]
+
+
+def _exact(solution: Solution, problem: CMDP | None) -> tuple[float, Array | None]:
+    """Return the optimal value and λ*, where they are proved already or cost little."""
+    if solution.infeasibility is not None:
+        return np.nan, None
+    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
+        return solution.reward_value, solution.multiplier
+    if problem is None or problem.actions.sum() > EXACT_PAIRS:
+        return np.nan, None
+    exact = solve(problem, LinearProgram())
+    return exact.reward_value, exact.multiplier
+
+
+def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
+    """Return one policy in the form of a frontier with a single vertex."""
+    table, names = solution.policy.probabilities, solution.policy.names
+    visits = [None] * len(table) if problem is None else occupancy(problem, table).sum(-1).tolist()
+    layout = None if problem is None else grid_layout(problem)
+    constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)
+    return {
+        "objective": "minimise" if solution.minimise else "maximise",
+        "states": table.shape[0],
+        "actions": table.shape[1],
+        "discount": np.nan if problem is None else problem.discount,
+        "state_names": names.get("states"),
+        "action_names": names.get("actions"),
+        "constraint": 0,
+        "constraints": [{"name": n, "sense": s, "limit": float(b)} for n, s, b in constraints]
+        or [{"name": "", "sense": ">=", "limit": 0.0}],
+        "vertices": [{"threshold": 0.0, "reward_value": solution.reward_value, "multiplier": [0.0, None]}],
+        "policy": {"first": [_row(row) for row in table], "changes": []},
+        "occupancy": {"vertices": [0], "visits": [visits]},
+        "layout": None if layout is None else vars(layout),
+        "marks": {"objective": [], "constraints": []},
+    }
+
+
+def _row(probabilities: Array) -> int | list[list[float]]:
+    taken = np.flatnonzero(probabilities > 1e-12)
+    if len(taken) == 1:
+        return int(taken[0])
+    return [[int(action), float(probabilities[action])] for action in taken]

@@ -1,0 +1,165 @@
+"""The pictures of a page as static figures: frontiers, maps and learning curves, from the same data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.bellman import occupancy
+from painless.errors import InputError
+from painless.problem import load
+from painless.render import number
+from painless.report.figures import COLOURS, DASHES, _arrows, new_figure, styled
+from painless.report.frontier_figure import frontier_figure
+from painless.report.page import saved_kind
+from painless.report.page_solution import frontiers_of, run_groups
+from painless.report.page_sweep import sweep_groups
+from painless.report.page_training import TrainingRecord, training_groups
+from painless.solution import Solution
+from painless.trade_off import Frontier
+from painless.trade_off.layout import Layout, grid_layout
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ACROSS = 3  # panels beside each other
+DARK = 0.125  # share of the most visits from which on a cell is dark
+
+
+def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Figure]:
+    """Return the pictures of whatever was saved into a folder, by name; `limit` is where a frontier's map is drawn."""
+    folder = Path(folder)
+    kind = saved_kind(folder)
+    if limit is not None and kind != "frontier":
+        raise InputError(f"{folder} holds a {kind}; --limit is for a frontier")
+    if kind == "frontier":
+        return _frontier_pictures(folder, limit)
+    if kind == "solution":
+        return _solution_pictures(folder)
+    if kind == "training":
+        return _curves(training_groups(TrainingRecord.load(folder)))
+    return {_slug(group["title"]): panel_figure(group["panels"]) for group in sweep_groups(folder)}
+
+
+def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
+    return {"curves": panel_figure(groups[0]["panels"])} if groups else {}
+
+
+def _solution_pictures(folder: Path) -> dict[str, Figure]:
+    solution = Solution.load(folder)
+    problem = load(folder / "problem.npz") if (folder / "problem.npz").exists() else None
+    found = _curves(run_groups(solution, problem))
+    if problem is None:
+        return found
+    layout, policy = grid_layout(problem), solution.policy.probabilities
+    if layout is not None:
+        found["map"] = layout_map(layout, occupancy(problem, policy).sum(-1), policy)
+    for curve in frontiers_of(problem):
+        name = "frontier" if problem.shape[2] == 1 else f"frontier-{_slug(curve.name)}"
+        found[name] = frontier_figure(curve)
+    return found
+
+
+def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    """Return the curves of a frontier, and the map at a limit if it is a grid: by default the problem's own."""
+    if folder.is_file():
+        raise InputError(f"{folder} is not enough to draw from; give the folder of painless frontier --save")
+    curve = Frontier.load(folder)
+    found = {"frontier": frontier_figure(curve)}
+    layout = grid_layout(curve.problem)
+    if layout is not None:
+        sign = float(curve.problem.sign[1 + curve.constraint])
+        given = float(curve.problem.limit[curve.constraint])
+        own = sign * min(sign * given, sign * curve.feasible_to)
+        point = curve.at(own if limit is None else limit)
+        found["map"] = layout_map(layout, point.occupancy.sum(-1), point.policy.probabilities)
+    return found
+
+
+def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:
+    """Draw a grid of any shape: visits as colour, the policy as arrows whose length is the probability."""
+    shade = np.full((layout.rows, layout.columns), np.nan)
+    placed = [(state, cell) for state, cell in enumerate(layout.cells) if cell is not None]
+    for state, cell in placed:
+        shade[cell] = visits[state]
+    moves = [(0, 0) if move is None else move for move in layout.moves]
+    size, top = min(0.7, 9 / max(shade.shape)), float(np.nanmax(shade)) or 1.0
+    with styled():
+        figure, (axis,) = new_figure(size * layout.columns + 1.4, size * layout.rows + 0.4)
+        axis.set_facecolor("0.75")
+        image = axis.imshow(shade, cmap="cividis_r", norm=_power(top))
+        figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
+        for state, cell in placed:
+            _arrows(axis, cell, policy[state], moves, dark=bool(visits[state] > DARK * top))
+        axis.set_xticks(np.arange(layout.columns + 1) - 0.5, minor=True)
+        axis.set_yticks(np.arange(layout.rows + 1) - 0.5, minor=True)
+        axis.grid(visible=False)
+        axis.grid(which="minor", color="white", linewidth=1.0, alpha=1.0)
+        axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+        axis.spines[:].set_visible(False)
+    return figure
+
+
+def _power(top: float) -> Any:
+    """Return the scale of the page's map: the cube root of the visits."""
+    from matplotlib.colors import PowerNorm
+
+    return PowerNorm(1 / 3, vmin=0.0, vmax=top)
+
+
+def panel_figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw the panels of a page's learning curves."""
+    columns = min(ACROSS, len(panels))
+    rows = -(-len(panels) // columns)
+    with styled():
+        figure, axes = new_figure(4.2 * columns, 3.4 * rows, columns, rows)
+        for axis, one in zip(axes, panels, strict=False):
+            _draw(axis, one)
+        for axis in axes[len(panels) :]:
+            axis.remove()
+    return figure
+
+
+def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
+    steps, seen = np.array(panel["steps"]), [np.array([rule["y"] for rule in panel["rules"]])]
+    for index, series in enumerate(panel["series"]):
+        colour = COLOURS[series.get("colour", index) % len(COLOURS)]
+        dash = DASHES[series.get("dash", series.get("colour", index)) % len(DASHES)]
+        mean, low, high = (
+            np.array(series.get(key, series["y"]), dtype=float) for key in ("y", "low", "high")
+        )
+        width, strength = (0.7, 0.6) if series.get("thin") else (1.6, 1.0)
+        name = _as_it_stands(series["name"])
+        axis.plot(steps, mean, label=name, color=colour, linestyle=dash, linewidth=width, alpha=strength)
+        if "low" in series:
+            axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
+        start = int(panel["skip"] * len(mean))
+        seen += [low[start:], high[start:]]
+    for rule in panel["rules"]:
+        name = f"{rule['name']} {number(rule['y'])}" if rule["name"] else "_"  # such a name is left out
+        axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=_as_it_stands(name))
+    low, high = np.nanmin(np.concatenate(seen)), np.nanmax(np.concatenate(seen))
+    margin = 0.08 * (high - low or 1.0)
+    axis.set(xlabel="iteration", title=_as_it_stands(panel["title"]), ylim=(low - margin, high + margin))
+    axis.margins(x=0)
+    axis.legend(fontsize=8)
+
+
+def _as_it_stands(text: str) -> str:
+    """Return text that matplotlib does not read as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def _slug(text: str) -> str:
+    """Return text as part of a file's name.
+
+    >>> _slug("gridworld discount=0.9, exact evaluation")
+    'gridworld-discount-0.9-exact-evaluation'
+    """
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "figure"
