@@ -9,6 +9,7 @@ from painless.bellman import policy_value
 from painless.evaluators import ExactEvaluator
 from painless.planners import policy_iteration
 from painless.problems import REGISTRY
+from painless.problems.garnet import _successors
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -43,6 +44,17 @@ def test_garnet_constraints_bind(seed, constraints):
     solution = painless.solve(problem)
     assert solution.feasible
     assert solution.reward_value < value[0]
+
+
+def test_large_garnets_have_distinct_successors_and_form_nothing_of_size_s_squared():
+    """20,000 states and 4 actions: a number for each pair and state would be 13 GB."""
+    large = painless.garnet(20_000, branching=6, constraints=0, seed=3, dense=False)
+    assert large.transition.nnz == 20_000 * 4 * 6
+    large.transition.sum_duplicates()
+    assert large.transition.nnz == 20_000 * 4 * 6
+    crowded = _successors(np.random.default_rng(0), pairs=10**7, states=12, branching=5)
+    assert (np.diff(np.sort(crowded, 1), axis=1) > 0).all()
+    np.testing.assert_allclose(np.bincount(crowded.ravel()) / crowded.size, 1 / 12, rtol=0.01)
 
 
 def test_garnet_is_the_same_dense_and_sparse():

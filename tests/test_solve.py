@@ -521,3 +521,24 @@ def test_column_generation_can_be_interrupted():
     infeasible = painless.solve(painless.gridworld(threshold=3.0), painless.ColumnGeneration())
     assert infeasible.status.kind is Kind.INFEASIBLE
     assert infeasible.infeasibility.conflict == (0,)
+
+
+@pytest.mark.parametrize("loosened", [0.0, 1e-12, 1e-10])
+def test_the_program_decides_the_tightest_limit(loosened):
+    """HiGHS calls it undecided there; the tolerance that a constraint has is enough to decide it."""
+    queue = painless.make("queueing")
+    tightest = painless.frontier(queue).feasible_to
+    solution = painless.solve(queue.with_limits([tightest - loosened, *queue.limit[1:]]), LinearProgram())
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.feasible
+    assert solution.gap == pytest.approx(0, abs=1e-6)
+
+
+def test_the_program_says_where_it_has_no_answer(monkeypatch):
+    """A policy that merely comes closest is not called optimal."""
+    monkeypatch.setattr(LinearProgram, "plan", lambda self, problem: None)
+    problem = single([5.0, 1.0, 2.0], constraint=[0.0, 1.0, 1.0], threshold=[2.0])
+    solution = painless.solve(problem, LinearProgram())
+    assert solution.status.kind is Kind.STOPPED
+    assert "comes closest" in str(solution.status)
+    assert solution.gap > 1

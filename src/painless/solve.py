@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,16 +23,18 @@ from painless.finish import feasible_solution, infeasible_solution
 from painless.framework import Recorder
 from painless.generation import Progress, gap_target, generate
 from painless.planners.column_generation import ColumnGeneration
-from painless.planners.linear_program import LinearProgram
+from painless.planners.linear_program import LinearProgram, OptimalOccupancy
 from painless.policy import LearningTable, TabularPolicy
 from painless.policy import initial_policy as checked_policy
 from painless.prepare import Prepared, Steps, prepare
 from painless.problem import CMDP
 from painless.render import number
 from painless.solution import Kind, Solution, Status
+from painless.units import tolerances
 
 FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
 TIGHT_PAIRS = 20_000  # up to which the linear program takes over where constraints leave nothing to spare
+TIGHT_GAP = 1e-6  # relative; up to it a policy of the largest slack is as good as optimal
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
@@ -112,9 +115,24 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
         raise InputError(f"iterations is {iterations}; it must be a whole number of at least 1")
 
 
+def _occupancy(prepared: Prepared) -> OptimalOccupancy | None:
+    """Solve the linear program; where nothing is to spare, again with the half of the tolerance that a constraint has."""
+    normal = prepared.normal
+    if prepared.feasibility is not Feasibility.TIGHT:
+        return LinearProgram().plan(normal)
+    with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
+        optimum = LinearProgram().plan(normal)
+        if optimum is not None:
+            return optimum
+    looser = normal.with_limits(normal.threshold - 0.5 * tolerances(normal))
+    with suppress(RuntimeError):
+        return LinearProgram().plan(looser)
+    return None
+
+
 def _plan(prepared: Prepared, certifier: Certifier, name: str) -> tuple[Answer, Status]:
     """Solve by the linear program: on request, or where the constraints leave nothing to spare."""
-    optimum = LinearProgram().plan(prepared.normal)
+    optimum = _occupancy(prepared)
     if optimum is None:  # infeasible by less than the tolerance
         certifier.bound(certifier.multiplier)
         answer = certifier.judge(prepared.slater.policy)
@@ -127,6 +145,12 @@ def _plan(prepared: Prepared, certifier: Certifier, name: str) -> tuple[Answer, 
         else f" {prepared.feasibility.value.capitalize()}, so that {name} has no multiplier bound."
     )
     gap = number(answer.gap * float(prepared.units.span[0]))
+    if optimum is None and answer.gap > TIGHT_GAP * max(abs(answer.upper_bound), 1.0):
+        return answer, Status(
+            Kind.STOPPED,
+            f"Stopped: the constraints leave nothing to spare, and the linear program finds no policy that meets them; returned is "
+            f"the one that comes closest, with a proved gap of {gap}. Loosen a limit by a little to have the optimum.",
+        )
     return answer, Status(Kind.SOLVED, f"Solved by the linear program, with a proved gap of {gap}.{why}")
 
 

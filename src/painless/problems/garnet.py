@@ -18,6 +18,8 @@ from painless.planners.policy_iteration import policy_iteration
 from painless.problem import CMDP
 from painless.units import normalise
 
+RANKED = 10**8  # numbers that may be drawn at once: 0.8 GB
+
 
 def garnet(
     states: int = 50,
@@ -47,7 +49,7 @@ def garnet(
         raise InputError(f"tightness is {tightness:g}, outside [0, 1]")
     rng = np.random.default_rng(seed)
     pairs = states * actions
-    successors = rng.random((pairs, states)).argpartition(branching - 1, 1)[:, :branching]
+    successors = _successors(rng, pairs, states, branching)
     probabilities = rng.dirichlet(np.ones(branching), pairs)
     pointer = np.arange(0, pairs * branching + 1, branching)
     kernel = scipy.sparse.csr_array(
@@ -63,6 +65,25 @@ def garnet(
         threshold=np.zeros(constraints),
     )
     return loose.with_limits(_binding(loose, tightness)) if constraints else loose
+
+
+def _successors(
+    rng: np.random.Generator, pairs: int, states: int, branching: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
+    """Draw distinct successors for each pair, (S·A, branching).
+
+    Small models rank a random number for each state, which is a fair draw; large ones draw indices and draw again the
+    rows with a repetition, which is one too and forms nothing of size S·A·S.
+    """
+    if pairs * states <= RANKED:
+        return rng.random((pairs, states)).argpartition(branching - 1, 1)[:, :branching]
+    drawn = rng.integers(0, states, (pairs, branching))
+    again = np.arange(pairs)
+    while len(again):
+        ordered = np.sort(drawn[again], 1)
+        again = again[(ordered[:, 1:] == ordered[:, :-1]).any(1)]
+        drawn[again] = rng.integers(0, states, (len(again), branching))
+    return drawn
 
 
 def _binding(problem: CMDP, tightness: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
