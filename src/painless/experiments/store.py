@@ -23,7 +23,14 @@ from painless import files
 
 LOCK = ".lock"
 COSTS = "costs.jsonl"  # a line for each unit: its key and its processor seconds
-SHOWING = ("backends", "cli", "experiments", "pages", "report")  # folders that no result depends on, ...
+SHOWING = (
+    "backends",
+    "cli",
+    "experiments",
+    "pages",
+    "report",
+    "score",
+)  # folders that no result depends on, ...
 RUNNING = ("unit.py", "evaluators.py")  # ... but for what runs a unit
 
 

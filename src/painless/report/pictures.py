@@ -29,12 +29,12 @@ DASHED = (0, (1.5, 1.5))
 
 
 def draw(picture: Picture) -> Figure:
-    """Return the figure of a picture."""
+    """Return the figure of a picture; one legend above serves all of its panels."""
     columns = max(len(row) for row in picture.rows)
     maps = isinstance(picture.rows[0][0], GridPanel)
     alone = columns == 1 and len(picture.rows) == 1
     size = (5.2, 4.4) if maps else (6.4, 4.2) if alone else (4.6 if columns == 2 else 4.0, 3.1)
-    shared = _one_legend(picture)
+    alike = _alike(picture)
     with styled():
         figure, axes = new_figure(size[0] * columns, size[1] * len(picture.rows), columns, len(picture.rows))
         for row, panels in enumerate(picture.rows):
@@ -43,18 +43,37 @@ def draw(picture: Picture) -> Figure:
                 if isinstance(panel, GridPanel):
                     _draw_map(axis, panel)
                 else:
-                    _draw_panel(axis, panel, legend=column == 0 and not shared)
-        if shared:
+                    _draw_panel(axis, panel)
+                    if not alike:
+                        _name_settings(axis, panel, shown=column == 0)
+        if not maps:
             handles, labels = axes[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=9, handlelength=3.2)
+            if not alike:
+                labels = [label.partition(" (")[0] for label in labels]
+            wide = 2 if columns == 1 else 4
+            figure.legend(
+                handles, labels, loc="outside upper center", ncols=wide, fontsize=9, handlelength=3.2
+            )
     return figure
 
 
-def _one_legend(picture: Picture) -> bool:
-    """Whether all rows have the same curves, so that one legend above serves them all."""
+def _alike(picture: Picture) -> bool:
+    """Whether all rows show the same settings, so that the legend can name them."""
     panels = [row[0] for row in picture.rows if isinstance(row[0], Panel)]
-    labels = {tuple(curve.label for curve in panel.curves if curve.label) for panel in panels}
-    return len(labels) == 1 and not any(panel.logarithmic for panel in panels)
+    return len({_labels(panel) for panel in panels}) <= 1
+
+
+def _labels(panel: Panel) -> tuple[str, ...]:
+    return tuple(curve.label for curve in panel.curves if curve.label)
+
+
+def _name_settings(axis: Axes, panel: Panel, *, shown: bool) -> None:
+    """Name the settings of a row under the title of its first panel, and make as much room above the others."""
+    text = (
+        "   ".join(label.replace(" (", ": ").replace(")", "") for label in _labels(panel)) if shown else " "
+    )
+    axis.set_title(panel.title + "\n", fontsize=11)
+    axis.text(0.5, 1.02, _mathematics(text), transform=axis.transAxes, ha="center", va="bottom", fontsize=7.5)
 
 
 def _mathematics(text: str) -> str:
@@ -67,7 +86,7 @@ def _draw_map(axis: Axes, panel: GridPanel) -> None:
     axis.set_title(_mathematics(panel.title))
 
 
-def _draw_panel(axis: Axes, panel: Panel, *, legend: bool) -> None:
+def _draw_panel(axis: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         _draw_curve(axis, panel, curve)
     axis.set(xlabel=panel.horizontal, ylabel=panel.unit, title=panel.title)
@@ -76,8 +95,6 @@ def _draw_panel(axis: Axes, panel: Panel, *, legend: bool) -> None:
     else:
         axis.margins(x=0)
         _choose_range(axis, panel)
-    if legend and any(curve.label for curve in panel.curves):
-        axis.legend(fontsize=8, frameon=True, framealpha=0.85, edgecolor="none", handlelength=3.2)
 
 
 def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:

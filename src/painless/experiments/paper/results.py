@@ -67,11 +67,20 @@ class Setting:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes a setting another algorithm: α up to 2 is one."""
-        values = dict(self.algorithm)
-        if "alpha" in values:
-            values["alpha"] = max(float(values["alpha"]), ALIKE)
-        return tuple(sorted(values.items()))
+        """What makes a setting another algorithm."""
+        return key(self.algorithm)
+
+
+def key(algorithm: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what is equal for settings that are the same algorithm: α up to 2 is one.
+
+    >>> key({"name": "cbp", "alpha": 1.0}) == key({"name": "cbp", "alpha": 0.25})
+    True
+    """
+    values = dict(algorithm)
+    if "alpha" in values:
+        values["alpha"] = max(float(values["alpha"]), ALIKE)
+    return tuple(sorted(values.items()))
 
 
 def read(sweep: Sweep, store: Store) -> list[Setting]:

@@ -6,26 +6,35 @@ from collections.abc import Sequence
 
 from painless.experiments.paper.claims import faster
 from painless.experiments.paper.experiment import Analysis
+from painless.experiments.paper.grids import TABLE_2
 from painless.experiments.paper.lfa_sensitivity.analysis import by_dimension
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting
+from painless.experiments.paper.results import Setting, distinct, key
 from painless.experiments.paper.selection import best_of_each
 from painless.experiments.paper.shared import gap_and_violation, last_values, named
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:
     """Draw the best of each algorithm for each d, and judge who is faster."""
-    cases = {f"d = {d}": best_of_each(group) for d, group in by_dimension(settings).items()}
+    groups = by_dimension(settings)
+    cases = {f"d = {d}": best_of_each(group) for d, group in groups.items()}
     picture = Picture(
         "lfa-dimension",
         "OG and CV at the best settings, with LSTDQ over tile coding of d features; 95 % bands over the seeds.",
         tuple(gap_and_violation(named(chosen), case) for case, chosen in cases.items()),
     )
     rows = [(case, one) for case, chosen in cases.items() for one in chosen.values()]
+    papers = {f"d = {d} at the paper's settings": _papers(group, d) for d, group in groups.items()}
     claim = faster(
         "lfa-faster",
         "lfa-dimension",
         "With linear function approximation OG of CBP converges faster for every dimension.",
-        cases,
+        {**cases, **{case: chosen for case, chosen in papers.items() if len(chosen) == len(TABLE_2[40])}},
     )
     return Analysis((picture,), (last_values("Last values by dimension.", rows),), (claim,))
+
+
+def _papers(settings: Sequence[Setting], dimension: int) -> dict[str, Setting]:
+    """Return the settings of the paper's Table 2, as far as they were run."""
+    wanted = {key(paper): str(paper["name"]) for paper in TABLE_2[dimension]}
+    return {wanted[one.key]: one for one in distinct(settings) if one.key in wanted}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from painless.experiments.paper.claims import Claim, faster, judge
+from painless.experiments.paper.claims import Claim, Verdict, faster, judge
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.mb_discount.analysis import Cases, by_discount, discount_picture, rows
 from painless.experiments.paper.results import Setting
@@ -27,12 +27,19 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
 
 
 def _violates(cases: Cases) -> Claim:
-    chosen = cases["γ = 0.8"]
-    last = {key: float(one.last_violation.max()) for key, one in chosen.items()}
+    last = {key: float(one.last_violation.max()) for key, one in cases["γ = 0.8"].items()}
+    verdict = judge([last["crpo"] > 0])
     return Claim(
         "crpo-violates",
-        "With TD(0) and γ = 0.8 CRPO does not satisfy the constraint, CBP does.",
+        "With TD(0) and γ = 0.8 CRPO does not satisfy the constraint.",
         "mf-discount",
-        judge([last["crpo"] > 0, last["cbp"] <= 0]),
+        verdict,
         "last CV: " + ", ".join(f"{TITLES[key]} {value:+.3g}" for key, value in last.items()),
+        "" if verdict is Verdict.HOLDS else WHY,
     )
+
+
+WHY = (
+    "TD(0) starts at zero and stops a little short of the value, so that all three algorithms see less of the constraint than there is "
+    "and err to the safe side. CRPO then meets it as the others do."
+)
