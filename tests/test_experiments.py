@@ -1,5 +1,6 @@
 """Sweeps: the same bytes whatever the workers and however often they are killed; errors that name the place."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,11 +12,11 @@ import numpy as np
 import pytest
 
 import painless
-from painless import InputError
+from painless import InputError, files
 from painless.experiments import Store, Sweep, load_sweep, run_sweep
 from painless.experiments import store as store_module
-from painless.experiments.summary import summarise
 from painless.experiments.pieces import Pieces
+from painless.experiments.summary import summarise
 from painless.experiments.sweep import grid
 from painless.policy import dirichlet_policy
 
@@ -132,7 +133,7 @@ def test_simulators_sweep_too(tmp_path):
     run_sweep(plan, Store(tmp_path))
     (row,) = summarise(plan, Store(tmp_path))
     assert np.isnan(row.optimality_gap)
-    assert row.evaluator == "trajectory"
+    assert row.evaluator == "anchored-lstdq"
     assert row.violation.shape == (2,)
 
 
@@ -151,9 +152,10 @@ def test_simulators_sweep_too(tmp_path):
             "iterations is 20; it must be a whole number",
         ),
         (SMALL.replace("[0, 1]", "[0, -1]"), "seed is -1"),
+        (SMALL.replace('"td"', '"plain-lstdq"'), "gridworld is a table; its evaluator can be exact, td"),
         (
             SMALL.replace('"gridworld"\ndiscount = [0.9, 0.8]', '"cartpole"'),
-            "is evaluated from trajectories",
+            "cartpole is a simulator; its evaluator can be anchored-lstdq, plain-lstdq, not td",
         ),
         ('iterations = 5\nproblem = "gridworld"\nalgorithm = "cbp"', "is not a sweep"),
     ],
@@ -215,6 +217,48 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
         name: data for name, data in contents(tmp_path / "killed").items() if not name.startswith(".")
     }
     assert finished == contents(tmp_path / "whole")
+
+
+def test_two_runs_at_once_do_nothing_twice(tmp_path, plan):
+    command = [sys.executable, "-m", "painless", "sweep", str(plan), "--out", str(tmp_path / "shared")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (process.communicate(timeout=120)[0] for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert first == second
+    done = [json.loads(line)[0] for line in (tmp_path / "shared" / "costs.jsonl").read_text().splitlines()]
+    assert len(done) == len(set(done)) == len(load_sweep(plan).units)
+
+
+def test_what_a_killed_write_left_is_cleared(tmp_path):
+    plan, store = Sweep(exact_plan().units[:1]), Store(tmp_path)
+    run_sweep(plan, store)
+    leftover = tmp_path / "units" / ".half.npz.abc"
+    leftover.write_bytes(b"half")
+    costs = tmp_path / "costs.jsonl"
+    costs.write_text(costs.read_text() + '["cut')
+    run_sweep(plan, store)
+    assert not leftover.exists()
+    assert len(store.costs()) == 1
+
+
+def test_a_full_disk_ends_with_one_line_and_loses_nothing(tmp_path, monkeypatch):
+    plan, store = exact_plan(), Store(tmp_path)
+    write, written = files.write_npz, []
+
+    def full_after_four(path, arrays):
+        if len(written) == 4:
+            raise InputError(f"cannot write {path}: No space left on device; choose another place")
+        written.append(path)
+        return write(path, arrays)
+
+    monkeypatch.setattr(files, "write_npz", full_after_four)
+    with pytest.raises(InputError, match="No space left"):
+        run_sweep(plan, store)
+    assert len(contents(tmp_path)) == 4
+    monkeypatch.setattr(files, "write_npz", write)
+    assert run_sweep(plan, store) == []
+    run_sweep(plan, Store(tmp_path / "whole"))
+    assert contents(tmp_path) == contents(tmp_path / "whole")
 
 
 def test_the_example_sweep_runs(tmp_path):

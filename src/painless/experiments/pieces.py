@@ -1,8 +1,8 @@
 """Pieces of work: units put together so that sending one and getting its results back costs little beside it.
 
 Units of a batch advance as one array program, so that a piece of 8 costs hardly more than one of 2. Others are
-put together by how long their like has taken: a piece should last about a second, or longer with more than 100
-workers. On any backend a piece costs less than 20 ms beside its work (`make bench`), which is 2 %.
+put together by how long their like has taken: a piece should last about a second, or longer with more than 33
+workers. A piece costs the process that hands it out less than 10 ms (`make bench`), 1 % of a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from painless.experiments.store import source_digest
 from painless.experiments.unit import Unit, run_units
 
 SECONDS = 1.0  # what a piece should last at least ...
-EACH = 0.01  # ... and for each worker, since one process hands out and stores the pieces of all
+EACH = 0.03  # ... and for each worker, since one process hands out and stores the pieces of all
 LEAST, MOST = 8, 64  # units of a batch in one piece: fewer gain little from each other, more leave the cache
 
 

@@ -115,6 +115,8 @@ def run_sweep(
 ) -> list[Failure]:
     """Run every unit that the store does not hold yet; return those that failed, none if all is well.
 
+    Another run on the same store is waited for, so that nothing is done twice.
+
     Arguments:
         sweep: the units.
         store: where results go. Only this process writes to it.
@@ -123,14 +125,15 @@ def run_sweep(
         progress: hears how many units are done, and of how many.
     """
     chosen = Local(workers) if backend is None else backend
-    missing = {str(store.path(unit.settings)): unit for unit in sweep.units}
-    units = [unit for unit in missing.values() if not store.holds(unit.settings)]
-    run = _Run(store, len(missing), len(missing) - len(units), progress)
-    run.report()
-    if units:
-        with chosen:
-            run.all(units, chosen)
-    store.write_manifest({"units": len(missing), "failed": len(run.failures), "workers": chosen.workers})
+    with store.alone():
+        missing = {str(store.path(unit.settings)): unit for unit in sweep.units}
+        units = [unit for unit in missing.values() if not store.holds(unit.settings)]
+        run = _Run(store, len(missing), len(missing) - len(units), progress)
+        run.report()
+        if units:
+            with chosen:
+                run.all(units, chosen)
+        store.write_manifest({"units": len(missing), "failed": len(run.failures), "workers": chosen.workers})
     return run.failures
 
 
