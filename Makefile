@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint types tests bench bench-scale clean
+.PHONY: run test lint types tests docs soak bench bench-scale score clean
 
 run: .venv/.run
 	$(BIN)/python examples/gridworld.py --out out/gridworld
 
-test: lint types tests
+test: lint types tests docs
 
 lint: .venv/.test
 	$(BIN)/ruff check .
@@ -20,11 +20,21 @@ types: .venv/.test
 tests: .venv/.test
 	$(BIN)/pytest -n 2
 
+docs: .venv/.test
+	$(BIN)/sphinx-build --quiet --fresh-env --write-all --fail-on-warning --keep-going docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+soak: .venv/.test
+	$(BIN)/python -m tests.soak --kills 20
+
 bench: .venv/.test
 	$(BIN)/python -m benchmarks
 
 bench-scale: .venv/.test
 	$(BIN)/python -m benchmarks.scale
+
+score: .venv/.run
+	$(BIN)/painless score --figure out/score.svg
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -34,8 +44,8 @@ bench-scale: .venv/.test
 	touch $@
 
 .venv/.test: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,docs]'
 	touch .venv/.run $@
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv out docs/_build docs/gallery

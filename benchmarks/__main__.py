@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
-from benchmarks import evaluators
+from benchmarks import backends, evaluators
 from painless import CBP, CRPO, GDA
 from painless.arrays import one_thread
 from painless.policy import dirichlet_policy, uniform_policy
@@ -126,6 +126,7 @@ def main():
     evaluators.main(console)
     training_cost(console)
     environment_steps(console)
+    backends.main(console)
 
 
 if __name__ == "__main__":

@@ -421,8 +421,8 @@ def test_pieces_grow_until_they_last_a_second():
     assert len(next(work).units) == 799 // 4  # enough is left for the other worker
     assert all(len(piece.units) == 1 for piece in Pieces(few_units(9).units, alone=True))
     many = Pieces(few_units(1000).units, workers=200)
-    many.learn(first, 1.0)
-    assert len(next(many).units) == 2  # two seconds: one process serves 200 workers
+    many.learn(first, 3.0)
+    assert len(next(many).units) == 2  # six seconds: one process serves 200 workers
 
 
 def test_batches_are_split_among_workers_but_not_too_finely():

@@ -9,8 +9,19 @@ import painless
 
 ROOT = Path(painless.__file__).parent
 ORDER = [
-    *("arrays", "errors", "learners", "files", "validation", "problem", "sources", "bellman", "units"),
-    *("kernels", "simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "duals"),
+    *(
+        "arrays",
+        "errors",
+        "learners",
+        "files",
+        "validation",
+        "backends",
+        "problem",
+        "sources",
+        "bellman",
+        "units",
+    ),
+    *("kernels", "simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "spread", "duals"),
     *(
         "evaluators",
         "framework",
@@ -21,11 +32,23 @@ ORDER = [
         "confidence",
         "evaluation",
     ),
-    *("sampled_feasibility", "algorithms", "guarantees", "checkpoint", "render", "solution", "prepare"),
+    *(
+        "sampled_feasibility",
+        "algorithms",
+        "guarantees",
+        "checkpoint",
+        "render",
+        "pages",
+        "solution",
+        "prepare",
+    ),
     *(
         "finish",
         "generation",
         "solve",
+        "trade_off",
+        "frontier",
+        "surface",
         "batch",
         "training",
         "train",
@@ -34,7 +57,7 @@ ORDER = [
         "environments",
         "experiments",
     ),
-    *("report", "cli"),
+    *("report", "score", "cli"),
 ]
 HEAVY = (
     "numba",
@@ -46,6 +69,9 @@ HEAVY = (
     "typer",
     "joblib",
     "gymnasium",
+    "jinja2",
+    "dask",
+    "distributed",
 )
 
 

@@ -1,0 +1,33 @@
+"""
+A first picture
+===============
+
+The paper's gridworld: from A one is carried to A' for a reward of 1, from B to B' for 0.5. But B is what the
+constraint counts, so that the best policy must visit it now and then.
+"""
+
+import painless
+from painless.bellman import occupancy
+from painless.problems.gridworld import A_NEXT, B_NEXT, MOVES, SIDE, A, B
+from painless.report import grid_map
+
+world = painless.gridworld()
+solution = painless.solve(world, tolerance=1e-6)
+print(solution)
+
+# %%
+# Colour is how often a cell is visited, discounted; the length of an arrow is the probability of a move.
+
+policy = solution.policy.probabilities
+labels = {A: "A", B: "B", A_NEXT: "A'", B_NEXT: "B'"}
+figure = grid_map(occupancy(world, policy), policy, list(MOVES.values()), SIDE, labels)
+
+# %%
+# The answer is a mixture of a few policies, so it tosses a coin wherever they differ. One constraint needs a coin in one
+# state only; the linear program finds such a policy, of the same value.
+
+vertex = painless.solve(world, painless.LinearProgram())
+print(
+    f"value {vertex.reward_value:.6f}; randomises in",
+    [world.name("states", s) for s in vertex.policy.randomised],
+)
