@@ -158,7 +158,8 @@ class Solution:
     def rows(self) -> list[Sequence[str]]:
         """Return the table that people read: a row for the objective and one for each constraint."""
         objective = "cost" if self.minimise else "reward"
-        bound = f"{'≥' if self.minimise else '≤'} {render.number(self.upper_bound)} proved"
+        sign = "≥" if self.minimise else "≤"
+        bound = f"{sign} {render.number(self.upper_bound)} proved" if np.isfinite(self.upper_bound) else ""
         rows: list[Sequence[str]] = [(objective, render.number(self.reward_value), bound, "")]
         parts = zip(
             self.constraint_names,

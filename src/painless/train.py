@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def train(
     algorithm: Algorithm | None = None,
     *,
     features: FeatureMap | None = None,
-    evaluator: EvaluatorMaker = AnchoredLSTDQ,
+    evaluator: EvaluatorMaker | None = None,
     iterations: int = 200,
     multiplier_bound: ArrayLike | None = None,
     episodes: int = 1000,
@@ -72,7 +73,8 @@ def train(
     Arguments:
         algorithm: `CBP()` by default.
         features: φ(s, a); by default what the simulator suggests.
-        evaluator: makes an evaluator of a simulator and features, `AnchoredLSTDQ` by default.
+        evaluator: makes an evaluator of a simulator and features; by default `AnchoredLSTDQ`, with the exploration that the
+            simulator suggests: 0.2 for Gymnasium environments, else none.
         iterations: T.
         multiplier_bound: U, one for each constraint; without it a feasibility phase finds one.
         episodes: to value the returned policy.
@@ -99,7 +101,7 @@ def train(
             simulator if backend is None else Spread(simulator, backend),
             algorithm or CBP(),
             chosen,
-            evaluator,
+            evaluator or partial(AnchoredLSTDQ, exploration=getattr(simulator, "exploration", 0.0)),
             iterations,
             episodes,
             confidence,
@@ -243,7 +245,7 @@ class _Train:
         verdict = _verdicts(estimate, self.specification)
         steps = {"feasibility": int(bound["steps"]), "training": run.steps, "evaluation": estimate.steps}
         return self._training(
-            mixture, estimate, run, bound, Status(status.kind, f"{status} {verdict}"), steps
+            mixture, estimate, run, bound, Status(status.kind, f"{status} {verdict}".rstrip()), steps
         )
 
     def _estimate(self, policy: Any) -> Estimate:

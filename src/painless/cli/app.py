@@ -14,6 +14,7 @@ from painless.cli.inspect import check, problems
 from painless.cli.plot import plot
 from painless.cli.report import report
 from painless.cli.reproduce import reproduce
+from painless.cli.score import score
 from painless.cli.solve import solve
 from painless.cli.sweep import sweep
 from painless.cli.train import train
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (solve, frontier, train, evaluate, sweep, reproduce, problems, check, report, plot):
+for command in (solve, frontier, train, evaluate, sweep, reproduce, score, problems, check, report, plot):
     app.command()(command)
 
 

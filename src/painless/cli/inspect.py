@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from painless.cli.common import Parameters, find_problem
 
 
 def problems() -> None:
@@ -26,18 +27,22 @@ def problems() -> None:
     print("Simulators have no table; train them: " + ", ".join(SIMULATORS))
 
 
-def check(file: Annotated[Path, typer.Argument(help="A .npz or .json problem file.")]) -> None:
-    """Validate a problem file, and say what is in it."""
-    from painless.problem import load
+def check(
+    problem: Annotated[
+        str, typer.Argument(help="A .npz or .json problem file, or the name of a registered table.")
+    ],
+    parameters: Parameters = None,
+) -> None:
+    """Validate a problem, and say what is in it."""
     from painless.render import number, text_table
 
-    problem = load(file)
-    print(f"{file}: valid, {problem}")
-    names = (problem.name("constraints", i) for i in range(problem.shape[2]))
-    labels = ["cost" if problem.minimise else "reward", *names]
-    limits = ["", *(f"{s} {number(b)}" for s, b in zip(problem.sense, problem.limit, strict=True))]
+    table = find_problem(problem, parameters, None, None)
+    print(f"{problem}: valid, {table}")
+    names = (table.name("constraints", i) for i in range(table.shape[2]))
+    labels = ["cost" if table.minimise else "reward", *names]
+    limits = ["", *(f"{s} {number(b)}" for s, b in zip(table.sense, table.limit, strict=True))]
     rows = []
-    for label, utility, sign, limit in zip(labels, problem.utility, problem.sign, limits, strict=True):
-        values = sign * utility[problem.actions]
+    for label, utility, sign, limit in zip(labels, table.utility, table.sign, limits, strict=True):
+        values = sign * utility[table.actions]
         rows.append((label, number(values.min()), number(values.max()), limit))
     print(text_table(("", "least", "largest", "limit"), rows))

@@ -156,7 +156,7 @@ def train(
         given = problem_arguments(SIMULATORS[problem], problem, parameters, discount, threshold)
         about = {"simulator": problem, **given}
     simulator = make_simulator(about)
-    share = (0.2 if gym else 0.0) if exploration is None else exploration
+    share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
         from painless.train import train as run
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -99,6 +99,8 @@ def _maker(environment: Any, options: dict[str, Any]) -> Maker:
 @dataclass(eq=False)
 class GymnasiumSimulator:
     """Copies of an environment, one for each episode of a batch, stepped one after the other."""
+
+    exploration: ClassVar[float] = 0.2  # suggested to `train`: such environments often reward rarely
 
     make: Maker
     constraints: tuple[Constraint, ...]
