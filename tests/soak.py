@@ -71,23 +71,26 @@ def kill_once(arguments, wait):
     return False
 
 
-def soak(folder, kills, seed=0, shortest=0.5, longest=3.5):
+def soak(folder, kills, seed=0):
     """Kill a sweep so many times while it runs; return its files, those of undisturbed runs, and how often it was killed."""
     plan = folder / "sweep.toml"
     plan.write_text(PLAN)
     whole = {}
-    for workers in (1, 2, 4):
+    for workers in (1, 4, 2):
+        begin = time.perf_counter()
         subprocess.run(command(plan, folder / f"whole{workers}", workers), check=True, capture_output=True)
         whole[workers] = contents(folder / f"whole{workers}")
-    rng, killed, done = np.random.default_rng(seed), 0, []
+    seconds = (
+        time.perf_counter() - begin
+    )  # of an undisturbed run with two workers, the start of the processes included
+    rng, killed = np.random.default_rng(seed), 0
     out = folder / "killed"
     while killed < kills:
         before = contents(out)
-        running = kill_once(command(plan, out, 2), shortest + (longest - shortest) * rng.random())
+        running = kill_once(command(plan, out, 2), seconds * rng.uniform(0.3, 0.9))
         after = contents(out)
         assert before.items() <= after.items(), "a stored result was lost or changed"
         killed += running
-        done.append(len(after))
         print(f"killed {killed} times, {len(after)} of {len(whole[1])} units are there", flush=True)
         if not running:  # it came to its end: begin anew
             assert after == whole[1], "a resumed run differs from an undisturbed one"

@@ -128,7 +128,8 @@ def test_the_command_line_spreads_too(monkeypatch, capsys):
     few = ("cartpole", "--iterations", "2", "--multiplier-bound", "50", "--multiplier-bound", "50", "--json")
     outputs = [run(*few, "--episodes", "5", "--workers", workers)[1].out for workers in ("1", "2")]
     first, second = (json.loads(output) for output in outputs)
-    assert first["reward"] == second["reward"]
+    assert first["reward_value"] == second["reward_value"]
+    assert first["multiplier"] == second["multiplier"]
     code, said = run("gridworld", "--workers", "2")
     assert code == 2
     assert "are for simulators" in said.err

@@ -24,6 +24,7 @@ BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 2, 3, 4, 5  # exit codes
 class AlgorithmName(StrEnum):
     """The algorithms by the names of the command line."""
 
+    PRM = "prm"
     CBP = "cbp"
     CBP_THEORY = "cbp-theory"
     GDA = "gda"
@@ -128,10 +129,11 @@ def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
 
 def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
     """Return an algorithm with its settings; `more` come from options of their own."""
-    from painless.algorithms import CBP, CRPO, GDA
+    from painless.algorithms import CBP, CRPO, GDA, PRM
     from painless.planners import ColumnGeneration, LinearProgram
 
     makers: dict[AlgorithmName, Callable[..., Any]] = {
+        AlgorithmName.PRM: PRM,
         AlgorithmName.CBP: CBP,
         AlgorithmName.CBP_THEORY: CBP.theoretical,
         AlgorithmName.GDA: GDA,
