@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -55,6 +56,16 @@ def write_json(path: str | os.PathLike[str], content: Mapping[str, Any] | Sequen
     """Write a mapping or a list as `.json`, atomically; arrays become nested lists."""
     text = json.dumps(content, default=_plain, indent=1) + "\n"
     return write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file into a dictionary."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}") from error
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

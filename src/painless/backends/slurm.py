@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import tempfile
-import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from painless.backends.dask import Dask, installed
 from painless.backends.tls import Tls
 from painless.errors import InputError, unknown
+from painless.files import read_toml
 from painless.validation import whole
 
 
@@ -55,12 +55,7 @@ class Jobs:
 
 def load_jobs(path: str | Path) -> Jobs:
     """Read what to ask of SLURM from the [slurm] table of a TOML file."""
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from error
+    content = read_toml(path)
     table = content.get("slurm")
     if not isinstance(table, dict):
         raise InputError(f"{path} has no [slurm] table; write one with partition, cores, memory and time")

@@ -19,7 +19,6 @@ samples = 1000
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -31,6 +30,7 @@ from painless.errors import InputError, unknown
 from painless.experiments.pieces import Piece, Pieces, run_piece
 from painless.experiments.store import Store, source_digest
 from painless.experiments.unit import Unit
+from painless.files import read_toml
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
 
@@ -73,12 +73,7 @@ class Sweep:
 
 def load_sweep(path: str | Path) -> Sweep:
     """Read a sweep from a TOML file."""
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from error
+    content = read_toml(path)
     for key in content:
         if key not in KEYS:
             raise InputError(f"{path}: {unknown('entry', key, KEYS)}")

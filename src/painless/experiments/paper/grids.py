@@ -32,52 +32,32 @@ TABULAR = [CBP, GDA, CRPO]
 SAMPLED = [CBP, GDA, CRPO_STRICT]
 LINEAR = [{**CBP, "alpha": [0.25, *CBP["alpha"]]}, GDA, CRPO_STRICT]
 
+
+def chosen(
+    alpha: float, policy_rate: float, multiplier_rate: float, rate: float, tolerance: float = 0.0
+) -> list[Settings]:
+    """Return a setting of each algorithm: α of CBP, both rates of GDA, rate and η of CRPO."""
+    return [
+        {"name": "cbp", "alpha": alpha},
+        {"name": "gda", "policy_rate": policy_rate, "multiplier_rate": multiplier_rate},
+        {"name": "crpo", "rate": rate, "tolerance": tolerance},
+    ]
+
+
 # Table 1 of the paper: the settings that the experiments with other discounts and sample sizes keep.
-TABLE_1: list[Settings] = [
-    {"name": "cbp", "alpha": 8.0},
-    {"name": "gda", "policy_rate": 1.0, "multiplier_rate": 0.1},
-    {"name": "crpo", "rate": 0.75, "tolerance": 0.0},
-]
-# Table 2, by d: α of CBP, both rates of GDA, the rate of CRPO.
-TABLE_2: dict[int, list[Settings]] = {
-    40: [
-        {"name": "cbp", "alpha": 0.25},
-        {"name": "gda", "policy_rate": 1.0, "multiplier_rate": 0.1},
-        {"name": "crpo", "rate": 0.75, "tolerance": 0.0},
-    ],
-    56: [
-        {"name": "cbp", "alpha": 0.25},
-        {"name": "gda", "policy_rate": 1.0, "multiplier_rate": 1.0},
-        {"name": "crpo", "rate": 0.75, "tolerance": 0.0},
-    ],
-    80: [
-        {"name": "cbp", "alpha": 0.1},
-        {"name": "gda", "policy_rate": 1.0, "multiplier_rate": 0.1},
-        {"name": "crpo", "rate": 0.75, "tolerance": 0.0},
-    ],
+TABLE_1 = chosen(8.0, 1.0, 0.1, 0.75)
+# Table 2, by d.
+TABLE_2 = {
+    40: chosen(0.25, 1.0, 0.1, 0.75),
+    56: chosen(0.25, 1.0, 1.0, 0.75),
+    80: chosen(0.1, 1.0, 0.1, 0.75),
 }
 # Table 3, by ν.
-TABLE_3: dict[float, list[Settings]] = {
-    0.0: [
-        {"name": "cbp", "alpha": 0.1},
-        {"name": "gda", "policy_rate": 0.01, "multiplier_rate": 0.001},
-        {"name": "crpo", "rate": 0.1, "tolerance": 10.0},
-    ],
-    0.1: [
-        {"name": "cbp", "alpha": 0.1},
-        {"name": "gda", "policy_rate": 0.001, "multiplier_rate": 0.001},
-        {"name": "crpo", "rate": 0.1, "tolerance": 0.0},
-    ],
-    0.01: [
-        {"name": "cbp", "alpha": 5.0},
-        {"name": "gda", "policy_rate": 0.1, "multiplier_rate": 0.1},
-        {"name": "crpo", "rate": 0.5, "tolerance": 10.0},
-    ],
-    0.001: [
-        {"name": "cbp", "alpha": 0.5},
-        {"name": "gda", "policy_rate": 0.01, "multiplier_rate": 0.0001},
-        {"name": "crpo", "rate": 0.5, "tolerance": 0.0},
-    ],
+TABLE_3 = {
+    0.0: chosen(0.1, 0.01, 0.001, 0.1, 10.0),
+    0.1: chosen(0.1, 0.001, 0.001, 0.1),
+    0.01: chosen(5.0, 0.1, 0.1, 0.5, 10.0),
+    0.001: chosen(0.5, 0.01, 0.0001, 0.5),
 }
 THEORY: list[Settings] = [{"name": "gda-theory"}, {"name": "cbp-theory"}]
 
