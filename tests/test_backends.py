@@ -107,7 +107,9 @@ def test_a_piece_that_kills_its_worker_is_named_and_the_rest_completes(backend):
 
 
 def test_workers_hold_one_thread(backend):
+    before = os.environ.get("NUMBA_NUM_THREADS")
     assert {count for _, count in backend.map(threads_here, range(4))} == {1}
+    assert os.environ.get("NUMBA_NUM_THREADS") == before  # this process keeps its own threads
 
 
 def test_a_killed_worker_changes_nothing(backend, plan, whole, tmp_path):

@@ -160,10 +160,11 @@ class Dask:
 
         if self.scheduler is None:
             allow_connections()
-            environment = dask.config.get("distributed.nanny.pre-spawn-environ") | {"NUMBA_NUM_THREADS": "1"}
+            # not its pre-spawn-environ, which would stay in this process and take its threads away, too
+            environment = dask.config.get("distributed.nanny.environ") | {"NUMBA_NUM_THREADS": "1"}
             settings = {
                 "distributed.scheduler.allowed-failures": LIVES - 1,
-                "distributed.nanny.pre-spawn-environ": environment,
+                "distributed.nanny.environ": environment,
             }
             with dask.config.set(settings):
                 self.cluster = self._cluster()
