@@ -21,7 +21,17 @@ ORDER = [
         "bellman",
         "units",
     ),
-    *("kernels", "simulator", "scaled", "features", "policy", "feature_policies", "rollouts", "spread", "duals"),
+    *(
+        "kernels",
+        "simulator",
+        "scaled",
+        "features",
+        "policy",
+        "feature_policies",
+        "rollouts",
+        "spread",
+        "duals",
+    ),
     *(
         "evaluators",
         "framework",

@@ -8,7 +8,7 @@
 
 from typing import Any
 
-from painless.algorithms import CBP, CRPO, GDA, PrimalDual, Situation
+from painless.algorithms import CBP, CRPO, GDA, PRM, PrimalDual, Situation
 from painless.averages import Output
 from painless.batch import solve_batch
 from painless.checks import check_evaluator, check_learner, check_problem
@@ -49,6 +49,7 @@ __all__ = [
     "CMDP",
     "CRPO",
     "GDA",
+    "PRM",
     "CartPole",
     "ColumnGeneration",
     "Estimate",

@@ -44,6 +44,7 @@ class SlaterPolicy:
     slack: Array  # (K,) V_c − b of this policy
     weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
     feasibility: Feasibility
+    evaluations: int = 0  # of policies that the search took
 
 
 @dataclass
@@ -52,6 +53,7 @@ class _Columns:
 
     value: list[Array] = field(default_factory=list)
     occupancy: list[Array] = field(default_factory=list)
+    evaluations: int = 0
 
 
 def slater_policy(problem: CMDP) -> SlaterPolicy:
@@ -73,7 +75,7 @@ def slater_policy(problem: CMDP) -> SlaterPolicy:
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, slack, proof, judge(slack, scale))
+    return SlaterPolicy(policy, occupancy, value, slack, proof, judge(slack, scale), columns.evaluations)
 
 
 def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
@@ -81,6 +83,7 @@ def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
     utility = np.tensordot(weight, problem.constraint_reward, 1) if len(weight) else problem.reward
     plan = policy_iteration(problem, utility)
     occupancy = plan.resolvent.state_occupancy(problem.initial)[:, None] * plan.policy(problem.shape[1])
+    columns.evaluations += plan.evaluations
     columns.occupancy.append(occupancy)
     columns.value.append(occupancy_value(problem, occupancy))
     return plan.upper_bound

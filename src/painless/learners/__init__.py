@@ -5,6 +5,12 @@ from painless.learners.cocob import Cocob, CocobState, Winnings
 from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
+from painless.learners.regret_matching import RegretMatching, RegretMatchingState, regret_matching_regret
+from painless.learners.scale_free_gradient import (
+    ScaleFreeGradient,
+    ScaleFreeGradientState,
+    gradient_regret,
+)
 from painless.learners.sigmoid_betting import SigmoidBetting, SigmoidBettingState, sigmoid_betting_regret
 
 __all__ = [
@@ -19,9 +25,15 @@ __all__ = [
     "LearnerState",
     "ProjectedGradient",
     "ProjectedGradientState",
+    "RegretMatching",
+    "RegretMatchingState",
+    "ScaleFreeGradient",
+    "ScaleFreeGradientState",
     "SigmoidBetting",
     "SigmoidBettingState",
     "Winnings",
     "coin_betting_regret",
+    "gradient_regret",
+    "regret_matching_regret",
     "sigmoid_betting_regret",
 ]

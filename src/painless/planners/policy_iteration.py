@@ -27,6 +27,7 @@ class Plan(NamedTuple):
     value: float  # of the policy, at ρ
     upper_bound: float  # of every policy, at ρ
     resolvent: Resolvent
+    evaluations: int = 1  # of policies that it took
 
     def policy(self, n_actions: int) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""
@@ -45,7 +46,9 @@ def policy_iteration(problem: CMDP, utility: Array, start: NDArray[np.intp] | No
     masked = np.where(problem.actions, utility, -np.inf)
     actions = masked.argmax(1) if start is None else start
     best: tuple[NDArray[np.intp], Array, Array, Resolvent] | None = None
+    evaluations = 0
     while True:
+        evaluations += 1
         inverse = resolvent(action_transition(problem, actions), problem.discount)
         value = inverse.state_value(utility[states, actions][None])[0]
         if best is not None and not value.sum() > best[1].sum():
@@ -59,4 +62,4 @@ def policy_iteration(problem: CMDP, utility: Array, start: NDArray[np.intp] | No
     actions, value, q, inverse = best
     excess = max(float((q.max(1) - value).max()), 0.0) / (1 - problem.discount)
     at_start = float(value @ problem.initial)
-    return Plan(actions, at_start, at_start + excess, inverse)
+    return Plan(actions, at_start, at_start + excess, inverse, evaluations)

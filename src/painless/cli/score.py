@@ -1,0 +1,40 @@
+"""`painless score`: the default settings against baselines tuned in hindsight, on the public suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from painless.cli.common import AsJson, Seed, interruptible, progress_bar
+
+
+def score(
+    quick: Annotated[bool, typer.Option("--quick", help="Part of the suite, in one minute.")] = False,
+    seed: Seed = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the performance profiles into a file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the default settings with GDA and CRPO tuned in hindsight, problem by problem."""
+    import json
+
+    from painless.backends import Local
+    from painless.score import run_score
+    from painless.score.table import report
+
+    with interruptible(), progress_bar(True) as show:
+
+        def tell(name: str, done: int, total: int) -> None:
+            if show is not None:
+                show(name, done, total)
+
+        result = run_score(seed, quick=quick, backend=Local(workers), progress=tell)
+    if figure is not None:
+        from painless.score.profile import draw_profiles
+
+        draw_profiles(result, figure)
+    print(json.dumps(result.as_dict()) if as_json else report(result))

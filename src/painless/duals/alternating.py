@@ -1,0 +1,51 @@
+"""The alternating dual: the multipliers answer the latest shortfall before the policy moves.
+
+weights (1, λ_{t+1}),     the learner gains b − V_c,     λ_0 = 0
+
+With the simultaneous updates of the paper policy and multipliers both react to a past that the other has left, and circle.
+No multiplier bound U is needed: a learner on [0, ∞) finds its own way, and nothing has to be known of the Slater policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic
+
+import numpy as np
+
+from painless.arrays import Array, Setting
+from painless.learners.base import Learner, State
+
+
+@dataclass(frozen=True)
+class Alternating(Generic[State]):
+    """A learner's decision after the latest shortfall as the multipliers, never below 0.
+
+    Arguments:
+        learner: any learner on the line, such as `ScaleFreeGradient`.
+        start: λ_0, in place of that of the loop; a constraint that is never missed keeps the multiplier 0.
+
+    >>> from painless.learners import ProjectedGradient
+    >>> dual = Alternating(ProjectedGradient(rate=1.0))
+    >>> dual.weigh(np.array([[5.0, -1.0]]), dual.init(np.ones((1, 2))))
+    array([[1., 5., 0.]])
+    """
+
+    learner: Learner[State]
+    start: Setting = 0.0
+
+    def init(self, multiplier: Array) -> State:
+        """Start at `start`."""
+        return self.learner.init(np.zeros_like(multiplier) + self.start)
+
+    def weigh(self, shortfall: Array, state: State) -> Array:
+        """Return (1, λ) with the multipliers that this shortfall leads to, (B, J)."""
+        decision = self.update(shortfall, state).decision
+        weight = np.ones((decision.shape[0], 1 + decision.shape[1]))
+        weight[:, 1:] = decision
+        return weight
+
+    def update(self, shortfall: Array, state: State) -> State:
+        """Let the learner gain the shortfall."""
+        state = self.learner.update(shortfall, state)
+        return state._replace(decision=np.maximum(state.decision, 0.0))

@@ -1,0 +1,68 @@
+"""CartPole in the score: short runs with few episodes, since 34 of them have to fit.
+
+An evaluation is one of LSTDQ from 10 episodes, and there are 40 of them. The largest possible value stands for V_r*, which a policy
+that balances the pole near the middle attains within both constraints; 1 stands for λ*, which is not known. All get the
+multiplier bound 10 for nothing. The average iterate is judged by its estimates, the deployed policy by fresh episodes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.evaluators import AnchoredLSTDQ
+from painless.problems import CartPole
+from painless.score.merit import Judge
+from painless.score.runs import Contender, Row, contenders, judged
+from painless.score.suite import CARTPOLE
+from painless.train import train
+from painless.training import Training
+
+EVALUATIONS, EPISODES, FRESH = 40, 10, 500
+BOUND = (10.0, 10.0)
+
+
+def run_cartpole(seed: int) -> list[Row]:
+    """Return a row for every algorithm, setting and measure."""
+    judge = cartpole_judge()
+    rows: list[Row] = []
+    for contender in contenders():
+        for algorithm, setting in zip(contender.algorithms, contender.settings, strict=True):
+            training = train(
+                CartPole(),
+                algorithm,
+                iterations=EVALUATIONS,
+                evaluator=partial(AnchoredLSTDQ, rollouts=EPISODES),
+                multiplier_bound=BOUND,
+                episodes=FRESH,
+                seed=seed,
+            )
+            rows += _rows(judge, training, contender, setting, seed)
+    return rows
+
+
+def cartpole_judge() -> Judge:
+    """Return the judge: what stands for V_r* and λ*, and the ranges of the values."""
+    specification = CartPole().specification
+    steps = float((1 - specification.discount**200) / (1 - specification.discount))
+    limits = np.asarray(specification.threshold)
+    return Judge(steps, np.ones(len(limits)), limits, steps, np.full(len(limits), steps))
+
+
+def _rows(
+    judge: Judge, training: Training, contender: Contender, setting: dict[str, float], seed: int
+) -> list[Row]:
+    trace = training.trace
+    average = np.append(trace.reward_value.mean(), trace.constraint_value.mean(0))
+    measured: dict[str, Array] = {"average": average, "deployed": training.estimate.mean}
+    about = {
+        "problem": "CartPole",
+        "family": CARTPOLE,
+        "seed": seed,
+        "algorithm": contender.name,
+        "setting": setting,
+        "evaluations": EVALUATIONS,
+    }
+    return [{**about, "measure": name, **judged(judge, value)} for name, value in measured.items()]

@@ -1,0 +1,296 @@
+"""The score: the suite, the merit, the accounts, and what is read from them."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from painless import CMDP, PRM, InputError, garnet, solve
+from painless.bellman import policy_value
+from painless.policy import dirichlet_policy
+from painless.score import Score, run_score, runs, suite
+from painless.score import score as scoring
+from painless.score.families import drawn, room
+from painless.score.merit import EQUAL, FLOOR, Judge, ratio
+from painless.score.runs import CRPO_GRID, GDA_GRID, MEASURES, contenders
+from painless.score.simulated import cartpole_judge
+from painless.score.suite import Entry
+from painless.units import normalise
+
+RUNS = 1 + 1 + 20 + 12
+
+
+def tiny_suite():
+    """Two small problems, the second with estimates."""
+    entries = {entry.name: entry for entry in suite()}
+    return [entries["streaming, buffer 9, γ=0.9"], entries["garnet, K=2, TD(0)"]]
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr(scoring, "suite", tiny_suite)
+    monkeypatch.setattr(scoring, "BUDGET", 12)
+
+
+def row(problem, algorithm, measure, merit, **more):
+    return {"problem": problem, "algorithm": algorithm, "measure": measure, "merit": merit, **more}
+
+
+def synthetic(default, gda, crpo, paper=1e-2):
+    """One problem; merits are (average, deployed) of the default, and lists of them for the grids."""
+    rows = []
+    for k, measure in enumerate(MEASURES):
+        rows += [row("p", "prm", measure, default[k]), row("p", "cbp", measure, paper)]
+        rows += [row("p", "gda", measure, merit[k]) for merit in gda]
+        rows += [row("p", "crpo", measure, merit[k]) for merit in crpo]
+    return rows
+
+
+def test_suite_has_what_it_promises():
+    entries = suite()
+    assert len(entries) >= 60
+    assert len({entry.name for entry in entries}) == len(entries)
+    families = {entry.family for entry in entries}
+    assert families >= {
+        "garnet",
+        "slack",
+        "nearly infeasible",
+        "units",
+        "slippery grid",
+        "queue",
+        "inventory",
+    }
+    assert families >= {"streaming", "gridworld", "TD(0)", "LSTDQ", "cartpole"}
+    assert 10 <= sum(entry.quick for entry in entries) <= 20
+    constraints = {entry.make(i, 0)[0].shape[2] for i, entry in enumerate(entries[:5])}
+    assert constraints == {1, 2, 3, 4, 5}
+
+
+def test_another_seed_changes_every_problem():
+    for index, entry in enumerate(suite()):
+        if not entry.quick:
+            continue
+        (first, start), (again, same), (other, moved) = (entry.make(index, seed) for seed in (0, 0, 1))
+        assert np.array_equal(first.utility, again.utility)
+        assert np.array_equal(start, same)
+        changed = start.shape != moved.shape or not np.array_equal(start, moved)
+        assert changed or any(
+            np.shape(a) != np.shape(b) or not np.array_equal(a, b)
+            for a, b in (
+                (first.threshold, other.threshold),
+                (first.reward, other.reward),
+                (first.transition, other.transition),
+            )
+        ), entry.name
+
+
+def test_multipliers_range_from_nothing_to_a_lot():
+    found = {}
+    for index, entry in enumerate(suite()):
+        if entry.family in ("slack", "nearly infeasible"):
+            found[entry.name] = Judge.of(normalise(entry.make(index, 0)[0])[0]).multiplier.max()
+    assert found["slack garnet, K=3"] == 0
+    assert max(found.values()) > 10
+    assert min(value for name, value in found.items() if "slack" not in name) > 0
+
+
+def test_draws_without_a_feasible_policy_are_drawn_again():
+    impossible = garnet(5, 2, 2).with_limits([1e6])
+    possible = garnet(5, 2, 2)
+    answers = iter([impossible, possible])
+    assert drawn(lambda _: next(answers), np.random.default_rng(0)) is possible
+    with pytest.raises(RuntimeError, match="draws gave no problem"):
+        drawn(lambda _: impossible, np.random.default_rng(0))
+
+
+def test_room_is_that_of_the_reward_optimal_policy():
+    world = garnet(10, 3, 3, constraints=2, seed=1, tightness=0.0)
+    greedy, improvement = room(world)
+    np.testing.assert_allclose(greedy, world.threshold)
+    assert (improvement > 0).all()
+
+
+def bandit(threshold):
+    """One state: action 0 pays reward 1, action 1 pays the constraint 1; γ = 0.5."""
+    return CMDP(
+        np.ones((1, 2, 1)),
+        np.array([[1.0, 0.0]]),
+        initial=[1.0],
+        discount=0.5,
+        constraint_reward=[[0.0, 1.0]],
+        threshold=threshold,
+    )
+
+
+def test_merit_by_hand():
+    judge = Judge.of(bandit(0.5))  # V_r + V_c = 2: V_r* = 1.5, λ* = 1, both ranges 2, δ = 0.01
+    assert judge.value == pytest.approx(1.5)
+    np.testing.assert_allclose(judge.multiplier, [1.0])
+    assert judge.merit(np.array([1.5, 0.5])) == FLOOR
+    assert judge.merit(np.array([1.0, 1.0])) == pytest.approx(0.25)
+    assert judge.merit(np.array([2.0, 0.0])) == pytest.approx((-0.5 + 2.01 * 0.5) / 2)
+    np.testing.assert_allclose(judge.violation(np.array([2.0, 0.0])), [0.25])
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 1000))
+def test_merit_is_never_negative_and_knows_no_units(seed):
+    rng = np.random.default_rng(seed)
+    problem = garnet(6, 3, 3, constraints=2, seed=seed % 7)
+    policy = dirichlet_policy(problem.actions, rng) ** 8
+    policy /= policy.sum(-1, keepdims=True)
+    plain, value = Judge.of(problem), policy_value(problem, policy)
+    scaled = CMDP(
+        problem.transition,
+        1e3 * problem.reward,
+        initial=problem.initial,
+        discount=problem.discount,
+        constraint_reward=1e-2 * problem.constraint_reward,
+        threshold=1e-2 * problem.threshold,
+    )
+    merit = plain.merit(value)
+    assert plain.gap(value) + (plain.multiplier * np.maximum(plain.threshold - value[1:], 0)).sum() > -1e-9
+    assert Judge.of(scaled).merit(value * np.array([1e3, 1e-2, 1e-2])) == pytest.approx(merit, rel=1e-5)
+
+
+def test_deployed_is_the_best_feasible_mixture_or_the_one_that_comes_closest():
+    judge = Judge.of(bandit(0.5))
+    np.testing.assert_allclose(judge.deployed(np.array([[2.0, 0.0], [0.0, 2.0]])), [1.5, 0.5])
+    np.testing.assert_allclose(judge.deployed(np.array([[2.0, 0.0], [1.8, 0.2]])), [1.8, 0.2])
+
+
+def test_ratio_is_one_where_both_are_as_good_as_exact():
+    assert ratio(FLOOR, EQUAL / 2) == 1
+    assert ratio(4e-3, 2e-3) == 2
+    assert ratio(FLOOR, 1e-3) == pytest.approx(1e-3)
+
+
+def test_standing_by_hand():
+    winner = synthetic((1e-3, 1e-9), [(2e-3, 1e-4), (4e-3, 2e-6)], [(8e-3, 1e-3)])
+    loser = [
+        {**one, "problem": "q"}
+        for one in synthetic((1e-3, 4e-6), [(2e-3, 1e-4), (4e-3, 2e-6)], [(8e-3, 1e-3)])
+    ]
+    score = Score(0, winner + loser)
+    np.testing.assert_allclose(score.ratios("average"), [0.5, 0.5])
+    np.testing.assert_allclose(score.ratios("deployed"), [0.5, 2.0])
+    both = score.standing()
+    assert (both.wins, both.worst) == (0.5, 2.0)
+    assert both.geometric_mean == pytest.approx(0.5**0.5)
+    assert score.standing(["average"]).wins == 1
+    assert score.standing(["deployed"], baselines=["crpo"]).wins == 1
+    assert score.improvement == pytest.approx(np.sqrt(1e-2 / 1e-6 * 1e-2 / 4e-6))
+    assert score.spread("gda", "average") == pytest.approx((1.5, 2.0))
+    assert "50 %" in score.headline()
+
+
+def test_grids_are_those_of_the_paper():
+    assert (len(GDA_GRID), len(CRPO_GRID)) == (20, 12)
+    assert sum(len(one.algorithms) for one in contenders()) == RUNS
+
+
+def test_every_evaluation_counts(monkeypatch):
+    entry, spent = tiny_suite()[0], []
+    plain = runs.run_values
+
+    def counted(prepared, algorithms, start, iterations, seed, entry):
+        spent.append((iterations, prepared.slater.evaluations))
+        return plain(prepared, algorithms, start, iterations, seed, entry)
+
+    monkeypatch.setattr(runs, "run_values", counted)
+    rows = runs.run_table(entry, 0, 3, 30)
+    assert len(rows) == RUNS * len(MEASURES)
+    assert {one["evaluations"] for one in rows} == {30}
+    feasibility = spent[0][1]
+    assert feasibility >= 1
+    assert [iterations for iterations, _ in spent] == [30, 30 - feasibility, 30, 30]
+    assert rows == runs.run_table(entry, 0, 3, 30)
+
+
+def test_score_can_be_computed_again_from_its_rows(tiny):
+    told = []
+    score = run_score(5, progress=lambda name, done, total: told.append((name, done, total)))
+    content = json.loads(json.dumps(score.as_dict()))
+    assert told[-1][1:] == (2, 2)
+    assert content["problems"] == 2
+    assert len(content["rows"]) == 2 * RUNS * len(MEASURES)
+    wins = 0
+    for name in {one["problem"] for one in content["rows"]}:
+        won = True
+        for measure in MEASURES:
+            least = {}
+            for one in content["rows"]:
+                if (one["problem"], one["measure"]) == (name, measure):
+                    least[one["algorithm"]] = min(one["merit"], least.get(one["algorithm"], np.inf))
+                    assert one["merit"] >= one["gap"] - 1e-12
+                    assert one["seed"] == 5
+            won &= max(least["prm"], 1e-6) <= max(min(least["gda"], least["crpo"]), 1e-6)
+        wins += won
+    assert content["wins"] == wins / 2
+
+
+def test_command_line(tiny, tmp_path, capsys):
+    from painless.cli.score import score
+
+    score(seed=0, quick=False, workers=1, figure=tmp_path / "profile.svg", as_json=False)
+    shown = capsys.readouterr().out
+    assert "wins" in shown
+    assert "tuned in hindsight" in shown
+    assert (tmp_path / "profile.svg").stat().st_size > 1000
+    score(seed=0, quick=False, workers=1, figure=None, as_json=True)
+    assert set(json.loads(capsys.readouterr().out)) >= {"wins", "geometric_mean", "worst", "rows"}
+
+
+def test_a_problem_that_fails_is_named(monkeypatch):
+    def fail(_):
+        raise InputError("no such thing")
+
+    monkeypatch.setattr(scoring, "suite", lambda: [Entry("broken", "garnet", fail)])
+    with pytest.raises(RuntimeError, match="broken: no such thing"):
+        run_score()
+
+
+def test_cartpole_is_judged_by_the_largest_value():
+    judge = cartpole_judge()
+    assert judge.value == pytest.approx(86.6, abs=0.01)
+    assert judge.merit(np.array([judge.value, 80.0, 81.0])) == FLOOR
+    assert judge.merit(np.array([judge.value, 70.0, 81.0])) > 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_answer_does_not_depend_on_units_order_or_copies(seed):
+    problem = garnet(12, 3, 4, constraints=2, seed=seed)
+    rng = np.random.default_rng(seed)
+
+    def change(order=None, reward=(1.0, 0.0), constraint=(1.0, 0.0), copies=(0, 1)):
+        order = np.arange(12) if order is None else order
+        return CMDP(
+            problem.transition[order][:, :, order],
+            reward[0] * problem.reward[order] + reward[1],
+            initial=problem.initial[order],
+            discount=problem.discount,
+            constraint_reward=(constraint[0] * problem.constraint_reward + constraint[1])[list(copies)][
+                :, order
+            ],
+            threshold=(constraint[0] * problem.threshold + constraint[1] / (1 - problem.discount))[
+                list(copies)
+            ],
+        )
+
+    def answer(changed):
+        return solve(changed, PRM(), tolerance=1e-8)
+
+    plain = answer(problem)
+    scaled = answer(change(reward=(1e3, -200.0), constraint=(1e-3, 5.0)))
+    offset = -200.0 / (1 - problem.discount)
+    assert (scaled.reward_value - offset) / 1e3 == pytest.approx(plain.reward_value, rel=1e-6)
+    np.testing.assert_allclose(scaled.policy.probabilities, plain.policy.probabilities, atol=1e-4)
+    order = rng.permutation(12)
+    moved = answer(change(order))
+    assert moved.reward_value == pytest.approx(plain.reward_value, rel=1e-6)
+    np.testing.assert_allclose(moved.policy.probabilities, plain.policy.probabilities[order], atol=1e-4)
+    doubled = answer(change(copies=(0, 1, 1)))
+    assert doubled.reward_value == pytest.approx(plain.reward_value, rel=1e-6)
+    np.testing.assert_allclose(doubled.policy.probabilities, plain.policy.probabilities, atol=1e-4)
