@@ -19,21 +19,6 @@ KEYS = {
 }
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line in this process; return its exit code, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["painless", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return stop.value.code or 0, captured.out, captured.err
-
-    return call
-
-
 def test_json_is_one_object_and_nothing_else(run):
     code, out, err = run("solve", "gridworld", "--iterations", "50", "--json")
     content = json.loads(out)

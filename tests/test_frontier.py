@@ -1,7 +1,7 @@
 """Frontiers: every vertex against the linear program, ties, ends, large models, files, pictures, the command line."""
 
 import json
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import InputError, LinearProgram, cli
+from painless import InputError, LinearProgram
 from painless.bellman import policy_value
 from painless.frontier import Infeasible
 from painless.planners import pool as pools
@@ -543,18 +543,9 @@ def test_surface_errors():
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line in this process; return its exit code, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["painless", "frontier", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return stop.value.code or 0, captured.out, captured.err
-
-    return call
+def run(run):
+    """Run the command in this process."""
+    return partial(run, "frontier")
 
 
 def test_command_prints_the_vertices(run):

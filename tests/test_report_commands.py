@@ -1,13 +1,12 @@
 """`painless report`, `painless plot` and `--report`: every kind of saved thing, and every way it can be wrong."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 import painless
-from painless import InputError, cli
+from painless import InputError
 from painless.pages.curves import curve, shown_steps
 from painless.pages.html import data_block, plain, render
 from painless.report.page import page_of, saved_kind, write_page
@@ -27,21 +26,6 @@ alpha = [1, 8]
 [[algorithm]]
 name = "crpo"
 """
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line in this process; return its exit code, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["painless", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return stop.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

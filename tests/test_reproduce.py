@@ -16,8 +16,8 @@ from painless.experiments.paper.grids import TABLE_1
 from painless.experiments.paper.results import Setting, distinct, read, select
 from painless.experiments.paper.scale import FULL, QUICK, Scale
 from painless.experiments.paper.selection import best, describe, qualifies
-from painless.experiments.paper.targets import Target, target
 from painless.experiments.reproduce import cost, find_experiments, run_experiments
+from painless.experiments.targets import Target, target
 from painless.report.reproduction import write_report
 
 PICTURES = {name for name in EXPERIMENTS if not name.startswith("table")}
@@ -90,7 +90,7 @@ def test_what_is_there_is_not_done_again(quick):
 
 def test_costs_are_beside_the_results(quick):
     folder, _ = quick
-    units, seconds = cost(EXPERIMENTS["mf-sensitivity"], QUICK, Store(folder))
+    units, seconds = cost([EXPERIMENTS["mf-sensitivity"]], QUICK, Store(folder))
     assert units == len(EXPERIMENTS["mf-sensitivity"].sweep(QUICK).units) > 0
     assert 0 < seconds < 1000
 
@@ -131,10 +131,14 @@ def test_the_grids_are_the_papers():
 def setting(algorithm, gaps, violations, optimum=1.0):
     """A setting whose OG and CV at every iteration are these, for two equal seeds."""
     gap, violation = np.array([gaps, gaps], dtype=float), np.array([violations, violations], dtype=float)
-    threshold = np.zeros(1)
     reward = optimum - gap if np.isfinite(optimum) else gap
     return Setting(
-        {}, {"name": "exact"}, algorithm, Target(optimum, threshold), reward, -violation[..., None]
+        {},
+        {"name": "exact"},
+        algorithm,
+        Target(optimum, np.zeros(1), np.ones(2)),
+        reward,
+        -violation[..., None],
     )
 
 
@@ -179,7 +183,7 @@ def test_verdicts():
 def test_targets_are_exact():
     assert target({"name": "gridworld", "discount": 0.8}).optimum == pytest.approx(0.730965, abs=1e-6)
     assert np.isnan(target({"name": "cartpole"}).optimum)
-    assert target({"name": "cartpole"}).threshold.tolist() == [79, 80]
+    assert target({"name": "cartpole"}).limit.tolist() == [79, 80]
 
 
 def test_settings_are_found_by_what_they_are(quick):

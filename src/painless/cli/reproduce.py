@@ -46,6 +46,6 @@ def reproduce(
         print(f"{claim.verdict.value:14}  {claim.id:26}  {claim.claim}")
     summary = ", ".join(f"{count} {verdict}" for verdict, count in written.counts.items() if count)
     if written.claims:
-        print(f"\n{len(written.claims)} claims: {summary}")
+        print(f"\nOf {len(written.claims)} claim(s): {summary}")
     print(f"The report is {written.path}")
     report_failures(failures)

@@ -14,6 +14,7 @@ from typing import Generic
 import numpy as np
 
 from painless.arrays import Array, Setting
+from painless.duals.base import with_reward
 from painless.learners.base import Learner, State
 
 
@@ -40,10 +41,7 @@ class Alternating(Generic[State]):
 
     def weigh(self, shortfall: Array, state: State) -> Array:
         """Return (1, λ) with the multipliers that this shortfall leads to, (B, J)."""
-        decision = self.update(shortfall, state).decision
-        weight = np.ones((decision.shape[0], 1 + decision.shape[1]))
-        weight[:, 1:] = decision
-        return weight
+        return with_reward(self.update(shortfall, state).decision)
 
     def update(self, shortfall: Array, state: State) -> State:
         """Let the learner gain the shortfall."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from painless.arrays import Array
 
 State = TypeVar("State")
@@ -20,3 +22,10 @@ class Dual(Protocol[State]):
 
     def update(self, shortfall: Array, state: State) -> State:
         """Return the state after `shortfall` was seen, without changing `state`."""
+
+
+def with_reward(multiplier: Array) -> Array:
+    """Return the weights (1, λ) of all utilities, (B, J), for multipliers (B, K)."""
+    weight = np.ones((multiplier.shape[0], 1 + multiplier.shape[1]))
+    weight[:, 1:] = multiplier
+    return weight

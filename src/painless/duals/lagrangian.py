@@ -11,6 +11,7 @@ from typing import Generic
 import numpy as np
 
 from painless.arrays import Array, Setting
+from painless.duals.base import with_reward
 from painless.learners.base import Learner, State
 
 
@@ -41,9 +42,7 @@ class Lagrangian(Generic[State]):
     def weigh(self, shortfall: Array, state: State) -> Array:
         """Return (1, λ) for every run, (B, J)."""
         del shortfall
-        weight = np.ones((state.decision.shape[0], 1 + state.decision.shape[1]))
-        weight[:, 1:] = state.decision
-        return weight
+        return with_reward(state.decision)
 
     def update(self, shortfall: Array, state: State) -> State:
         """Let the learner gain the shortfall, then clip its decision."""

@@ -15,6 +15,7 @@ from typing import Generic
 import numpy as np
 
 from painless.arrays import Array, Setting
+from painless.duals.base import with_reward
 from painless.learners.base import Learner, State
 
 
@@ -46,9 +47,7 @@ class Reduced(Generic[State]):
     def weigh(self, shortfall: Array, state: State) -> Array:
         """Return (1, λ) for every run, (B, J)."""
         del shortfall
-        weight = np.ones((state.decision.shape[0], 1 + state.decision.shape[1]))
-        weight[:, 1:] = np.clip(state.decision, 0.0, self.upper)
-        return weight
+        return with_reward(np.clip(state.decision, 0.0, self.upper))
 
     def update(self, shortfall: Array, state: State) -> State:
         """Let the learner gain the shortfall, where it does not lead further away."""

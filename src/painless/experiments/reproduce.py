@@ -49,8 +49,8 @@ def analyse(experiment: Experiment, scale: Scale, store: Store) -> Analysis:
     return experiment.analyse(read(experiment.sweep(scale), store))
 
 
-def cost(experiment: Experiment, scale: Scale, store: Store) -> tuple[int, float]:
-    """Return the units of an experiment and the processor seconds that they took."""
-    keys = [content_key(unit.settings) for unit in experiment.sweep(scale).units]
+def cost(experiments: Sequence[Experiment], scale: Scale, store: Store) -> tuple[int, float]:
+    """Return the units of some experiments, each counted once, and the processor seconds that they took."""
+    keys = {content_key(unit.settings) for one in experiments for unit in one.sweep(scale).units}
     known = store.costs()
     return len(keys), sum(known.get(key, 0.0) for key in keys)

@@ -63,7 +63,7 @@ def write_report(
         claims=[_claim(claim) for claim in claims],
         counts=written.counts,
         costs=[(one["id"], one["title"], one["units"], one["seconds"]) for one in sections],
-        total=_total(experiments, scale, store),
+        total=cost(experiments, scale, store),
         quick=scale != FULL,
         manifest=json.loads((store.folder / "manifest.json").read_text(encoding="utf-8")),
     )
@@ -72,7 +72,7 @@ def write_report(
 
 
 def _section(experiment: Experiment, analysis: Analysis, scale: Scale, store: Store) -> dict[str, Any]:
-    units, seconds = cost(experiment, scale, store)
+    units, seconds = cost([experiment], scale, store)
     figures = []
     for picture in analysis.pictures:
         figure = draw(picture)
@@ -131,12 +131,3 @@ def _settings(experiment: Experiment, scale: Scale) -> list[tuple[str, str]]:
 
 def _claim(claim: Claim) -> dict[str, str]:
     return {"why": "", **claim.to_json(), "mark": MARKS[claim.verdict]}
-
-
-def _total(experiments: Sequence[Experiment], scale: Scale, store: Store) -> tuple[int, float]:
-    """Return the units and seconds of all experiments, each unit counted once."""
-    from painless.experiments.store import content_key
-
-    keys = {content_key(unit.settings) for one in experiments for unit in one.sweep(scale).units}
-    known = store.costs()
-    return len(keys), sum(known.get(key, 0.0) for key in keys)

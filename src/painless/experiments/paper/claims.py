@@ -12,7 +12,6 @@ from painless.experiments.paper.results import Setting, distinct
 from painless.experiments.paper.selection import TITLES
 
 EARLY = 0.1  # of the horizon: where "faster" is judged early
-MERIT = "reward"
 
 
 class Verdict(Enum):

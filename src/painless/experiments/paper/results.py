@@ -11,9 +11,9 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.averages import running_average
-from painless.experiments.paper.targets import Target, target
 from painless.experiments.store import Store
 from painless.experiments.sweep import Sweep
+from painless.experiments.targets import Target, target
 from painless.experiments.unit import Unit
 
 ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at least L)
@@ -38,12 +38,12 @@ class Setting:
     @property
     def gap(self) -> Array:
         """OG up to each iteration, (n, T)."""
-        return self.target.optimum - self.reward
+        return self.target.gap(self.reward)
 
     @property
     def violation(self) -> Array:
         """CV up to each iteration, signed, (n, T, K)."""
-        return self.target.threshold - self.constraint
+        return self.target.violation(self.constraint)
 
     @property
     def iterations(self) -> int:
