@@ -11,12 +11,12 @@ from pathlib import Path
 from queue import Empty
 
 import numpy as np
-import scipy
 from rich.console import Console
 
 import painless
 from painless.arrays import one_thread
 
+PROPERTY = "// property: "  # the comment of a .drn file that asks Storm for the problem's optimum
 LARGEST_PROGRAM = 2000  # states up to which the linear program is tried
 CASES = {
     "gridworld": painless.gridworld,
@@ -28,47 +28,17 @@ CASES = {
 }
 
 
-def write_model(problem, path):
-    """Write the MDP in Storm's explicit format: an end reached with probability 1 − γ, a first state that draws from ρ."""
-    states, actions, constraints = problem.shape
-    kernel = problem.transition
-    if not problem.is_sparse:
-        kernel = scipy.sparse.csr_array(kernel.reshape(states * actions, states))
-    end, first = states, states + 1
-    nothing = ", ".join(["0"] * (1 + constraints))
-    names = " ".join(["reward", *(f"c{i}" for i in range(constraints))])
-    lines = ["@type: MDP", "@parameters", "", "@reward_models", names]
-    lines += ["@nr_states", f"{states + 2}", "@nr_choices", f"{problem.actions.sum() + 2}", "@model"]
-    for state in range(states):
-        lines.append(f"state {state} [{nothing}]")
-        for action in np.flatnonzero(problem.actions[state]):
-            pair = state * actions + action
-            part = slice(kernel.indptr[pair], kernel.indptr[pair + 1])
-            order = np.argsort(kernel.indices[part])
-            lines.append(
-                f"\taction {action} [{', '.join(f'{u:.17g}' for u in problem.utility[:, state, action])}]"
-            )
-            lines += [
-                f"\t\t{kernel.indices[part][k]} : {problem.discount * kernel.data[part][k]:.17g}"
-                for k in order
-            ]
-            lines.append(f"\t\t{end} : {1 - problem.discount:.17g}")
-    lines += [f"state {end} [{nothing}]", f"\taction 0 [{nothing}]", f"\t\t{end} : 1"]
-    lines += [f"state {first} [{nothing}] init", f"\taction 0 [{nothing}]"]
-    lines += [f"\t\t{state} : {problem.initial[state]:.17g}" for state in np.flatnonzero(problem.initial)]
-    path.write_text("\n".join(lines) + "\n")
-
-
 def by_storm(problem):
     """Return the value and the CPU seconds."""
     import stormpy
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.drn"
-        write_model(problem, path)
+        problem.save(path)
         model = stormpy.build_model_from_drn(str(path))
-    limits = "".join(f', R{{"c{i}"}}>={b:.17g} [C]' for i, b in enumerate(problem.threshold))
-    formula = stormpy.parse_properties(f'multi(R{{"reward"}}max=? [C]{limits})')[0]
+        with path.open() as lines:
+            question = next(line for line in lines if line.startswith(PROPERTY))
+    formula = stormpy.parse_properties(question.removeprefix(PROPERTY).strip())[0]
     start = time.process_time()
     result = stormpy.model_checking(model, formula, only_initial_states=True)
     return result.get_value(model.initial_states[0]), time.process_time() - start

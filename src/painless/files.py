@@ -68,11 +68,16 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{path} is not valid TOML: {error}") from error
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a `.npz` (never unpickling) or a `.json` file into a dictionary."""
+def read(
+    path: str | os.PathLike[str], open_array: Callable[[zipfile.ZipInfo], Any] = lambda _: None
+) -> dict[str, Any]:
+    """Read a `.npz` (never unpickling) or a `.json` file into a dictionary.
+
+    An array of an archive is what `open_array` makes of its entry; where that is None, it is read into memory.
+    """
     path = Path(path)
     if path.suffix not in (".npz", ".json"):
-        raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for both formats")
+        raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for the formats")
     try:
         if not path.is_file():
             raise InputError(f"{path} does not exist or is not a file; check the path")
@@ -82,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"cannot read {path}: {error.strerror or error}; check the path") from error
     if not start:
         raise InputError(f"{path} is empty; write it anew with problem.save(path)")
-    return _read_json(path) if path.suffix == ".json" else _read_npz(path, start)
+    return _read_json(path) if path.suffix == ".json" else _read_npz(path, start, open_array)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_npz(path: Path, start: bytes) -> dict[str, Any]:
+def _read_npz(path: Path, start: bytes, open_array: Callable[[zipfile.ZipInfo], Any]) -> dict[str, Any]:
     if start == NPY_MAGIC:
         raise InputError(f"{path} holds a single array, not an .npz archive; write it with np.savez")
     if not zipfile.is_zipfile(path):
@@ -111,8 +116,10 @@ def _read_npz(path: Path, start: bytes) -> dict[str, Any]:
     content = {}
     try:
         with np.load(path, allow_pickle=False) as archive:
-            for key in archive.files:
-                content[key] = archive[key]
+            for entry in archive.zip.infolist():
+                key = entry.filename.removesuffix(".npy")
+                array = open_array(entry)
+                content[key] = archive[key] if array is None else array
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen types on a damaged file
         where = f"'{key}' in {path}" if key else f"{path}"
         if "pickle" in str(error):

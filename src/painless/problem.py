@@ -8,7 +8,7 @@ is read back (solutions, files, tables) is in those terms.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from painless import files, validation
+from painless import drn, files, mapped, validation
 from painless.arrays import Array, Mask, read_only
 from painless.errors import InputError, unknown
 
@@ -183,11 +183,11 @@ class CMDP:
         return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem to a `.npz` or `.json` file, in the user's terms; see docs/problem-files.md."""
+        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
         content = {key: value for key, value in self._content().items() if value is not None}
-        writers = {".json": files.write_json, ".npz": files.write_npz}
+        writers = {".json": files.write_json, ".npz": mapped.write_npz, ".drn": drn.write}
         if Path(path).suffix not in writers:
-            raise InputError(f"{path} must end in .npz or .json; rename it")
+            raise InputError(f"{path} must end in .npz, .json or .drn; rename it")
         writers[Path(path).suffix](path, content)
 
     def _content(self) -> dict[str, Any]:
@@ -220,9 +220,44 @@ class CMDP:
         return f"CMDP({size}, discount {self.discount:g}, {kind})"
 
 
-def load(path: str | os.PathLike[str]) -> CMDP:
-    """Read a problem file, `.npz` or `.json`, as written by `CMDP.save`; nothing in it is executed."""
-    content = files.read(path)
+def load(
+    path: str | os.PathLike[str],
+    *,
+    discount: float | None = None,
+    limit: ArrayLike | None = None,
+    reward: str | None = None,
+    cost: str | None = None,
+    constraint_reward: str | Sequence[str] | None = None,
+    constraint_cost: str | Sequence[str] | None = None,
+) -> CMDP:
+    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
+
+    `discount` and `limit` (thresholds and budgets, in order) take the place of those in the file. The rest is
+    for models that Storm wrote, which have none: the names of reward models, in the places where `CMDP` takes arrays.
+    """
+    given = {
+        "discount": discount,
+        "limit": limit,
+        "reward": reward,
+        "cost": cost,
+        "constraint_reward": constraint_reward,
+        "constraint_cost": constraint_cost,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if Path(path).suffix == ".drn":
+        return _problem(path, lambda: drn.read(path, given))
+    for name in given:
+        if name not in ("discount", "limit"):
+            raise InputError(
+                f"{path}: {name} is for .drn files, whose reward models have names; leave it out"
+            )
+    problem = _problem(path, lambda: mapped.read(path))
+    problem = problem if discount is None else problem.with_discount(discount)
+    return problem if limit is None else problem.with_limits(limit)
+
+
+def _problem(path: str | os.PathLike[str], read: Callable[[], dict[str, Any]]) -> CMDP:
+    content = read()
     for key in content:
         if key not in FILE_KEYS:
             raise InputError(f"{path}: {unknown('entry', key, FILE_KEYS)}")
@@ -270,8 +305,8 @@ def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.floa
         raise InputError(f"the sparse transition is not a valid CSR matrix: {error}; save it anew") from error
 
 
-def _whole(key: str, values: Any) -> NDArray[np.int64]:
+def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:
     array = validation.as_numbers(key, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InputError(f"{key} is not a list of whole numbers; see docs/problem-files.md")
-    return array.astype(np.int64)
+    return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)

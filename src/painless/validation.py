@@ -137,7 +137,7 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     given = as_numbers("actions", values)
     if given.shape != shape:
         raise InputError(f"actions has shape {given.shape}, not (S, A) = {shape}")
-    wrong = ~np.isin(given, (0, 1))
+    wrong = np.zeros(0, dtype=bool) if given.dtype == np.bool_ else ~np.isin(given, (0, 1))
     if wrong.any():
         raise InputError(f"actions{first(wrong)} is {given[wrong][0]}; give true or false for each action")
     mask = given.astype(bool, copy=False)
@@ -174,20 +174,26 @@ def _without_strays(array: Array, available: Mask, largest: float) -> Array:
 
 def _sparse_transition(kernel: Any, available: Mask, single: bool) -> scipy.sparse.csr_array[np.float64]:
     matrix = _canonical(kernel)
-    pair = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    taken = available.ravel()[pair]
+    count = np.diff(matrix.indptr)
+    taken = None if available.all() else np.repeat(available.ravel(), count)  # None: every stored entry
     for wrong, what in (
         (~np.isfinite(matrix.data), "; every entry must be finite"),
         (matrix.data < 0, ", below 0; give probabilities"),
     ):
-        if (wrong & taken).any():
-            k = int(np.argmax(wrong & taken))
-            state, action = divmod(int(pair[k]), available.shape[1])
+        if taken is not None:
+            wrong &= taken
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            pair = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+            state, action = divmod(pair, available.shape[1])
             where = f"[{state}, {action}, {matrix.indices[k]}]"
             raise InputError(f"transition{where} is {matrix.data[k]:g}{what}")
-    if not taken.all():
-        matrix = _entries(matrix, pair, taken)
-    sums: Array = matrix.sum(1).reshape(available.shape)
+    if taken is not None and not taken.all():
+        pointer = np.concatenate([[0], np.cumsum(np.where(available.ravel(), count, 0))])
+        parts = (matrix.data[taken], matrix.indices[taken], pointer.astype(matrix.indptr.dtype))
+        matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
+    totals = matrix.sum(1) if single else matrix @ np.ones(matrix.shape[1])
+    sums: Array = np.asarray(totals).reshape(available.shape)
     _require_rows(sums, available, single)
     if single:
         matrix = scipy.sparse.csr_array(
@@ -207,19 +213,19 @@ def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
         raise InputError(
             f"the sparse transition is not a valid CSR matrix: {error}; build it anew"
         ) from error
+    matrix = _short_indices(matrix)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
 
 
-def _entries(
-    matrix: scipy.sparse.csr_array[np.float64], pair: NDArray[np.intp], kept: NDArray[np.bool_]
-) -> scipy.sparse.csr_array[np.float64]:
-    """Return the matrix with the `kept` ones of its stored entries, which lie in the rows `pair`."""
-    counts = np.bincount(pair[kept], minlength=matrix.shape[0])
-    pointer = np.concatenate([[0], np.cumsum(counts)])
-    return scipy.sparse.csr_array((matrix.data[kept], matrix.indices[kept], pointer), shape=matrix.shape)
+def _short_indices(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.csr_array[np.float64]:
+    """Return the matrix with 4 bytes for each index where they are enough."""
+    if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
+        return matrix
+    indices, pointer = (part.astype(np.int32, copy=False) for part in (matrix.indices, matrix.indptr))
+    return scipy.sparse.csr_array((matrix.data, indices, pointer), shape=matrix.shape)
 
 
 def _read_only_csr(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.csr_array[np.float64]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from painless.cli.problem_files import ENDINGS, file_arguments
 from painless.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class AlgorithmName(StrEnum):
 
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm, such as alpha=8."),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm, such as alpha=8 of cbp."),
 ]
 Parameters = Annotated[
     list[str] | None,
@@ -44,7 +45,7 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of a registered problem, such as states=100.",
+        help="A parameter of a registered problem, such as states=100, or of a .drn file, such as cost=energy.",
     ),
 ]
 Discount = Annotated[float | None, typer.Option(help="Another discount.")]
@@ -63,7 +64,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 def is_file(name: str, registry: Mapping[str, object]) -> bool:
     """Whether a problem is meant as a file, and not as a registered name."""
-    return name.endswith((".npz", ".json")) or (name not in registry and ("/" in name or Path(name).exists()))
+    return name.endswith(ENDINGS) or (name not in registry and ("/" in name or Path(name).exists()))
 
 
 def find_problem(
@@ -74,11 +75,7 @@ def find_problem(
     from painless.problems import REGISTRY, SIMULATORS, make
 
     if is_file(name, REGISTRY):
-        if parameters:
-            raise InputError("--parameter is for registered problems; a file has its own numbers")
-        problem = load(name)
-        problem = problem if discount is None else problem.with_discount(discount)
-        return problem if not threshold else problem.with_limits(threshold)
+        return load(name, **file_arguments(name, parameters, discount, threshold))
     if name in SIMULATORS:
         raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
     if name not in REGISTRY:
@@ -128,7 +125,7 @@ def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
-    """Return an algorithm with its settings; `more` come from options of their own."""
+    """Return an algorithm with its settings; `more` come from options of their own, None where one is not given."""
     from painless.algorithms import CBP, CRPO, GDA, PRM
     from painless.planners import ColumnGeneration, LinearProgram
 
@@ -143,7 +140,11 @@ def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any)
         AlgorithmName.COLUMN_GENERATION: ColumnGeneration,
     }
     make = makers[name]
-    return make(**more | named(settings, f"setting of {name}", accepted(make)))
+    given = {option: value for option, value in more.items() if value is not None}
+    for option in given:
+        if option not in accepted(make):
+            raise InputError(f"{name} has no {option}; leave --{option} out, or add --algorithm cbp")
+    return make(**given | named(settings, f"setting of {name}", accepted(make)))
 
 
 def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> dict[str, Any]:

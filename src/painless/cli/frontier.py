@@ -31,7 +31,7 @@ PICTURES = (".png", ".pdf", ".svg")
 
 def frontier(
     problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz or .json file.")
+        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
     ],
     constraint: Annotated[
         str, typer.Option(metavar="NAME_OR_NUMBER", help="Whose limit varies; the first is number 0.")

@@ -29,7 +29,7 @@ def problems() -> None:
 
 def check(
     problem: Annotated[
-        str, typer.Argument(help="A .npz or .json problem file, or the name of a registered table.")
+        str, typer.Argument(help="A .npz, .json or .drn problem file, or the name of a registered table.")
     ],
     parameters: Parameters = None,
 ) -> None:

@@ -29,8 +29,9 @@ from painless.cli.common import (
     problem_arguments,
     progress_bar,
 )
+from painless.cli.problem_files import ENDINGS
 from painless.cli.report import Report, check_report, report_training
-from painless.cli.solve import Start, describe, finish, first_policy
+from painless.cli.solve import Start, about_average, describe, finish, first_policy
 from painless.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ def train(
             help="A simulator such as cartpole, gym:ID for an environment, or a table to sample from."
         ),
     ],
-    algorithm: Annotated[AlgorithmName, typer.Option(help="How to train.")] = AlgorithmName.CBP,
+    algorithm: Annotated[
+        AlgorithmName,
+        typer.Option(
+            help="How to train. prm works as well, but slowly on simulators: its time grows with the square of the iterations."
+        ),
+    ] = AlgorithmName.CBP,
     settings: Settings = None,
     parameters: Parameters = None,
     evaluator: Annotated[
@@ -71,7 +77,9 @@ def train(
     samples: Annotated[
         int, typer.Option(min=1, help="For tables: samples for each pair and evaluation.")
     ] = 1000,
-    entropy: Annotated[float, typer.Option(help="Strength ν of entropy regularisation.")] = 0.0,
+    entropy: Annotated[
+        float | None, typer.Option(help="Strength ν of entropy regularisation; 0 by default. Not for prm.")
+    ] = None,
     multiplier_bound: Annotated[
         list[float] | None, typer.Option(help="U, once for each constraint, in place of a feasibility phase.")
     ] = None,
@@ -118,7 +126,13 @@ def train(
     gym = problem.startswith("gym:")
     if not gym and (constraint or objective is not None or features or time_limit):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
-    if not gym and problem not in SIMULATORS:
+    if gym:
+        about = _environment(problem, parameters, discount, threshold, constraint)
+        about |= {"objective": objective, "time_limit": time_limit, "seed": seed}
+    elif problem in SIMULATORS:
+        given = problem_arguments(SIMULATORS[problem], problem, parameters, discount, threshold)
+        about = {"simulator": problem, **given}
+    else:
         if backend is not None:
             raise InputError(
                 "--workers and --backend are for simulators; a table is trained on in this process"
@@ -139,22 +153,6 @@ def train(
             report_file,
         )
         return
-    if gym:
-        if parameters or threshold:
-            raise InputError(
-                "--parameter and --threshold are for registered problems; use --constraint with gym:ID"
-            )
-        about = {
-            "simulator": problem,
-            "constraints": constraint or [],
-            "discount": 0.99 if discount is None else discount,
-            "objective": objective,
-            "time_limit": time_limit,
-            "seed": seed,
-        }
-    else:
-        given = problem_arguments(SIMULATORS[problem], problem, parameters, discount, threshold)
-        about = {"simulator": problem, **given}
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
@@ -177,6 +175,22 @@ def train(
         )
     report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
+
+
+def _environment(
+    problem: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    constraint: list[str] | None,
+) -> dict[str, Any]:
+    """Describe a Gymnasium environment; its limits come from --constraint alone."""
+    if parameters or threshold:
+        raise InputError(
+            "--parameter and --threshold are for registered problems; use --constraint with gym:ID"
+        )
+    chosen = 0.99 if discount is None else discount
+    return {"simulator": problem, "constraints": constraint or [], "discount": chosen}
 
 
 def _features(simulator: Any, kind: str | None) -> Any:
@@ -234,7 +248,7 @@ def _train_table(
     from painless.problems import REGISTRY, SIMULATORS
     from painless.solve import solve as run
 
-    if not name.endswith((".npz", ".json")) and name not in REGISTRY and not Path(name).exists():
+    if not name.endswith(ENDINGS) and name not in REGISTRY and not Path(name).exists():
         raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
     cmdp = find_problem(name, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:
@@ -247,6 +261,8 @@ def _train_table(
             seed=seed,
             progress=describe(report),
         )
+    if not as_json:
+        print(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
     finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
@@ -263,7 +279,6 @@ def _describe(report: Any) -> Any:
 
 def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
     from painless import files
-    from painless.render import number
     from painless.solution import Kind
     from painless.training import HEADER
 
@@ -279,8 +294,7 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
         )
         print_table(heading, HEADER, training.rows())
         if len(training.trace):
-            violations = ", ".join(number(v) for v in training.average_violation) or "none"
-            average = number(float(training.trace.reward_value.mean()))
-            print(f"Average iterate: value {average}; violations (signed) {violations}.")
+            average = float(training.trace.reward_value.mean())
+            print(about_average(average, None, training.average_violation))
         print(training.status)
     raise typer.Exit(STOPPED if training.status.kind is Kind.STOPPED else 0)

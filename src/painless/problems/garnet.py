@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from painless import validation
+from painless.arrays import Array
 from painless.bellman import policy_value
 from painless.errors import InputError
 from painless.feasibility import slater_policy
@@ -18,7 +20,13 @@ from painless.planners.policy_iteration import policy_iteration
 from painless.problem import CMDP
 from painless.units import normalise
 
-RANKED = 10**8  # numbers that may be drawn at once: 0.8 GB
+Successors = NDArray[np.signedinteger]
+
+RANKED = 10**8  # numbers that may be drawn to rank all states for each pair
+DRAWN = 10**6  # numbers that are looked at together
+EXACT_STATES = 2000  # up to which thresholds are placed by policy iteration, and beyond by sweeps
+PRECISION = 1e-4  # of swept values, relative to 1/(1−γ)
+ROUNDS = 1000  # of the search for the best joint improvement; a handful is usual
 
 
 def garnet(
@@ -51,10 +59,11 @@ def garnet(
     pairs = states * actions
     successors = _successors(rng, pairs, states, branching)
     probabilities = rng.dirichlet(np.ones(branching), pairs)
-    pointer = np.arange(0, pairs * branching + 1, branching)
+    pointer = np.arange(0, pairs * branching + 1, branching, dtype=successors.dtype)
     kernel = scipy.sparse.csr_array(
         (probabilities.ravel(), successors.ravel(), pointer), shape=(pairs, states)
     )
+    kernel.sort_indices()
     utility = rng.random((1 + constraints, states, actions))
     loose = CMDP(
         kernel.toarray().reshape(states, actions, states) if dense else kernel,
@@ -67,31 +76,72 @@ def garnet(
     return loose.with_limits(_binding(loose, tightness)) if constraints else loose
 
 
-def _successors(
-    rng: np.random.Generator, pairs: int, states: int, branching: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
+def _successors(rng: np.random.Generator, pairs: int, states: int, branching: int) -> Successors:
     """Draw distinct successors for each pair, (S·A, branching).
 
     Small models rank a random number for each state, which is a fair draw; large ones draw indices and draw again the
-    rows with a repetition, which is one too and forms nothing of size S·A·S.
+    rows with a repetition, which is one too. Neither forms anything of size S·A·S.
     """
-    if pairs * states <= RANKED:
-        return rng.random((pairs, states)).argpartition(branching - 1, 1)[:, :branching]
-    drawn = rng.integers(0, states, (pairs, branching))
-    again = np.arange(pairs)
+    short = np.int32 if pairs * branching <= np.iinfo(np.int32).max else np.int64
+    drawn = np.empty((pairs, branching), dtype=short)
+    ranked = pairs * states <= RANKED
+    for part in _parts(np.arange(pairs), states if ranked else branching):
+        drawn[part] = (
+            rng.random((len(part), states)).argpartition(branching - 1, 1)[:, :branching]
+            if ranked
+            else rng.integers(0, states, (len(part), branching))
+        )
+    again = np.arange(0 if ranked else pairs)
     while len(again):
-        ordered = np.sort(drawn[again], 1)
-        again = again[(ordered[:, 1:] == ordered[:, :-1]).any(1)]
+        again = np.concatenate([part[_repeats(drawn[part])] for part in _parts(again, branching)])
         drawn[again] = rng.integers(0, states, (len(again), branching))
     return drawn
 
 
-def _binding(problem: CMDP, tightness: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _parts(rows: NDArray[np.intp], width: int) -> list[NDArray[np.intp]]:
+    """Split rows of `width` numbers each into parts that are small enough to look at together."""
+    size = max(DRAWN // width, 1)
+    return [rows[k : k + size] for k in range(0, len(rows), size)]
+
+
+def _repeats(drawn: Successors) -> NDArray[np.bool_]:
+    ordered = np.sort(drawn, 1)
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(1))
+
+
+def _binding(problem: CMDP, tightness: float) -> Array:
     """Return thresholds between the reward-optimal values and the best joint improvement on them."""
+    large = problem.shape[0] > EXACT_STATES
+    greedy, improvement = _swept(problem) if large else _planned(problem)
+    return greedy + tightness * np.maximum(improvement, 0.0)
+
+
+def _planned(problem: CMDP) -> tuple[Array, Array]:
+    """Return V_c of the policy that is best for the reward alone, (K,), and the best joint improvement on it."""
     plan = policy_iteration(problem, problem.reward)
     greedy = policy_value(problem, plan.policy(problem.shape[1]))[1:]
     normal, units = normalise(problem.with_limits(greedy))
-    improvement = slater_policy(normal).slack * units.span[1 + units.kept]
-    result = greedy.copy()
-    result[units.kept] += tightness * np.maximum(improvement, 0.0)
-    return result
+    improvement = np.zeros_like(greedy)
+    improvement[units.kept] = slater_policy(normal).slack * units.span[1 + units.kept]
+    return greedy, improvement
+
+
+def _swept(problem: CMDP) -> tuple[Array, Array]:
+    """Return the same to `PRECISION`, with memory for a few vectors over the states only."""
+    from painless.planners.master import largest_slack
+    from painless.planners.pricing import Pricer
+
+    pricer = Pricer(problem)
+    count = problem.shape[2]
+    precision = PRECISION / (1 - problem.discount)
+    values = [pricer.price(np.eye(1 + count)[0], precision, precision).value[1:]]
+    greedy, weight, bound = values[0], np.full(count, 1 / count), np.inf
+    for _ in range(ROUNDS):
+        priced = pricer.price(np.append(0.0, weight), precision, precision)
+        values.append(priced.value[1:])
+        bound = min(bound, priced.upper_bound - float(weight @ greedy))
+        mixture = largest_slack(np.array(values), greedy)
+        weight = mixture.multiplier
+        if bound - mixture.value <= 4 * precision:
+            break
+    return greedy, mixture.weights @ np.array(values) - greedy - 2 * precision  # which is surely attained

@@ -1,0 +1,16 @@
+"""Storm's explicit format, `.drn`: models of a model checker read as problems, and problems written for one.
+
+The format knows states, actions, probabilities and named reward models, but neither a discount nor constraints
+(Hensel, Junges, Katoen, Quatmann & Volk, *The Probabilistic Model Checker Storm*, 2022). Whoever reads a
+model gives those; whoever writes one gets them in two ways:
+
+- in the model: every action ends with probability 1 − γ in a state without rewards, and a first state draws from ρ,
+  so that a total reward of the file is a discounted one of the problem;
+- in comments that only `read` heeds: discount, roles, limits and names, and by how much p differs from γp/γ as
+  rounded. With them the very same problem comes back.
+"""
+
+from painless.drn.reading import read
+from painless.drn.writing import write
+
+__all__ = ["read", "write"]

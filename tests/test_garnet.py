@@ -1,0 +1,56 @@
+"""Garnets: thresholds placed by sweeps are those of policy iteration, and nothing depends on how draws are grouped."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import painless
+from painless.solution import Kind
+
+module = sys.modules["painless.problems.garnet"]
+
+
+@pytest.fixture
+def swept(monkeypatch):
+    """Place the thresholds of all models by sweeps."""
+    monkeypatch.setattr(module, "EXACT_STATES", 0)
+
+
+@pytest.mark.parametrize("constraints", [1, 2, 4])
+def test_swept_thresholds_are_the_planned_ones(monkeypatch, constraints):
+    planned = painless.garnet(40, 3, 4, constraints, seed=2, dense=False)
+    monkeypatch.setattr(module, "EXACT_STATES", 0)
+    swept = painless.garnet(40, 3, 4, constraints, seed=2, dense=False)
+    assert_allclose(swept.limit, planned.limit, atol=20 * module.PRECISION / (1 - 0.9))
+    assert_array_equal(swept.transition.data, planned.transition.data)
+    assert (swept.limit != planned.limit).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("constraints", [1, 3])
+def test_the_tightest_swept_thresholds_can_be_met(swept, constraints, seed):
+    problem = painless.garnet(30, 3, 4, constraints, seed=seed, tightness=1.0)
+    solution = painless.solve(problem, painless.LinearProgram())
+    assert solution.status.kind is Kind.SOLVED
+    assert (solution.multiplier > 0).any()
+
+
+def test_more_than_2000_states_are_swept(monkeypatch):
+    monkeypatch.setattr(module, "_planned", lambda problem: pytest.fail("factorised"))
+    assert painless.garnet(2001, 2, 3, seed=1, dense=False).shape == (2001, 2, 1)
+
+
+@pytest.mark.parametrize("ranked", [module.RANKED, 0])
+def test_draws_do_not_depend_on_their_grouping(monkeypatch, ranked):
+    monkeypatch.setattr(module, "RANKED", ranked)
+    whole = painless.garnet(20, 3, 6, 0, seed=4)
+    monkeypatch.setattr(module, "DRAWN", 13)
+    assert_array_equal(painless.garnet(20, 3, 6, 0, seed=4).transition, whole.transition)
+    assert ((whole.transition > 0).sum(-1) == 6).all()
+
+
+def test_indices_take_four_bytes():
+    problem = painless.garnet(50, dense=False)
+    assert problem.transition.indices.dtype == problem.transition.indptr.dtype == np.int32
