@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
-from painless import CBP, ColumnGeneration, LinearProgram
+from painless import CBP, PRM, ColumnGeneration, LinearProgram
 
 CASES = {
     "gridworld, 25 states": painless.gridworld,
@@ -22,6 +22,7 @@ CASES = {
     ),
 }
 WAYS = {
+    "PRM, the default": (PRM(), 3_000),
     "CBP": (CBP(), 3_000),
     "linear program": (LinearProgram(), 1_000),
     "column generation": (ColumnGeneration(), 10**6),

@@ -73,9 +73,9 @@ def outputs(console):
             for s, k in ((30, 1), (100, 1), (50, 3))
         },
     }.items():
-        runs = [painless.solve(problem, iterations=500, output=output) for output in Output]
+        runs = [painless.solve(problem, CBP(), iterations=500, output=output) for output in Output]
         rounds, solver.FINAL_ROUNDS = solver.FINAL_ROUNDS, 0
-        runs.append(painless.solve(problem, iterations=500))
+        runs.append(painless.solve(problem, CBP(), iterations=500))
         solver.FINAL_ROUNDS = rounds
         table.add_row(
             label, *(f"{run.gap / run.upper_bound:.1e}{'' if run.feasible else ' !'}" for run in runs)

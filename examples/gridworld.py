@@ -1,4 +1,4 @@
-"""The paper's gridworld by CBP, GDA and CRPO, beside the exact optimum: a table and two figures.
+"""The paper's gridworld by PRM, CBP, GDA and CRPO, beside the exact optimum: a table and two figures.
 
 Run it with `make run`, or `python examples/gridworld.py --out FOLDER`.
 """
@@ -19,6 +19,7 @@ from painless.report import grid_map, learning_curves, save_figure
 
 ITERATIONS, SEEDS = 1500, range(5)
 ALGORITHMS = {
+    "PRM (the default)": painless.PRM(),
     "CBP (α = 8)": painless.CBP(8.0),
     "GDA (1, 0.1)": painless.GDA(1.0, 0.1),
     "CRPO (0.75)": painless.CRPO(0.75),

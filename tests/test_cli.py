@@ -1,6 +1,7 @@
 """The command line, as a person or a script meets it: output, exit codes, and no tracebacks."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import painless
 from painless import cli
 
+CBP = ("--algorithm", "cbp")
 KEYS = {
     *("problem", "algorithm", "status", "feasible", "reward_value", "constraint_value", "threshold", "sense"),
     *("multiplier", "upper_bound", "gap", "iterations", "seconds", "optimal_value", "average"),
@@ -26,7 +28,7 @@ def test_json_is_one_object_and_nothing_else(run):
     assert err == ""
     assert set(content) >= KEYS
     assert content["problem"] == "gridworld"
-    assert content["algorithm"] == "cbp"
+    assert content["algorithm"] == "prm"
     assert content["iterations"] == 50
     assert content["optimal_value"] == pytest.approx(1.6527218430, abs=1e-8)
     assert content["sense"] == [">="]
@@ -55,10 +57,34 @@ def test_planner_has_no_average(run):
 
 
 def test_table_shows_what_matters(run):
-    code, out, _ = run("solve", "gridworld")
+    code, out, _ = run("solve", "gridworld", "--tolerance", "1e-6")
     assert code == 0
-    for piece in ("1.65272", "≥ 1.5", "0.17323", "proved gap", "Average iterate"):
+    for piece in ("gridworld by prm", "1.65272", "≥ 1.5", "0.17323", "proved gap"):
         assert piece in out
+    assert "on average" not in out  # the way there is not the answer
+
+
+@pytest.mark.parametrize("algorithm", ["prm", "cbp"])
+def test_the_average_is_for_experiments(run, algorithm):
+    """After a given number of iterations the average is shown, and nobody can take it for the answer."""
+    arguments = ("solve", "gridworld", "--algorithm", algorithm, "--iterations", "50")
+    code, out, _ = run(*arguments)
+    content = json.loads(run(*arguments, "--json")[1])["average"]
+    assert code == 0
+    shown = f"not the returned policy: value {content['reward_value']:.6g}, {content['optimality_gap']:.6g} worse than"
+    assert shown in out
+    assert f"violation {content['constraint_violation'][0]:.6g} (met if negative)." in out
+
+
+def test_the_average_without_constraints_or_optimum(run, monkeypatch):
+    monkeypatch.setattr(sys.modules["painless.solve"], "FINAL_ROUNDS", 0)  # or the proof finds the optimum
+    large = ("solve", "garnet", "-p", "states=600", "-p", "dense=false", "--iterations", "2")
+    _, out, _ = run(*large)
+    assert re.search(r"not the returned policy: value [\d.]+; violation [-\d.]+ \(met", out)
+    _, out, _ = run("solve", "garnet", "-p", "constraints=0", "--iterations", "2")
+    assert re.search(
+        r"not the returned policy: value [\d.]+, [\d.]+ worse than the optimum\.$", out, re.MULTILINE
+    )
 
 
 def test_settings_parameters_discount_and_threshold(run):
@@ -75,11 +101,14 @@ def test_settings_parameters_discount_and_threshold(run):
             "--discount",
             "0.5",
         ),
-        *("--threshold", "0.5", "--threshold", "0.25", "--set", "alpha=2", "--json"),
+        *("--threshold", "0.5", "--threshold", "0.25", "--algorithm", "cbp", "--set", "alpha=2", "--json"),
     )
     content = json.loads(out)
     assert code == 0
     assert content["threshold"] == [0.5, 0.25]
+    _, plain, _ = run("solve", "gridworld", "--iterations", "30", "--json")
+    _, other, _ = run("solve", "gridworld", "--iterations", "30", "--set", "growth=2", "--json")
+    assert json.loads(plain)["average"] != json.loads(other)["average"]
     code, out, _ = run("solve", "gridworld", "--discount", "0.8", "--json", "--algorithm", "lp")
     assert json.loads(out)["threshold"] == [0.7]
     code, out, _ = run("solve", "gridworld", "--discount", "0.6", "--threshold", "0.2", "--json")
@@ -124,7 +153,8 @@ def test_train_and_evaluate(run, tmp_path):
     assert "position" in out
     code, out, _ = run("train", "cartpole", *few)
     assert code == 0
-    assert "Average iterate" in out
+    assert "cartpole by cbp" in out
+    assert "not the returned policy" in out
     code, out, _ = run(
         "train",
         "cartpole",
@@ -160,6 +190,34 @@ def test_train_a_table(run, tmp_path):
         assert content["feasible"]
         assert content["average"]["optimality_gap"] > 0
     code, out, _ = run("evaluate", tmp_path, "--episodes", "20", "--json")
+    assert code == 0
+    assert json.loads(out)["episodes"] == 20
+
+
+def test_training_on_a_table_says_that_it_is_sampled(run):
+    few = ("--samples", "20", "--iterations", "3")
+    for algorithm in ("cbp", "prm"):
+        code, out, _ = run("train", "gridworld", "--algorithm", algorithm, *few)
+        assert code == 0
+        first, *_ = out.splitlines()
+        assert "samples were drawn; painless solve gridworld uses it" in first
+    code, out, _ = run("solve", "gridworld")
+    assert "samples" not in out
+
+
+def test_train_by_prm_and_keep_it(run, tmp_path):
+    few = ("--iterations", "4", "--rollouts", "5", "--episodes", "20", "--multiplier-bound", "50")
+    page = tmp_path / "page.html"
+    code, out, err = run(
+        *("train", "cartpole", "--algorithm", "prm", *few),
+        *("--save", tmp_path / "run", "--report", page, "--json"),
+    )
+    assert code == 0, err
+    assert json.loads(out)["algorithm"] == "prm"
+    assert "<html" in page.read_text(encoding="utf-8")
+    for command in ("report", "plot"):
+        assert run(command, tmp_path / "run")[0] == 0
+    code, out, _ = run("evaluate", tmp_path / "run", "--episodes", "20", "--json")
     assert code == 0
     assert json.loads(out)["episodes"] == 20
 
@@ -249,10 +307,12 @@ def test_large_problems_have_no_optimal_value(run, monkeypatch):
     [
         (("solve", "gridwrld"), "did you mean 'gridworld'?"),
         (("solve", "no-such.npz"), "does not exist"),
-        (("solve", "gridworld", "--set", "alhpa=1"), "did you mean 'alpha'?"),
-        (("solve", "gridworld", "--set", "alpha"), "not of the form name=value"),
-        (("solve", "gridworld", "--set", "alpha=big"), "alpha is 'big', not a number"),
-        (("solve", "gridworld", "--set", "alpha=-1"), "must be a positive number"),
+        (("solve", "gridworld", *CBP, "--set", "alhpa=1"), "did you mean 'alpha'?"),
+        (("solve", "gridworld", *CBP, "--set", "alpha"), "not of the form name=value"),
+        (("solve", "gridworld", *CBP, "--set", "alpha=big"), "alpha is 'big', not a number"),
+        (("solve", "gridworld", *CBP, "--set", "alpha=-1"), "must be a positive number"),
+        (("solve", "gridworld", "--set", "alpha=1"), "unknown setting of prm 'alpha'; Known: growth"),
+        (("solve", "gridworld", "--set", "growth=-1"), "growth is -1; it must be a number of at least 0"),
         (("solve", "gridworld", "--algorithm", "lp", "--set", "alpha=1"), "there is no setting of lp"),
         (("solve", "gridworld", "--algorithm", "gda-theory"), "need a known horizon"),
         (("solve", "gridworld", "--iterations", "0"), "at least 1"),
@@ -268,13 +328,17 @@ def test_large_problems_have_no_optimal_value(run, monkeypatch):
         (("solve", "garnet", "-p", "states=10.5"), "states is 10.5; it must be a whole number"),
         (("solve", "garnet", "-p", "seed=-1"), "seed is -1"),
         (("solve", "queueing", "-p", "buffer=true"), "buffer is 'true'; give a number"),
-        (("solve", "gridworld", "--set", "alpha=true"), "alpha is 'true'; give a number"),
+        (("solve", "gridworld", *CBP, "--set", "alpha=true"), "alpha is 'true'; give a number"),
         (("train", "cartpole", "--discount", "1.5"), "discount is 1.5, outside [0, 1)"),
         (("train", "cartpole", "-p", "time_limit=0.5"), "time_limit is 0.5"),
         (("solve", "cartpole"), "try: painless train cartpole"),
         (("train", "cartpol"), "did you mean 'cartpole'?"),
         (("train", "cartpole", "--algorithm", "lp"), "needs a table"),
         (("train", "cartpole", "--resume"), "--resume needs --save"),
+        (
+            ("train", "cartpole", "--algorithm", "prm", "--entropy", "0.1"),
+            "prm has no entropy; leave --entropy out",
+        ),
         (("train", "cartpole", "--evaluator", "td"), "unknown evaluator for simulators 'td'"),
         (("train", "gridworld", "--evaluator", "plain-lstdq"), "unknown evaluator for tables"),
         (("train", "cartpole", "--constraint", "cost<=3"), "are for gym:ID"),
@@ -304,7 +368,7 @@ def test_parameters_do_not_go_with_files(run, tmp_path):
 
 
 def test_nothing_is_saved_on_bad_input(run, tmp_path):
-    run("solve", "gridworld", "--set", "alpha=-1", "--save", tmp_path / "folder")
+    run("solve", "gridworld", "--set", "growth=-1", "--save", tmp_path / "folder")
     assert list(tmp_path.iterdir()) == []
 
 

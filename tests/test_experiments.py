@@ -128,6 +128,31 @@ def test_summary(tmp_path):
     assert first.violation.shape == (1,)
 
 
+def test_predictive_regret_matching_sweeps_too(tmp_path):
+    """Settings and starts in one batch, each with the bits of the run alone."""
+    plan = Sweep.of(
+        [{"name": "gridworld"}],
+        [{"name": "prm", "growth": [0.0, 1.0]}, {"name": "prm"}, {"name": "cbp"}],
+        iterations=25,
+        seeds=range(2),
+        start="dirichlet",
+    )
+    run_sweep(plan, Store(tmp_path))
+    assert [row.algorithm for row in summarise(plan, Store(tmp_path))] == [
+        *("prm growth=0.0", "prm growth=1.0"),
+        *("prm", "cbp"),
+    ]
+    world = painless.gridworld()
+    for unit in plan.units[:6]:
+        assert unit.algorithm["name"] == "prm"
+        start = dirichlet_policy(world.actions, np.random.default_rng(unit.seed))
+        algorithm = painless.PRM(unit.algorithm.get("growth", 1.0))
+        alone = painless.solve(world, algorithm, iterations=25, initial_policy=start)
+        np.testing.assert_array_equal(
+            Store(tmp_path).read(unit.settings)["reward_value"], alone.trace.reward_value
+        )
+
+
 def test_simulators_sweep_too(tmp_path):
     plan = Sweep.of([{"name": "cartpole"}], [{"name": "cbp"}], iterations=2, seeds=[1])
     run_sweep(plan, Store(tmp_path))

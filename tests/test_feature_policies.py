@@ -18,7 +18,7 @@ from painless.feature_policies import (
 from painless.feature_policies import cells as cells_module
 from painless.feature_policies.storage import load_policy, save_policy
 from painless.features import OneHot, TileCoding
-from painless.learners import Cocob, CoinBetting, ExponentiatedGradient
+from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
 from painless.policy import LearningTable, TabularQ
 
 FEATURES = TileCoding(-np.ones(2), np.ones(2), tiles=3, tilings=4, actions=3)
@@ -133,15 +133,23 @@ def test_linear_q():
     )
 
 
-@pytest.mark.parametrize("name", ["horizon known", "anytime", "entropy", "gradient with entropy"])
-def test_mixture_survives_its_file(name, tmp_path):
-    iterates = advanced(start_policy(LEARNERS[name], FEATURES), 12)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *(LEARNERS[name] for name in ("horizon known", "anytime", "entropy", "gradient with entropy")),
+        RegretMatching(2.0, predictive=False),
+    ],
+    ids=repr,
+)
+def test_mixture_survives_its_file(learner, tmp_path):
+    iterates = advanced(start_policy(learner, FEATURES), 12)
     mixture = MixturePolicy((iterates[3], iterates[7], iterates[12]), np.array([0.5, 0.25, 0.25]))
     save_policy(mixture, tmp_path / "policy.npz")
     again = load_policy(tmp_path / "policy.npz")
     states = np.random.default_rng(1).uniform(-1, 1, (50, 2))
     np.testing.assert_array_equal(again.weights, mixture.weights)
     for one, other in zip(mixture.policies, again.policies, strict=True):
+        assert other.learner == learner
         np.testing.assert_array_equal(one.at(states), other.at(states))
     rng = np.random.default_rng(0)
     assert {again.draw(rng).updates for _ in range(50)} == {3, 7, 12}

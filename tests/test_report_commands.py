@@ -25,6 +25,8 @@ name = "cbp"
 alpha = [1, 8]
 [[algorithm]]
 name = "crpo"
+[[algorithm]]
+name = "prm"
 """
 
 
@@ -185,7 +187,7 @@ def test_damaged_folders(tmp_path):
 
 def test_units_are_read_once_each(saved):
     settings = [json.dumps(one, sort_keys=True) for one, _ in read_units(saved / "sweep")]
-    assert len(settings) == len(set(settings)) == 6
+    assert len(settings) == len(set(settings)) == 8
 
 
 def test_the_best_settings_are_drawn():

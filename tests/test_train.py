@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CBP, CRPO, GDA, CartPole, InputError
+from painless import CBP, CRPO, GDA, PRM, CartPole, InputError
 from painless.confidence import betting_interval
 from painless.evaluators import AnchoredLSTDQ, PlainLSTDQ, TemporalDifference
 from painless.features import OneHot
@@ -307,7 +307,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
 
 
 def test_interrupt_and_resume_ends_with_the_same_bits(tmp_path):
-    for algorithm in (CBP(), GDA(0.01, 0.001), CRPO(0.1)):
+    for algorithm in (CBP(), PRM(), GDA(0.01, 0.001), CRPO(0.1)):
         whole = short(algorithm)
         path = tmp_path / f"{algorithm.name}.npz"
 

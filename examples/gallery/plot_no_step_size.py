@@ -2,8 +2,8 @@
 Why no step size
 ================
 
-GDA has two step sizes, and the best pair differs from problem to problem. CBP has α, whose default serves both problems here; very
-large values only slow its start. Each mark is a run of 500 iterations. Good is close to zero on both axes; above the line the
+GDA has two step sizes, and the best pair differs from problem to problem. CBP has α, whose default serves both problems here; large
+values slow its start, which shows where the constraint is dear. PRM, the default of ``solve``, has nothing to set. Each mark is a run of 500 iterations. Good is close to zero on both axes; above the line the
 constraint is violated on average.
 """
 
@@ -21,16 +21,22 @@ problems = {
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for axis, (name, problem) in zip(axes, problems.items(), strict=True):
     optimum = painless.solve(problem, painless.LinearProgram()).reward_value
-    settings = [*map(painless.CBP, map(float, ALPHAS)), *(painless.GDA(a, b) for a, b in RATES)]
+    settings = [
+        *map(painless.CBP, map(float, ALPHAS)),
+        *(painless.GDA(a, b) for a, b in RATES),
+        painless.PRM(),
+    ]
     traces = painless.solve_batch(problem, settings, iterations=500)
     gap = np.array([optimum - trace.reward_value.mean() for trace in traces]) / optimum
     violation = np.array([problem.limit[0] - trace.constraint_value.mean() for trace in traces])
     violation /= problem.limit[0]
     n = len(ALPHAS)
-    axis.scatter(gap[n:], violation[n:], color="#D55E00", marker="x", label=f"GDA, {len(RATES)} pairs")
+    axis.scatter(gap[n:-1], violation[n:-1], color="#D55E00", marker="x", label=f"GDA, {len(RATES)} pairs")
     axis.scatter(gap[:n], violation[:n], color="#0072B2", label=f"CBP, {n} values of α")
+    axis.scatter(gap[-1], violation[-1], color="#009E73", marker="D", label="PRM, nothing to set")
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set(title=name, xlabel="optimality gap of the average (relative)")
+    axis.locator_params(axis="x", nbins=5)
 axes[0].set(ylabel="violation of the average (relative)")
 axes[0].legend(frameon=False)
 plt.show()

@@ -1,4 +1,4 @@
-"""The algorithms of the paper, as presets of learners and duals.
+"""The algorithms: the paper's, and the default of `solve`, as presets of learners and duals.
 
 A preset is data. `build` makes the learner and the dual for one situation: a problem in normalised units,
 its multiplier bounds and the horizon. Put other pieces together with `PrimalDual`.
@@ -68,7 +68,10 @@ class CBP:
     """Coin-Betting Politex: coin betting for the policy, COCOB for the multipliers. Nothing to tune.
 
     Arguments:
-        alpha: COCOB's α; results hardly depend on it. None is the sigmoid bettor of the paper's theory.
+        alpha: COCOB's α; beyond 2, the larger it is, the slower the multipliers start. On the gridworld the average gap after
+            1500 iterations is at most 0.022 for α from 1 to 500. It matters more where a constraint is dear: on the Garnet
+            of the gallery the average violation after 500 iterations is 0.021 for α = 1, 0.029 for 8 and 0.29 for
+            500. None is the sigmoid bettor of the paper's theory.
         entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
 
     >>> CBP(), CBP.theoretical()
@@ -106,8 +109,9 @@ class CBP:
 class PRM:
     """Predictive regret matching⁺ for the policy, scale-free gradient ascent for the multipliers. Nothing to tune.
 
-    The multipliers start at 0, answer each shortfall before the policy moves, and need no bound U: neither does the policy
-    need a normaliser. `painless score` shows how it does beside tuned baselines.
+    The default of `solve`. The multipliers start at 1, answer each shortfall before the policy moves, and need no bound U:
+    neither does the policy need a normaliser. `painless score` shows how it does beside tuned baselines. Over features, in
+    `train`, it replays its whole history at every step: the time grows with the square of the iterations.
 
     Arguments:
         growth: k; the n-th iterate teaches the policy with the weight n^k.
@@ -129,7 +133,7 @@ class PRM:
         values = as_floats("growth", self.growth)
         if not (np.isfinite(values) & (values >= 0)).all():
             raise InputError(f"growth is {self.growth}; it must be a number of at least 0")
-        return RegretMatching(self.growth), Alternating(ScaleFreeGradient())
+        return RegretMatching(self.growth), Alternating(ScaleFreeGradient(), start=1.0)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class _Still:
 def check_problem(make: Callable[[], CMDP]) -> None:
     """Check that a problem is the same each time it is made, survives its file, and is solved alike twice.
 
-    The two are CBP and the linear program; a problem without a feasible policy must be one for both.
+    The two are the default of `solve` and the linear program; a problem without a feasible policy must be one for both.
 
     >>> import painless
     >>> check_problem(painless.gridworld)
@@ -123,13 +123,13 @@ def check_problem(make: Callable[[], CMDP]) -> None:
         problem.save(path)
         assert _same(problem, load(path)), "the problem does not survive its file"
     plan, found = solve(problem, LinearProgram()), solve(problem)
-    assert plan.feasible == found.feasible, "CBP and the linear program disagree on feasibility"
+    assert plan.feasible == found.feasible, "solve and the linear program disagree on feasibility"
     if plan.feasible:
         sign = -1 if problem.minimise else 1
         slack = 1e-6 * max(abs(plan.reward_value), 1e-9)
-        assert sign * found.reward_value <= sign * plan.reward_value + slack, "CBP beats the linear program"
+        assert sign * found.reward_value <= sign * plan.reward_value + slack, "solve beats the linear program"
         assert sign * found.upper_bound >= sign * plan.reward_value - slack, (
-            "CBP's bound is below the optimum"
+            "the bound of solve is below the optimum"
         )
 
 

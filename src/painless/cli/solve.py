@@ -45,9 +45,14 @@ class Start(StrEnum):
 
 def solve(
     problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz or .json file.")
+        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
     ],
-    algorithm: Annotated[AlgorithmName, typer.Option(help="How to solve it.")] = AlgorithmName.CBP,
+    algorithm: Annotated[
+        AlgorithmName,
+        typer.Option(
+            help="How to solve it: prm won most on the suite of `painless score`; cbp is the paper's; lp and column-generation plan."
+        ),
+    ] = AlgorithmName.PRM,
     settings: Settings = None,
     parameters: Parameters = None,
     iterations: Annotated[int | None, typer.Option(help="Run for exactly this many iterations.")] = None,
@@ -119,11 +124,10 @@ def finish(
         solution.save(save)
         cmdp.save(save / "problem.npz")
     report_solution(report_file, solution, cmdp, problem)
-    optimum = _optimal_value(cmdp, solution)
     if as_json:
-        print(json.dumps(_as_json(problem, solution, optimum)))
+        print(json.dumps(_as_json(problem, solution, _optimal_value(cmdp, solution))))
     else:
-        _show(problem, solution, optimum)
+        _show(problem, solution, cmdp)
     raise typer.Exit(_exit_code(solution))
 
 
@@ -152,20 +156,32 @@ def _as_json(problem: str, solution: Solution, optimum: float | None) -> dict[st
     return {"problem": problem, **plain, "optimal_value": optimum}
 
 
-def _show(problem: str, solution: Solution, optimum: float | None) -> None:
-    from painless.render import number
+def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
+    """Print the answer; after a given number of iterations also their average, which experiments are about."""
+    from painless.solution import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
     average = solution.average
-    if average is not None:
-        og = None if optimum is None else solution.average_optimality_gap(optimum)
-        violations = ", ".join(number(v) for v in average.constraint_violation) or "none"
-        gap = "" if og is None else f", optimality gap {number(og)}"
-        print(
-            f"Average iterate: value {number(average.reward_value)}{gap}; violations (signed) {violations}."
-        )
+    if average is not None and solution.status.kind is Kind.COMPLETED:
+        optimum = _optimal_value(cmdp, solution)
+        gap = None if optimum is None else solution.average_optimality_gap(optimum)
+        print(about_average(average.reward_value, gap, average.constraint_violation))
     print(solution.status)
+
+
+def about_average(value: float, gap: float | None, violation: Any) -> str:
+    """Return a sentence about the average iterate that nobody takes for one about the returned policy.
+
+    >>> print(about_average(1.5, 0.25, [-0.5]))
+    All iterates on average, not the returned policy: value 1.5, 0.25 worse than the optimum; violation -0.5 (met if negative).
+    """
+    from painless.render import number
+
+    distance = "" if gap is None else f", {number(gap)} worse than the optimum"
+    missed = ", ".join(number(v) for v in violation)
+    end = f"; violation {missed} (met if negative)" if missed else ""
+    return f"All iterates on average, not the returned policy: value {number(value)}{distance}{end}."
 
 
 def _exit_code(solution: Solution) -> int:

@@ -12,6 +12,9 @@ discount = [0.9, 0.8]          # a list multiplies out
 name = "cbp"
 alpha = [1, 8, 500]
 
+[[algorithm]]
+name = "prm"                   # or cbp-theory, gda, gda-theory, crpo
+
 [evaluator]                    # exact unless given
 name = "td"
 samples = 1000

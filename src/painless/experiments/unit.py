@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.algorithms import CBP, CRPO, GDA
+from painless.algorithms import CBP, CRPO, GDA, PRM
 from painless.arrays import Array
 from painless.batch import solve_batch
 from painless.errors import InputError, unknown
@@ -23,6 +23,7 @@ from painless.train import train
 from painless.validation import whole
 
 ALGORITHMS: Mapping[str, Any] = {
+    "prm": PRM,
     "cbp": CBP,
     "cbp-theory": CBP.theoretical,
     "gda": GDA,

@@ -20,10 +20,14 @@ from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
 from painless.features import Fourier, OneHot, TileCoding
 from painless.features.base import FeatureMap, is_binary
-from painless.learners import CoinBetting, ExponentiatedGradient
+from painless.learners import CoinBetting, ExponentiatedGradient, RegretMatching
 
 FEATURES = {"Fourier": Fourier, "OneHot": OneHot, "TileCoding": TileCoding}
-LEARNERS = {"CoinBetting": CoinBetting, "ExponentiatedGradient": ExponentiatedGradient}
+LEARNERS = {
+    "CoinBetting": CoinBetting,
+    "ExponentiatedGradient": ExponentiatedGradient,
+    "RegretMatching": RegretMatching,
+}
 
 
 def describe(thing: Any, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +89,9 @@ def from_arrays(content: Mapping[str, Any]) -> MixturePolicy:
     learner = restore(description["learner"], LEARNERS)
     updates = [int(count) for count in content["updates"]]
     policies: list[FeaturePolicy]
-    if isinstance(learner, CoinBetting):
+    if not isinstance(learner, ExponentiatedGradient):
         history = History.of(unpack(content, "history", features.dimension))
-        if is_binary(features):
+        if isinstance(learner, CoinBetting) and is_binary(features):
             policies = [ReplayedPolicy(learner, features, history, count) for count in updates]
         else:
             policies = [FoldedPolicy(learner, features, history, count) for count in updates]
