@@ -17,12 +17,14 @@ from painless.bellman import policy_transition as transition_of
 from painless.errors import InputError
 from painless.feasibility import Feasibility, slater_policy
 from painless.planners import LinearProgram, _sweep_kernels, policy_iteration, tiny_master
-from painless.planners.chain import Values, chain_of
+from painless.planners.active_states import ActiveStates
+from painless.planners.chain import ChangingChain, Values, chain_of, flow_order
 from painless.planners.chain import occupancy as chain_occupancy
 from painless.planners.column_generation import ColumnGeneration, Ending
 from painless.planners.master import best_mixture, largest_slack
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import sparse_rows
+from painless.planners.two_threads import TwoThreads
 from painless.units import TOLERANCE, normalise
 
 from .problems import garnets
@@ -319,11 +321,11 @@ def test_a_bellman_sweep_is_numpy_s(problem, seed):
         problem.reward.shape
     )
     q = np.where(problem.actions, q, -np.inf)
-    choice, updated = rows.first[:-1].copy(), np.empty_like(value)
-    low, high, changed = _sweep_kernels.improve(
-        *rows[:4], rows.utility[0], problem.discount, value, 0.0, choice, updated, 0, len(value)
+    choice, updated = rows.first[:-1].copy(), q.max(1)
+    at_start, low, high, changed = _sweep_kernels.improve(
+        *(*rows[:4], rows.utility[0], problem.discount, problem.initial, value, 0.0, choice, 0, len(value)),
     )
-    np.testing.assert_allclose(updated, q.max(1), rtol=1e-13)
+    assert at_start == pytest.approx(problem.initial @ updated, rel=1e-12)
     assert (low, high) == pytest.approx(
         ((updated - value).min(), (updated - value).max()), rel=1e-9, abs=1e-12
     )
@@ -345,7 +347,7 @@ def test_chains_are_solved_to_what_they_promise(problem, along_flow, seed):
         action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
         np.add.at(policy, (states, action), part)
     chain = chain_of(rows, problem.discount, choices, np.array([share, 1 - share]))
-    assert sorted(chain.order) == list(states)
+    assert sorted(flow_order(chain, TwoThreads())) == list(states)
     values = Values(np.zeros((len(states), len(rows.utility))), problem.discount, lambda _: None)
     values.along_flow = along_flow
     scale = np.abs(problem.utility).max() / (1 - problem.discount)
@@ -379,15 +381,69 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     _sweep_kernels.even_sweep(*chain, start, low, high, updated, 0, 15)
     np.testing.assert_allclose(updated, gain + matrix @ start)
     np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
-    value, wanted = start.copy(), start.copy()
-    _sweep_kernels.flow_sweep(*chain, value, low, high)
-    for s in chain.order:
-        others = states != s
-        wanted[s] = (gain[s] + matrix[s, others] @ wanted[others]) / (1 - matrix[s, s])
-    np.testing.assert_allclose(value, wanted)
-    residual = gain + matrix @ value - value
-    assert (residual >= 0.9 * low - 1e-12).all()
-    assert (residual <= 0.9 * high + 1e-12).all()
+    order = flow_order(chain, TwoThreads())
+    for parts in ([(0, 15)], [(0, 7), (7, 15)]):  # alone, and as two threads do it
+        value, lows, highs = start.copy(), [], []
+        for begin, end in parts:
+            order_of_part = order.copy()
+            _sweep_kernels.flow_order(*chain[:4], order_of_part, begin, end)
+            assert sorted(order_of_part[begin:end]) == list(range(begin, end))
+            _sweep_kernels.flow_sweep(*chain, order_of_part, value, start, low, high, begin, end)
+            wanted = start.copy()
+            for s in order_of_part[begin:end]:
+                others = states != s
+                wanted[s] = (gain[s] + matrix[s, others] @ wanted[others]) / (1 - matrix[s, s])
+            np.testing.assert_allclose(value[begin:end], wanted[begin:end])
+            lows.append(low.copy())
+            highs.append(high.copy())
+        residual = gain + matrix @ value - value
+        assert (residual >= 0.9 * np.min(lows, 0) - 1e-12).all()
+        assert (residual <= 0.9 * np.max(highs, 0) + 1e-12).all()
+
+
+def test_a_changing_chain_is_that_of_its_policy():
+    problem = painless.garnet(30, 3, 4, 2, seed=3, dense=False)
+    rows, rng = sparse_rows(problem), np.random.default_rng(0)
+    changing = ChangingChain(rows, 0.9, TwoThreads())
+    choice = rows.first[:-1].copy()
+    for _ in range(5):
+        choice[rng.random(30) < 0.4] += np.uint32(1)
+        choice = np.minimum(choice, rows.first[1:] - np.uint32(1))
+        kept, fresh = changing.follow(choice), chain_of(rows, 0.9, choice)
+        np.testing.assert_array_equal(kept.gain, fresh.gain)
+        np.testing.assert_array_equal(kept.stay, fresh.stay)
+        for s in range(30):
+            for field in ("target", "weight"):
+                one, other = getattr(kept, field), getattr(fresh, field)
+                np.testing.assert_array_equal(
+                    one[kept.start[s] : kept.stop[s]], other[fresh.start[s] : fresh.stop[s]]
+                )
+
+
+@settings(max_examples=40, deadline=None)
+@given(garnets(constraints=(0, 2)), st.integers(0, 2**32 - 1))
+def test_active_states_end_at_the_optimum(problem, seed):
+    rows, rng = sparse_rows(problem), np.random.default_rng(seed)
+    scale = np.abs(problem.reward).max() / (1 - problem.discount)
+    wanted = policy_iteration(problem, problem.reward)
+    for threads in (TwoThreads(), TwoThreads(large=2)):
+        value, choice = scale * rng.random(problem.shape[0]), rows.first[:-1].copy()
+        active = ActiveStates(rows, problem.discount, threads)
+        work = active.improve(rows.utility[0].copy(), value, choice, 1e-12 * scale, 1e6)
+        assert work < 1e6
+        assert problem.initial @ value == pytest.approx(wanted.value, abs=1e-9 * scale)
+        greedy = Values(np.zeros((len(value), 1)), problem.discount, lambda _: None)
+        greedy.solve(
+            chain_of(rows._replace(utility=rows.utility[:1]), problem.discount, choice), 1e-12 * scale
+        )
+        assert problem.initial @ greedy.value[:, 0] == pytest.approx(wanted.value, abs=1e-9 * scale)
+
+
+def test_active_states_stop_at_the_limit():
+    rows = sparse_rows(painless.garnet(50, 3, 4, 1, seed=1, discount=0.999, dense=False))
+    active = ActiveStates(rows, 0.999, TwoThreads())
+    work = active.improve(rows.utility[0].copy(), np.zeros(50), rows.first[:-1].copy(), 1e-9, 7.0)
+    assert 7 <= work <= 8
 
 
 @settings(max_examples=40, deadline=None)

@@ -50,14 +50,14 @@ def generate(
     with one_thread():
         target = gap_target(units, problem.discount, tolerance)
         planned = algorithm.plan(normal, target, deadline=deadline, progress=report)
-    best = planned.slater or planned.answer
-    slack = best.value[1:] - normal.threshold
+    slater_value = planned.answer.value if planned.slater_value is None else planned.slater_value
+    slack = slater_value[1:] - normal.threshold
     found = (
         Feasibility.NONE if planned.ending is Ending.INFEASIBLE else judge(slack, 1 / (1 - problem.discount))
     )
     if found is Feasibility.NONE and planned.ending is not Ending.INFEASIBLE:
         found = Feasibility.TIGHT  # stopped before it was known
-    slater = SlaterPolicy(best.policy, np.empty((0, 0)), best.value, slack, planned.slater_weight, found)
+    slater = SlaterPolicy(planned.answer.policy, np.empty((0, 0)), slater_value, slack, planned.slater_weight, found)
     prepared = Prepared(problem, normal, units, slater)
     seconds = time.perf_counter() - start
     if prepared.feasibility is Feasibility.NONE:

@@ -23,20 +23,20 @@ def improve(
     probability: Array,
     utility: Array,
     discount: float,
+    initial: Array,
     value: Array,
     margin: float,
     choice: Indices,
-    updated: Array,
-    start: int,
-    stop: int,
-) -> tuple[float, float, int]:
-    """One Bellman sweep: `updated` = TV on states start..stop − 1, and the greedy pair where it gains.
+    begin: int,
+    end: int,
+) -> tuple[float, float, float, int]:
+    """One Bellman sweep: the greedy pair on states begin..end − 1, where it gains.
 
-    A state keeps its pair unless another is better by more than `margin`. Return the least and the largest of
-    TV − V, and how many states changed.
+    A state keeps its pair unless another is better by more than `margin`. Return ρ·TV over these states, the
+    least and the largest of TV − V, and how many states changed.
     """
-    low, high, changed = np.inf, -np.inf, 0
-    for s in range(np.uint64(start), np.uint64(stop)):
+    at_start, low, high, changed = 0.0, np.inf, -np.inf, 0
+    for s in range(np.uint64(begin), np.uint64(end)):
         best, here, at = -np.inf, -np.inf, choice[s]
         current = at
         for pair in range(first[s], first[s + np.uint64(1)]):
@@ -48,195 +48,251 @@ def improve(
                 here = q
             if q > best:
                 best, at = q, np.uint32(pair)
-        updated[s] = best
         if best > here + margin:
             choice[s] = at
             changed += 1
+        at_start += initial[s] * best
         low, high = min(low, best - value[s]), max(high, best - value[s])
-    return low, high, changed
+    return at_start, low, high, changed
 
 
 @njit(cache=True, nogil=True)
-def follow_flow(
+def improve_active(
+    first: Indices,
     pointer: Indices,
     successor: Indices,
     probability: Array,
     utility: Array,
     discount: float,
-    choice: Indices,
-    order: Indices,
-    value: Array,
-) -> float:
-    """One Gauss–Seidel sweep of the policy `choice`, for one utility, in place and in the given order.
-
-    Return how wide the range of changes is, with 0 in it.
-    """
-    low, high = 0.0, 0.0
-    for i in range(np.uint64(len(order))):
-        s = order[i]
-        pair = np.uint64(choice[s])
-        total, stay = 0.0, 0.0
-        for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
-            if successor[k] == s:
-                stay += probability[k]
-            else:
-                total += probability[k] * value[successor[k]]
-        total = (utility[pair] + discount * total) / (1.0 - discount * stay)
-        low, high = min(low, total - value[s]), max(high, total - value[s])
-        value[s] = total
-    return high - low
-
-
-@njit(cache=True, nogil=True)
-def follow_evenly(
-    pointer: Indices,
-    successor: Indices,
-    probability: Array,
-    utility: Array,
-    discount: float,
+    least: float,
     choice: Indices,
     value: Array,
-    updated: Array,
-    start: int,
-    stop: int,
-) -> tuple[float, float]:
-    """One Jacobi sweep of the policy `choice`, for one utility, on states start..stop − 1.
+    before: Array,
+    origin: Indices,
+    source: Indices,
+    active: NDArray[np.bool_],
+    crossing: NDArray[np.bool_],
+    ascending: bool,
+    begin: int,
+    end: int,
+) -> int:
+    """Bellman's equation in every active state of begin..end − 1 in turn, in place, with the best pair as choice.
 
-    Return the least and the largest change.
+    Where that changes the value by more than `least`, the states it can come from, source[origin[s]..], become active: at once
+    here, and by `crossing` elsewhere. Elsewhere the values `before` count. A self-loop counts as if it were taken until it
+    is left. Return how many states were active.
     """
-    low, high = np.inf, -np.inf
-    for s in range(np.uint64(start), np.uint64(stop)):
-        pair = np.uint64(choice[s])
-        total = 0.0
-        for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
-            total += probability[k] * value[successor[k]]
-        updated[s] = utility[pair] + discount * total
-        low, high = min(low, updated[s] - value[s]), max(high, updated[s] - value[s])
-    return low, high
+    work = 0
+    low, high = np.uint64(begin), np.uint64(end)
+    for i in range(low, high):
+        s = i if ascending else low + high - np.uint64(1) - i
+        if not active[s]:
+            continue
+        active[s] = False
+        work += 1
+        best, here, at = -np.inf, -np.inf, choice[s]
+        current = at
+        for pair in range(first[s], first[s + np.uint64(1)]):
+            total, stay = 0.0, 0.0
+            for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                t = np.uint64(successor[k])
+                if t == s:
+                    stay += probability[k]
+                elif low <= t < high:
+                    total += probability[k] * value[t]
+                else:
+                    total += probability[k] * before[t]
+            q = utility[pair] + discount * total
+            if stay > 0:
+                q /= 1.0 - discount * stay
+            if pair == current:
+                here = q
+            if q > best:
+                best, at = q, np.uint32(pair)
+        if best > here + 0.1 * least:
+            choice[s] = at
+        change = abs(best - value[s])
+        value[s] = best
+        if change > least:
+            for k in range(origin[s], origin[s + np.uint64(1)]):
+                t = np.uint64(source[k])
+                if low <= t < high:
+                    active[t] = True
+                else:
+                    crossing[t] = True
+    return work
 
 
 @njit(cache=True, nogil=True)
-def flow_order(pointer: Indices, successor: Indices, probability: Array, choice: Indices) -> Indices:
-    """Order the states so that most probable successors come first, as far as they form no cycle.
-
-    States are taken as they are numbered, each with the path ahead of it, so that neighbours stay together.
-    """
-    states = len(choice)
-    main = np.empty(states, np.uint32)
+def sources(first: Indices, pointer: Indices, successor: Indices) -> tuple[Indices, Indices]:
+    """Return the states from which some pair may lead to s, each once: source[origin[s]..origin[s + 1] − 1]."""
+    states = np.uint32(len(first) - 1)
+    origin = np.zeros(states + 1, np.uint32)
+    last = np.full(states, states, np.uint32)
     for s in range(states):
-        best, likely = np.uint32(s), -1.0
-        pair = np.uint64(choice[s])
-        for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
-            if probability[k] > likely and successor[k] != s:
-                best, likely = successor[k], probability[k]
-        main[s] = best
-    order = np.empty(states, np.uint32)
-    path = np.empty(states, np.uint32)
-    seen = np.zeros(states, np.bool_)
-    done = 0
+        for k in range(pointer[first[s]], pointer[first[s + 1]]):
+            t = successor[k]
+            if t != s and last[t] != s:
+                last[t] = s
+                origin[t + 1] += 1
     for s in range(states):
-        length, at = 0, np.uint32(s)
-        while not seen[at]:
-            seen[at] = True
-            path[length] = at
-            length += 1
-            at = main[at]
-        for i in range(length - 1, -1, -1):
-            order[done] = path[i]
-            done += 1
-    return order
+        origin[s + 1] += origin[s]
+    source, room = np.empty(origin[states], np.uint32), origin[:-1].copy()
+    last[:] = states
+    for s in range(states):
+        for k in range(pointer[first[s]], pointer[first[s + 1]]):
+            t = successor[k]
+            if t != s and last[t] != s:
+                last[t] = s
+                source[room[t]] = s
+                room[t] += 1
+    return origin, source
 
 
 @njit(cache=True, nogil=True)
-def chain_sizes(pointer: Indices, order: Indices, choices: Indices, shares: Array) -> Indices:
-    """Return where the rows of a chain begin, (S + 1,), for policies `choices` (n, S) with `shares` (n, S)."""
-    result = np.zeros(len(order) + 1, np.uint32)
-    for i in range(len(order)):
-        s = order[i]
+def most_successors(first: Indices, pointer: Indices) -> Indices:
+    """Return where rows begin that have room for any pair of their state, (S + 1,)."""
+    result = np.zeros(len(first), np.uint32)
+    for s in range(len(first) - 1):
+        most = np.uint32(0)
+        for pair in range(first[s], first[s + 1]):
+            most = max(most, pointer[pair + np.uint64(1)] - pointer[pair])
+        result[s + 1] = result[s] + most
+    return result
+
+
+@njit(cache=True, nogil=True)
+def all_successors(pointer: Indices, choices: Indices, shares: Array) -> Indices:
+    """Return where the rows of a mixed policy begin, (S + 1,); choices of share 0 are left out."""
+    result = np.zeros(choices.shape[1] + 1, np.uint32)
+    for s in range(choices.shape[1]):
         count = np.uint32(0)
         for n in range(len(choices)):
             if shares[n, s] > 0:
                 pair = np.uint64(choices[n, s])
                 count += pointer[pair + np.uint64(1)] - pointer[pair]
-        result[i + 1] = result[i] + count
+        result[s + 1] = result[s] + count
     return result
 
 
 @njit(cache=True, nogil=True)
-def chain_rows(
+def write_rows(
     pointer: Indices,
     successor: Indices,
     probability: Array,
     utility: Array,
     discount: float,
-    order: Indices,
     choices: Indices,
     shares: Array,
-    start: Indices,
-    target: Indices,
-    weight: Array,
-    stay: Array,
-    gain: Array,
-) -> Indices:
-    """Fill the rows of a chain: `target` and `weight` = γp, the self-loop γp in `stay`, and u_π in `gain`.
-
-    Return where the rows end; self-loops are taken out, so that a row may be shorter than its room.
-    """
-    stop = np.empty(len(order), np.uint32)
-    for i in range(len(order)):
-        s = order[i]
-        at = np.uint64(start[i])
-        stay[i] = 0.0
-        gain[i] = 0.0
-        for n in range(len(choices)):
-            share = shares[n, s]
-            if share > 0:
-                pair = np.uint64(choices[n, s])
-                for j in range(len(utility)):
-                    gain[i, j] += share * utility[j, pair]
-                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
-                    if successor[k] == s:
-                        stay[i] += share * discount * probability[k]
-                    else:
-                        target[at] = successor[k]
-                        weight[at] = share * discount * probability[k]
-                        at += np.uint64(1)
-        stop[i] = np.uint32(at)
-    return stop
-
-
-@njit(cache=True, nogil=True)
-def flow_sweep(
-    order: Indices,
+    stale: NDArray[np.bool_],
     start: Indices,
     stop: Indices,
     target: Indices,
     weight: Array,
     stay: Array,
     gain: Array,
+    begin: int,
+    end: int,
+) -> None:
+    """Write the stale rows of begin..end − 1: `target` and `weight` = γp, the self-loop γp in `stay`, u_π in `gain`.
+
+    Self-loops are taken out, so that a row may be shorter than its room: it ends at `stop`. Without `shares` there is
+    one policy.
+    """
+    for s in range(np.uint64(begin), np.uint64(end)):
+        if not stale[s]:
+            continue
+        at = np.uint64(start[s])
+        stay[s] = 0.0
+        gain[s] = 0.0
+        for n in range(len(choices)):
+            share = shares[n, s] if len(shares) else 1.0
+            if share > 0:
+                pair = np.uint64(choices[n, s])
+                for j in range(len(utility)):
+                    gain[s, j] += share * utility[j, pair]
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    if successor[k] == s:
+                        stay[s] += share * discount * probability[k]
+                    else:
+                        target[at] = successor[k]
+                        weight[at] = share * discount * probability[k]
+                        at += np.uint64(1)
+        stop[s] = np.uint32(at)
+
+
+@njit(cache=True, nogil=True)
+def flow_order(
+    start: Indices, stop: Indices, target: Indices, weight: Array, order: Indices, begin: int, end: int
+) -> None:
+    """Order begin..end − 1 so that most probable successors come first, as far as they form no cycle.
+
+    States are taken as they are numbered, each with the path ahead of it, so that neighbours stay together.
+    """
+    main = np.empty(end - begin, np.uint32)
+    for s in range(begin, end):
+        best, likely = np.uint32(s), -1.0
+        for k in range(start[s], stop[s]):
+            if weight[k] > likely:
+                best, likely = target[k], weight[k]
+        main[s - begin] = best
+    path = np.empty(end - begin, np.uint32)
+    seen = np.zeros(end - begin, np.bool_)
+    done = begin
+    for s in range(begin, end):
+        length, at = 0, s
+        while begin <= at < end and not seen[at - begin]:
+            seen[at - begin] = True
+            path[length] = at
+            length += 1
+            at = int(main[at - begin])
+        for i in range(length - 1, -1, -1):
+            order[done] = path[i]
+            done += 1
+
+
+@njit(cache=True, nogil=True)
+def flow_sweep(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    stay: Array,
+    gain: Array,
+    order: Indices,
     value: Array,
+    before: Array,
     low: Array,
     high: Array,
+    begin: int,
+    end: int,
 ) -> None:
-    """One Gauss–Seidel sweep of V = u + γPV over all utilities, in place; `value` is (S, J).
+    """One Gauss–Seidel sweep of V = u + γPV over begin..end − 1 and all utilities, in place; `value` is (S, J).
 
-    `low` and `high` (J,) receive the least and the largest change, and 0 where all have one sign. What is left of
-    the residual at a state comes from successors that changed after it: it lies between γ·low and γ·high.
+    Other states count with the values `before`. `low` and `high` (J,) receive the least and the largest change, and 0 where
+    all have one sign. What is left of the residual at a state comes from successors that changed after it, or elsewhere: it
+    lies between γ·low and γ·high.
     """
     low[:] = 0.0
     high[:] = 0.0
     utilities = np.uint64(value.shape[1])
-    for i in range(np.uint64(len(order))):
+    least, most = np.uint64(begin), np.uint64(end)
+    for i in range(least, most):
         s = np.uint64(order[i])
-        scale = 1.0 / (1.0 - stay[i])
+        scale = 1.0 / (1.0 - stay[s])
         for j in range(np.uint64(0), utilities, np.uint64(2)):
             h = min(
                 j + np.uint64(1), utilities - np.uint64(1)
-            )  # the other of two; the last one, if alone, is done twice
-            total, other = gain[i, j], gain[i, h]
-            for k in range(start[i], stop[i]):
-                total += weight[k] * value[target[k], j]
-                other += weight[k] * value[target[k], h]
+            )  # the other of two; the last, if alone, is done twice
+            total, other = gain[s, j], gain[s, h]
+            for k in range(start[s], stop[s]):
+                t = np.uint64(target[k])
+                if least <= t < most:
+                    total += weight[k] * value[t, j]
+                    other += weight[k] * value[t, h]
+                else:
+                    total += weight[k] * before[t, j]
+                    other += weight[k] * before[t, h]
             total, other = total * scale, other * scale
             change, second = total - value[s, j], other - value[s, h]
             value[s, j], value[s, h] = total, other
@@ -246,7 +302,6 @@ def flow_sweep(
 
 @njit(cache=True, nogil=True)
 def even_sweep(
-    order: Indices,
     start: Indices,
     stop: Indices,
     target: Indices,
@@ -260,21 +315,21 @@ def even_sweep(
     begin: int,
     end: int,
 ) -> None:
-    """One Jacobi sweep of the rows begin..end − 1: `updated` = u + γPV.
+    """One Jacobi sweep of begin..end − 1: `updated` = u + γPV.
 
     `low` and `high` (J,) receive the least and the largest entry of u + γPV − V.
     """
     low[:] = np.inf
     high[:] = -np.inf
     utilities = np.uint64(value.shape[1])
-    for i in range(np.uint64(begin), np.uint64(end)):
-        s = np.uint64(order[i])
+    for s in range(np.uint64(begin), np.uint64(end)):
         for j in range(np.uint64(0), utilities, np.uint64(2)):
             h = min(j + np.uint64(1), utilities - np.uint64(1))
-            total, other = gain[i, j] + stay[i] * value[s, j], gain[i, h] + stay[i] * value[s, h]
-            for k in range(start[i], stop[i]):
-                total += weight[k] * value[target[k], j]
-                other += weight[k] * value[target[k], h]
+            total, other = gain[s, j] + stay[s] * value[s, j], gain[s, h] + stay[s] * value[s, h]
+            for k in range(start[s], stop[s]):
+                t = np.uint64(target[k])
+                total += weight[k] * value[t, j]
+                other += weight[k] * value[t, h]
             updated[s, j], updated[s, h] = total, other
             change, second = total - value[s, j], other - value[s, h]
             low[j], high[j] = min(low[j], change), max(high[j], change)
@@ -283,61 +338,37 @@ def even_sweep(
 
 @njit(cache=True, nogil=True)
 def occupancy_sweep(
-    order: Indices,
     start: Indices,
     stop: Indices,
     target: Indices,
     weight: Array,
     stay: Array,
+    order: Indices,
     rest: Array,
     occupancy: Array,
 ) -> None:
     """One Gauss–Seidel sweep of d = ρ + γdP, in place: each state in turn passes its residual on."""
     for i in range(len(order) - 1, -1, -1):
         s = np.uint64(order[i])
-        moved = rest[s] / (1.0 - stay[i])
+        moved = rest[s] / (1.0 - stay[s])
         rest[s] = 0.0
         occupancy[s] += moved
-        for k in range(start[i], stop[i]):
+        for k in range(start[s], stop[s]):
             rest[target[k]] += weight[k] * moved
 
 
 @njit(cache=True, nogil=True)
-def occupancy_rest(
-    order: Indices,
+def pass_on(
     start: Indices,
     stop: Indices,
     target: Indices,
     weight: Array,
     stay: Array,
-    occupancy: Array,
-    rest: Array,
+    moved: Array,
+    received: Array,
 ) -> None:
-    """Add γdP − d to `rest`."""
-    for i in range(len(order)):
-        s = np.uint64(order[i])
-        rest[s] -= (1.0 - stay[i]) * occupancy[s]
-        for k in range(start[i], stop[i]):
-            rest[target[k]] += weight[k] * occupancy[s]
-
-
-@njit(cache=True, nogil=True)
-def even_occupancy_sweep(
-    order: Indices,
-    start: Indices,
-    stop: Indices,
-    target: Indices,
-    weight: Array,
-    stay: Array,
-    rest: Array,
-    occupancy: Array,
-    passed: Array,
-) -> None:
-    """One Jacobi sweep of d = ρ + γdP: all states pass their residual on at once, into `passed`."""
-    passed[:] = 0.0
-    for i in range(np.uint64(len(order))):
-        s = np.uint64(order[i])
-        occupancy[s] += rest[s]
-        passed[s] += stay[i] * rest[s]
-        for k in range(start[i], stop[i]):
-            passed[target[k]] += weight[k] * rest[s]
+    """Add γdP to `received`, for d = `moved`."""
+    for s in range(np.uint64(len(stay))):
+        received[s] += stay[s] * moved[s]
+        for k in range(start[s], stop[s]):
+            received[target[k]] += weight[k] * moved[s]

@@ -8,6 +8,8 @@
   there is no cycle. One sweep then carries a value along a whole path, and the error shrinks with what
   slips off the path, not with γ. The occupancy is pushed along the same order from its end.
 
+Where neither gets on, a narrow chain is solved by elimination (see `narrow`), and others by GMRES.
+
 The errors are proved (MacQueen 1966), with r = u + γPV − V and e = ρ + γdP − d:
 
     V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ),           ‖d − d_π‖₁ ≤ ‖e‖₁/(1−γ)
@@ -15,6 +17,7 @@ The errors are proved (MacQueen 1966), with r = u + γPV − V and e = ρ + γdP
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,19 +25,21 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.planners import _sweep_kernels as kernels
+from painless.planners.narrow import SMALL, solve_narrow
 from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import TwoThreads
 
 EPSILON = float(np.finfo(np.float64).eps)
 BURST = 6  # sweeps between two looks at the error, at most
+UNTRIED = 0.8  # even sweeps that shrink the error by less are worth comparing with the other kind
 SLUGGISH = 0.8  # an error that shrinks by less in a sweep makes the other kind worth a try
-STRETCH = 12  # sweeps of one kind before the other is tried, doubled with every turn
+LONG = 60  # sweeps of an occupancy after which elimination is worth a try
+STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
 class Chain(NamedTuple):
-    """The rows of one policy, in the order of the sweeps."""
+    """The rows of one policy, in the order of the states."""
 
-    order: Indices  # (S,)
     start: Indices  # (S,)
     stop: Indices  # (S,)
     target: Indices  # (nnz,)
@@ -47,16 +52,52 @@ def chain_of(rows: SparseRows, discount: float, choices: Indices, shares: Array 
     """Return the chain of the policy that takes pair choices[n, s] with probability shares[n, s]."""
     choices = np.atleast_2d(choices)
     shares = np.ones(choices.shape) if shares is None else shares
-    likely = choices[shares.argmax(0), np.arange(choices.shape[1])] if len(choices) > 1 else choices[0]
-    order = kernels.flow_order(rows.pointer, rows.successor, rows.probability, likely)
-    start = kernels.chain_sizes(rows.pointer, order, choices, shares)
-    target, weight = np.empty(start[-1], np.uint32), np.empty(start[-1])
-    stay, gain = np.empty(len(order)), np.empty((len(order), len(rows.utility)))
-    stop = kernels.chain_rows(
-        *(rows.pointer, rows.successor, rows.probability, rows.utility, discount, order, choices, shares),
-        *(start, target, weight, stay, gain),
+    chain = _with_room(kernels.all_successors(rows.pointer, choices, shares), len(rows.utility))
+    stale = np.ones(choices.shape[1], dtype=bool)
+    kernels.write_rows(*(*rows[1:5], discount, choices, shares, stale, *chain, 0, len(stale)))
+    return chain
+
+
+def _with_room(start: Indices, utilities: int) -> Chain:
+    states = len(start) - 1
+    return Chain(
+        start[:-1],
+        np.empty(states, np.uint32),
+        np.empty(start[-1], np.uint32),
+        np.empty(start[-1]),
+        np.empty(states),
+        np.empty((states, utilities)),
     )
-    return Chain(order, start[:-1], stop, target, weight, stay, gain)
+
+
+class ChangingChain:
+    """The chain of one deterministic policy after another; only rows that change are written anew."""
+
+    def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
+        self.rows, self.discount, self.threads = rows, discount, threads
+        self.chain = _with_room(kernels.most_successors(rows.first, rows.pointer), len(rows.utility))
+        self._written = np.full(len(rows.first) - 1, len(rows.pointer), np.uint32)  # no pair's number
+
+    def follow(self, choice: Indices) -> Chain:
+        """Make it the chain of the policy that takes pair choice[s]."""
+        stale = self._written != choice
+        choices, alone = choice[None], np.empty((0, 0))
+
+        def part(begin: int, end: int) -> None:
+            kernels.write_rows(
+                *(*self.rows[1:5], self.discount, choices, alone, stale, *self.chain, begin, end)
+            )
+
+        self.threads.share(part, len(choice))
+        self._written[:] = choice
+        return self.chain
+
+
+def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
+    """Order the states of each thread's range so that the most probable successors come first."""
+    order = np.empty(len(chain.stay), np.uint32)
+    threads.share(lambda begin, end: kernels.flow_order(*chain[:4], order, begin, end), len(order))
+    return order
 
 
 class Values:
@@ -71,55 +112,99 @@ class Values:
         self.threads = threads or TwoThreads()
         self.value, self.discount, self.tick = value, discount, tick  # (S, J)
         self.along_flow = False
+        self.order: Indices | None = None  # of sweeps along the flow
+        self.rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
+        self.narrow: bool | None = (
+            True if len(value) <= SMALL else None
+        )  # whether chains are solved by elimination; None while not known
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
     def solve(self, chain: Chain, tolerance: float) -> Array:
         """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,)."""
-        width, rate, turns = self._sweep(chain, 1), 0.0, 0
+        self.order = None
+        if self.narrow:
+            self._solve_narrow(chain)
+        width, rate, turns = self.sweep(chain, 1), 0.0, 0
         done, entered = 1, width  # sweeps of this kind, and the width when they began
         while True:
             rounding = 8 * EPSILON * float(np.abs(self.value).max()) / (1 - self.discount)
             goal = 2 * (1 - self.discount) * max(tolerance, rounding)
             if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
                 self._centre()
+                if done > BURST and width > 0:
+                    self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
                 return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
-            before, width = width, self._sweep(chain, count)
+            before, width = width, self.sweep(chain, count)
             rate = min((width / before) ** (1 / count), 0.999999)
             done += count
             if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
-                self._turn()
+                self.turn()
                 turns += 1
-                if turns % 4 == 0:
+                if turns == 1 and self.narrow is None:
+                    self._solve_narrow(chain)
+                elif turns % 4 == 0:
                     self._krylov(chain, tolerance)
-                done, entered, rate = 1, self._sweep(chain, 1), 0.0
+                done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
 
-    def _turn(self) -> None:
+    def _solve_narrow(self, chain: Chain) -> None:
+        """Solve directly if the chain is narrow, and remember whether it is."""
+        value = solve_narrow(chain, chain.gain)
+        self.narrow = value is not None
+        if value is not None:
+            self.value = np.ascontiguousarray(value)
+
+    @property
+    def evenly(self) -> bool:
+        """Whether even sweeps have served best of late."""
+        return not self.narrow and self.rate[False] <= self.rate[True]
+
+    def turn(self) -> None:
+        """Change to the other kind of sweep."""
         if not self.along_flow:
             self._centre()
         self.along_flow = not self.along_flow
 
-    def _sweep(self, chain: Chain, count: int) -> float:
+    def sweep(self, chain: Chain, count: int) -> float:
         """Sweep, and return how wide the residual's range is at most."""
+        if self.along_flow and self.order is None:
+            self.order = flow_order(chain, self.threads)
         for _ in range(count):
             if self.along_flow:
-                kernels.flow_sweep(*chain, self.value, self._low, self._high)
+                self._flow_sweep(chain)
             else:
                 self._even_sweep(chain)
-                self.value, self._spare = self._spare, self.value
         self.tick(count)
         self._low, self._high = self.discount * self._low, self.discount * self._high
         return float((self._high - self._low).max())
 
-    def _even_sweep(self, chain: Chain) -> None:
-        def part(start: int, stop: int) -> tuple[Array, Array]:
+    def _flow_sweep(self, chain: Chain) -> None:
+        assert self.order is not None
+        before, order = self.value, self.order
+        if self.threads.both(len(order)):
+            before = self._spare
+            before[:] = self.value
+
+        def part(begin: int, end: int) -> tuple[Array, Array]:
             low, high = np.empty_like(self._low), np.empty_like(self._high)
-            kernels.even_sweep(*chain, self.value, low, high, self._spare, start, stop)
+            kernels.flow_sweep(*chain, order, self.value, before, low, high, begin, end)
             return low, high
 
-        parts = np.array(self.threads.share(part, len(chain.order)))  # (parts, 2, J)
+        self._share(part)
+
+    def _even_sweep(self, chain: Chain) -> None:
+        def part(begin: int, end: int) -> tuple[Array, Array]:
+            low, high = np.empty_like(self._low), np.empty_like(self._high)
+            kernels.even_sweep(*chain, self.value, low, high, self._spare, begin, end)
+            return low, high
+
+        self._share(part)
+        self.value, self._spare = self._spare, self.value
+
+    def _share(self, part: Callable[[int, int], tuple[Array, Array]]) -> None:
+        parts = np.array(self.threads.share(part, len(self.value)))  # (parts, 2, J)
         self._low, self._high = parts[:, 0].min(0), parts[:, 1].max(0)
 
     def _centre(self) -> None:
@@ -131,15 +216,16 @@ class Values:
         from scipy.sparse.linalg import LinearOperator, gmres
 
         low, high = np.empty(1), np.empty(1)
-        silent = chain._replace(gain=np.zeros((len(chain.order), 1)))
+        size = len(chain.stay)
+        silent = chain._replace(gain=np.zeros((size, 1)))
+        order = flow_order(chain, self.threads) if self.order is None else self.order
 
         def remainder(part: Chain, x: Array) -> Array:
             swept = np.array(x, order="C").reshape(-1, 1)
-            kernels.flow_sweep(*part, swept, low, high)
+            kernels.flow_sweep(*part, order, swept, swept, low, high, 0, size)
             self.tick(1)
             return swept[:, 0] - x.ravel()
 
-        size = len(chain.order)
         operator = LinearOperator((size, size), matvec=lambda x: -remainder(silent, x), dtype=np.float64)
         for j in range(self.value.shape[1]):
             single = chain._replace(gain=np.ascontiguousarray(chain.gain[:, j : j + 1]))
@@ -164,18 +250,27 @@ def occupancy(
 ) -> Array:
     """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ)."""
     held = np.zeros(len(initial)) if start is None else start.copy()
-    rest, spare = initial.copy(), np.empty_like(initial)
+    rest, spare = initial - held, np.empty_like(initial)
     if start is not None:
-        kernels.occupancy_rest(*chain[:-1], held, rest)
-    while True:
+        kernels.pass_on(*chain[:-1], held, rest)
+    order = flow_order(chain, TwoThreads()) if along_flow else np.empty(0, np.uint32)
+    for sweeps in itertools.count(1):
         if along_flow:
-            kernels.occupancy_sweep(*chain[:-1], rest, held)
+            kernels.occupancy_sweep(*chain[:-1], order, rest, held)
         else:
-            kernels.even_occupancy_sweep(*chain[:-1], rest, held, spare)
+            held += rest
+            spare[:] = 0.0
+            kernels.pass_on(*chain[:-1], rest, spare)
             rest, spare = _extrapolated(held, rest, spare, discount), rest
         tick(1)
         if np.abs(rest).sum() <= max(tolerance, 64 * EPSILON):
-            return np.maximum(held, 0.0)
+            break
+        if sweeps == LONG or len(initial) <= SMALL:
+            direct = solve_narrow(chain, initial, transposed=True)
+            if direct is not None:
+                held = direct
+                break
+    return np.maximum(held, 0.0)
 
 
 def _extrapolated(held: Array, rest: Array, passed: Array, discount: float) -> Array:

@@ -60,7 +60,9 @@ class Planned:
     """A policy and the proof that comes with it, in the units of the problem."""
 
     answer: Point
-    slater: Point | None  # with the largest joint slack that was found; None where it was not needed
+    slater_value: (
+        Array | None
+    )  # (J,) of the mixture with the largest joint slack found; None where not needed
     slater_weight: Array  # (K,) of the constraints: proves `slack_bound`
     slack_bound: float  # no policy has a larger joint slack
     upper_bound: float  # no feasible policy has a larger reward
@@ -69,7 +71,7 @@ class Planned:
     ending: Ending
     solves: int  # of unconstrained MDPs
     sweeps: int  # of one policy
-    bellman_sweeps: int  # over all actions
+    bellman_sweeps: float  # over all actions; parts of a sweep count as such
 
     @property
     def gap(self) -> float:

@@ -21,7 +21,7 @@ from painless.planners.sparse_rows import Indices
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
-PRECISION = 0.02 * TOLERANCE  # of occupancies and values, relative to 1/(1−γ)
+PRECISION = 0.02 * TOLERANCE  # of occupancies and values, relative to 1/(1−γ), where nothing is to spare
 
 
 class Column(NamedTuple):
@@ -36,7 +36,8 @@ class Mixer:
 
     def __init__(self, problem: CMDP, pricer: Pricer) -> None:
         self.problem, self.pricer = problem, pricer
-        self._occupancy: dict[int, Array] = {}
+        self._occupancy: dict[int, Array] = {}  # to within `_precision`
+        self._precision = PRECISION
         self._last: tuple[tuple[bytes, int], Point] | None = None
 
     def any_column(self) -> Column:
@@ -48,13 +49,22 @@ class Mixer:
         scale = np.maximum(np.abs(self.problem.threshold), 1 / (1 - self.problem.discount))
         return bool((value[1:] >= self.problem.threshold - TOLERANCE * scale).all())
 
-    def point(self, columns: list[Column], weights: Array, slater: Array | None) -> Point:
-        """Return the stationary policy of a mixture, evaluated anew, feasible if `slater` can make it so."""
+    def point(
+        self, columns: list[Column], weights: Array, slater: Array | None, precision: float = 0.0
+    ) -> Point:
+        """Return the stationary policy of a mixture, evaluated anew, feasible if `slater` can make it so.
+
+        Its values may differ from the mixture's by about `precision`, and are known to within as much.
+        """
         weights = np.pad(weights, (0, len(columns) - len(weights)))
         key = (weights.tobytes().rstrip(b"\0"), 0 if slater is None else 1)
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         safe = None if slater is None else np.pad(slater, (0, len(columns) - len(slater)))
+        precision = max(precision * (1 - self.problem.discount), PRECISION)
+        if precision < self._precision:
+            self._occupancy = {}
+        self._precision = precision
         point = self._point(columns, weights)
         for factor in (1.0, 2.0, 1e3, np.inf):
             if safe is None or self.is_feasible(point.value):
@@ -77,11 +87,11 @@ class Mixer:
         choices = np.array([self.pricer.pairs(columns[k].choice) for k in used])
         shares = self._shares(used, choices, weights)
         chain = self.pricer.chain(choices, shares)
-        value = np.outer(np.ones(choices.shape[1]), weights @ np.array([c.value for c in columns]))
         scale = 1 / (1 - self.problem.discount)
-        values = Values(value, self.problem.discount, self.pricer.count, self.pricer.threads)
+        start = self.pricer.values.value.copy()  # of the policy priced last, which is like the mixture at the end
+        values = Values(start, self.problem.discount, self.pricer.count, self.pricer.threads)
         values.along_flow = self.pricer.along_flow
-        error = values.solve(chain, PRECISION * scale)
+        error = values.solve(chain, self._precision * scale)
         at_start = self.problem.initial @ values.value
         return Point(self._table(choices, shares), at_start - error, float(2 * error.max()))
 
@@ -97,7 +107,7 @@ class Mixer:
                     self.pricer.chain(choice),
                     self.problem.discount,
                     self.problem.initial,
-                    PRECISION,
+                    self._precision,
                     self.pricer.count,
                     warm,
                     along_flow=self.pricer.along_flow,
@@ -105,7 +115,13 @@ class Mixer:
         shares = np.array([weights[k] * self._occupancy[k] for k in used])
         total = shares.sum(0)
         shares[0, total == 0] = 1.0
-        return shares / np.where(total == 0, 1.0, total)
+        shares /= np.where(total == 0, 1.0, total)
+        for n in range(1, len(used)):
+            for m in range(n):  # what they agree on is one choice
+                same = choices[n] == choices[m]
+                shares[m, same] += shares[n, same]
+                shares[n, same] = 0.0
+        return shares
 
     def _table(self, choices: Indices, shares: Array) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""

@@ -2,15 +2,19 @@
 
     max_π Σ_j w_j V_j(ρ),        T the Bellman optimality operator of u = Σ_j w_j u_j
 
-The values V_j of the last policy are kept for all utilities, so that Σ_j w_j V_j is its exact value under any
-new weights: a warm start that is already good. A sweep TV gives bounds on both sides, however inexact V is
-(MacQueen 1966; Puterman, Markov Decision Processes, th. 6.6.6), of the optimum and of the greedy policy π:
+The values V_j of the last policy are kept for all utilities, so that Σ_j w_j V_j is its value under any new weights: a warm
+start that is already good. A sweep TV gives bounds on both sides, however inexact V is (MacQueen 1966; Puterman,
+Markov Decision Processes, th. 6.6.6), of the optimum and of the greedy policy π:
 
     ρ·TV + γ/(1−γ) min(TV − V) ≤ V_π(ρ) ≤ V*(ρ) ≤ ρ·TV + γ/(1−γ) max(TV − V)
 
-Between two such sweeps the greedy policy is followed for a few sweeps of its own, which cost a fraction. A state
-changes its action only for a gain above rounding; if the bounds do not close in, the policy is followed for
-twice as long each time: in the limit this is policy iteration, which cannot cycle.
+Until they meet, one of two things is done:
+
+- where even sweeps shrink errors fast, the greedy policy is followed for a few of them, for all utilities at once; if the
+  bounds do not close in, for longer each time;
+- elsewhere, improvements spread from state to state (see `active_states`), and the policy that they end in is evaluated.
+
+In the limit both are policy iteration. A state changes its action only for a gain above rounding, so that it cannot cycle.
 """
 
 from __future__ import annotations
@@ -23,15 +27,18 @@ from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.planners import _sweep_kernels as kernels
-from painless.planners.chain import EPSILON, Chain, Values, chain_of
+from painless.planners.active_states import ActiveStates
+from painless.planners.chain import EPSILON, Chain, ChangingChain, Values, chain_of
+from painless.planners.narrow import SMALL
 from painless.planners.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.planners.two_threads import TwoThreads
 from painless.problem import CMDP
 
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
 STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
-UNTRIED = 0.7  # even sweeps that shrink the error by less are worth comparing with the other kind
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
+STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
+TRIES = 60  # times that a policy is evaluated and improved again; a handful is usual
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -43,22 +50,39 @@ class Priced(NamedTuple):
     upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
 
 
+class SweepCount:
+    """Counts sweeps of one policy, and calls `tick` after them, which raises where it is time to stop."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self.sweeps, self.tick = 0, tick
+
+    def __call__(self, sweeps: int) -> None:
+        """Count so many more."""
+        self.sweeps += sweeps
+        self.tick()
+
+    def never_stop(self) -> None:
+        """Heed no deadline any more: what is left is to finish."""
+        self.tick = lambda: None
+
+
 class Pricer:
     """Prices one weight vector after another, each from where the last one ended."""
 
     def __init__(self, problem: CMDP, tick: Callable[[], None] = lambda: None) -> None:
         self.rows: SparseRows = sparse_rows(problem)
         self.initial, self.discount = problem.initial, problem.discount
-        self.sweeps, self.bellman_sweeps, self.solves = 0, 0, 0
-        self._tick = tick
+        self.bellman_sweeps, self.solves = 0.0, 0
+        self.count = SweepCount(tick)
         self.threads = TwoThreads()
         states = len(self.rows.first) - 1
         self._choice: Indices = self.rows.first[:-1].copy()
         self.values = Values(
             np.zeros((states, len(self.rows.utility))), self.discount, self.count, self.threads
         )
-        self._fresh, self._error = True, np.inf
-        self._rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
+        self._chain = ChangingChain(self.rows, self.discount, self.threads)
+        self._active: ActiveStates | None = None
+        self._error = np.inf  # of the values, as those of the current policy
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
 
@@ -69,93 +93,92 @@ class Pricer:
         """
         self.solves += 1
         utility = weight @ self.rows.utility
-        value = self.values.value @ weight
-        updated = np.empty_like(value)
-        bound, last, order, rounds, ever = np.inf, np.inf, None, 0, False
-        count = base = FOLLOWED
-        while True:
+        bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
+        for rounds in range(1, LONGEST):
+            value = self.values.value @ weight
+            evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
-            low, high, changed = self._bellman(utility, value, updated, 4 * EPSILON * size)
-            above, width, rounding = self._macqueen(updated, low, high, 4 * EPSILON * (size + high))
-            bound, ever, rounds = min(bound, above), ever or changed > 0, rounds + 1
-            if width <= max(tolerance, rounding) or max(count, base) > LONGEST:
+            at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
+            above, width, rounding = self._macqueen(at_start, low, high, 4 * EPSILON * (size + high))
+            bound, goal = min(bound, above), max(tolerance, rounding)
+            if bound - float(self.initial @ value) + self._error <= goal:
+                self._choice = evaluated
                 break
-            base = 2 * base if rounds % PATIENCE == 0 else base
-            stalled = width > STALLED * last and not changed
-            count = max(base, self._needed(count, width / max(tolerance, rounding)) if stalled else 0)
-            last = width
-            if self.along_flow and (order is None or changed > len(value) // 50):
-                order = kernels.flow_order(*self.rows[1:4], self._choice)
-            value, updated = self._follow(utility, updated, value, order, count)
-        if ever or self._fresh or self._error > value_tolerance:
+            if changed:
+                self._error = np.inf
+            if width <= goal:
+                break
+            if self.along_flow:
+                if rounds > TRIES or precision < 0.01 * self._error < np.inf:
+                    break  # the rest is rounding
+                least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
+                precision = precision if changed else 0.1 * precision
+                if len(value) > SMALL:
+                    self._improve_active(utility, value, least)
+                self.evaluate(precision)
+            else:
+                stalled = width > STALLED * last and not changed
+                count = max(
+                    FOLLOWED << rounds // PATIENCE, self._needed(count, width / goal) if stalled else 0
+                )
+                if count > LONGEST:
+                    break
+                last = width
+                self._follow(count)
+        if self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound)
 
+    def _improve_active(self, utility: Array, value: Array, least: float) -> None:
+        self.count.tick()
+        if self._active is None:
+            self._active = ActiveStates(self.rows, self.discount, self.threads)
+        self.bellman_sweeps += self._active.improve(utility, value, self._choice, least, STRETCH)
+
     def _macqueen(
-        self, updated: Array, low: float, high: float, rounding: float
+        self, at_start: float, low: float, high: float, rounding: float
     ) -> tuple[float, float, float]:
         """Return the upper bound at ρ, its distance from the lower one, and what of that is rounding."""
         tail = self.discount / (1 - self.discount)
-        bound = float(self.initial @ updated) + tail * (high + rounding) + rounding
+        bound = at_start + tail * (high + rounding) + rounding
         return bound, tail * (high - low), 4 * rounding * (1 + tail)
 
     @property
     def along_flow(self) -> bool:
         """Which kind of sweep has served better of late (see `chain`)."""
-        return self._rate[True] < self._rate[False]
+        return not self.values.evenly
 
     def _needed(self, count: int, excess: float) -> int:
         """Return how long to follow a policy that stays the same: what its rate asks for, or twice as long."""
-        needed = np.log(max(excess, 2.0)) / -np.log(min(max(self._rate[self.along_flow], 0.1), 0.999))
+        needed = np.log(max(excess, 2.0)) / -np.log(min(max(self.values.rate[False], 0.1), 0.999))
         return int(max(2 * count, min(needed, 64)))
 
-    def _follow(
-        self, utility: Array, value: Array, spare: Array, order: Indices | None, count: int
-    ) -> tuple[Array, Array]:
-        """Follow the current policy for some sweeps; return its values and the other array."""
-        kind = self.along_flow
-        widths = np.empty(count)
-        for i in range(count):
-            if kind and order is not None:
-                widths[i] = kernels.follow_flow(
-                    *self.rows[1:4], utility, self.discount, self._choice, order, value
-                )
-            else:
-                widths[i] = self._follow_evenly(utility, value, spare)
-                value, spare = spare, value
-        self.count(count)
-        if widths.min() > 0:
-            self._rate[kind] = float((widths[-1] / widths[1]) ** (1 / (count - 2)))
-        return value, spare
-
-    def _follow_evenly(self, utility: Array, value: Array, updated: Array) -> float:
-        def part(start: int, stop: int) -> tuple[float, float]:
-            return kernels.follow_evenly(
-                *self.rows[1:4], utility, self.discount, self._choice, value, updated, start, stop
-            )
-
-        low, high = zip(*self.threads.share(part, len(value)), strict=True)
-        return max(high) - min(low)
+    def _follow(self, count: int) -> None:
+        """Follow the current policy for some even sweeps."""
+        self.values.along_flow, self._error = False, np.inf
+        chain = self._chain.follow(self._choice)
+        first = self.values.sweep(chain, 2)
+        last = self.values.sweep(chain, count - 2)
+        if last > 0:
+            self.values.rate[False] = float((last / first) ** (1 / (count - 2)))
 
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""
         self.values.along_flow = self.along_flow
-        self._error = float(self.values.solve(self.chain(self._choice), tolerance).max())
-        self._fresh = False
+        error = self.values.solve(self._chain.follow(self._choice), tolerance)
+        self._error = float(error.max())
 
     def chain(self, choices: Indices, shares: Array | None = None) -> Chain:
-        """Return the chain of a policy, deterministic or mixed by state."""
-        self._tick()
+        """Return the chain of a policy, deterministic or mixed by state; the former until another is asked for."""
+        self.count.tick()
+        if shares is None:
+            return self._chain.follow(choices)
         return chain_of(self.rows, self.discount, choices, shares)
 
-    def count(self, sweeps: int) -> None:
-        """Count sweeps of one policy, and stop where it is time."""
-        self.sweeps += sweeps
-        self._tick()
-
-    def never_stop(self) -> None:
-        """Heed no deadline any more: what is left is to finish."""
-        self._tick = lambda: None
+    @property
+    def sweeps(self) -> int:
+        """Sweeps of one policy, so far."""
+        return self.count.sweeps
 
     def compact(self) -> NDArray[np.unsignedinteger]:
         """Return the current policy in as few bytes as it takes."""
@@ -165,16 +188,14 @@ class Pricer:
         """Return a policy as the pairs that it takes, (S,)."""
         return self.rows.first[:-1] + compact.astype(np.uint32)
 
-    def _bellman(
-        self, utility: Array, value: Array, updated: Array, margin: float
-    ) -> tuple[float, float, int]:
-        def part(start: int, stop: int) -> tuple[float, float, int]:
+    def _bellman(self, utility: Array, value: Array, margin: float) -> tuple[float, float, float, int]:
+        def part(begin: int, end: int) -> tuple[float, float, float, int]:
             return kernels.improve(
-                *(*self.rows[:4], utility, self.discount),
-                *(value, margin, self._choice, updated, start, stop),
+                *(*self.rows[:4], utility, self.discount, self.initial),
+                *(value, margin, self._choice, begin, end),
             )
 
-        self._tick()
+        self.count.tick()
         self.bellman_sweeps += 1
-        low, high, changed = zip(*self.threads.share(part, len(value)), strict=True)
-        return min(low), max(high), sum(changed)
+        at_start, low, high, changed = zip(*self.threads.share(part, len(value)), strict=True)
+        return sum(at_start), min(low), max(high), sum(changed)

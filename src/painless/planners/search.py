@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners.column_generation import Ending, Planned, Search
+from painless.planners.column_generation import Ending, Planned, Point, Search
 from painless.planners.master import Mixture
 from painless.planners.mixing import Column, Mixer
 from painless.planners.pricing import Priced, Pricer
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 COARSE = 1e-3  # the first pricing is this exact, relative to 1/(1−γ)
 SHARE = 0.1  # how exact pricing is, relative to the current gap
 SPARE = 0.5  # the game may end with this share of the largest joint slack
-EXACT = 0.03  # the error of a policy's values, relative to the gap to prove
+EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
+MARGIN = (
+    2 * EXACT
+)  # by which the answer exceeds the thresholds, likewise: more than its parts' values may err
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 LARGEST_MULTIPLIER = 1e7  # where there is no slack that bounds it
 
@@ -62,7 +65,7 @@ class Searcher:
             ending = Ending.TIMEOUT
         except KeyboardInterrupt:
             ending = Ending.INTERRUPT
-        self.pricer.never_stop()
+        self.pricer.count.never_stop()
         return self._planned(ending)
 
     def _search(self) -> Ending:
@@ -113,14 +116,13 @@ class Searcher:
     def _close_in(self) -> Ending:
         """Let master and pricing take turns until their bounds meet."""
         usual = self.settings.share(self.constraints)
-        aim, share, smoothing = 1.0, SHARE, usual
+        aim, share, smoothing = 0.9, SHARE, usual
         while self.pricer.solves < self.settings.rounds:
             mixture = self._master()
             gap = self.upper_bound - self.lower_bound
             target = self.target(self.upper_bound)
             if gap <= aim * target:
-                point = self.mixer.point(self.columns, self._weights(), self.slater)
-                if self.upper_bound - point.value[0] <= target:
+                if self.upper_bound - self._answer().value[0] <= target:
                     return Ending.PROVED
                 aim *= 0.3
             if share < 1e-8 or aim < 1e-6:
@@ -139,11 +141,24 @@ class Searcher:
                 smoothing = 0.0
         return Ending.ROUNDING
 
+    def _answer(self) -> Point:
+        """Return the stationary policy of the best mixture, which exceeds the thresholds by a little where it can."""
+        margin = MARGIN * self.target(self.upper_bound) / (1 + float(self.multiplier.sum()))
+        weights, precision = self._weights(), 0.0
+        if self.constraints and margin < 0.1 * self.slack:
+            mixture = best_mixture(self._values(), self.threshold + margin, self._largest(), self.unit)
+            if mixture is not None:
+                weights, precision = mixture.weights, 0.2 * margin
+        return self.mixer.point(self.columns, weights, self.slater, precision)
+
+    def _largest(self) -> Array:
+        """Return bounds on the multipliers, (K,)."""
+        known = self.slack > 0 and np.isfinite(self.slack)
+        largest = min(4 * self.unit / self.slack, LARGEST_MULTIPLIER) if known else LARGEST_MULTIPLIER
+        return np.full(self.constraints, largest)
+
     def _master(self) -> Mixture:
-        bound = np.full(self.constraints, LARGEST_MULTIPLIER)
-        if self.slack > 0 and np.isfinite(self.slack):
-            bound = np.full(self.constraints, min(4 * self.unit / self.slack, LARGEST_MULTIPLIER))
-        mixture = best_mixture(self._values(), self.threshold, bound, self.unit)
+        mixture = best_mixture(self._values(), self.threshold, self._largest(), self.unit)
         if mixture is None:  # rounding: the Slater mixture is feasible
             assert self.slater is not None
             weights = np.pad(self.slater, (0, len(self.columns) - len(self.slater)))
@@ -162,7 +177,7 @@ class Searcher:
         return priced
 
     def _price(self, weight: Array, tolerance: float) -> Priced:
-        needed = EXACT * self.target(self.upper_bound) * weight.max()
+        needed = EXACT * self.target(self.upper_bound) * (weight[0] or weight.max())
         priced = self.pricer.price(weight, tolerance, max(needed, FINEST * self.unit))
         self.columns.append(Column(priced.choice, priced.value))
         return priced
@@ -183,14 +198,14 @@ class Searcher:
     def _planned(self, ending: Ending) -> Planned:
         if not self.columns:
             self.columns.append(self.mixer.any_column())
-        weights = self.slater if self.mixture is None or ending is Ending.INFEASIBLE else self._weights()
-        if weights is None:
-            weights = np.ones(1)
-        answer = self.mixer.point(self.columns, weights, self.slater)
-        slater = None if self.slater is None else self.mixer.point(self.columns, self.slater, None)
+        if self.mixture is None or ending is Ending.INFEASIBLE:
+            weights = np.ones(1) if self.slater is None else self.slater
+            answer = self.mixer.point(self.columns, weights, self.slater)
+        else:
+            answer = self._answer()
         return Planned(
             answer=answer,
-            slater=slater,
+            slater_value=None if self.slater is None else self.slater @ self._values()[: len(self.slater)],
             slater_weight=self.slack_proof,
             slack_bound=self.slack_bound,
             upper_bound=self.upper_bound,

@@ -14,12 +14,17 @@ Result = TypeVar("Result")
 class TwoThreads:
     """Does a sweep in one part, or in two at the same time; the result does not depend on which."""
 
-    def __init__(self) -> None:
+    def __init__(self, large: int = LARGE) -> None:
+        self.large = large
         self._pool: ThreadPoolExecutor | None = None
+
+    def both(self, states: int) -> bool:
+        """Whether so many states are worth two parts."""
+        return states >= self.large
 
     def share(self, part: Callable[[int, int], Result], states: int) -> list[Result]:
         """Return the results of `part(start, stop)` over ranges that cover all states."""
-        if states < LARGE:
+        if not self.both(states):
             return [part(0, states)]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1)
