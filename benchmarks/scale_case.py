@@ -156,9 +156,8 @@ def highspy_by(method):
             raise StopIteration
 
         clock = Clock()
-        with patch("painless.planners.highs.minimise", solver):
-            with contextlib.suppress(StopIteration):
-                LinearProgram().plan(problem)
+        with patch("painless.planners.highs.minimise", solver), contextlib.suppress(StopIteration):
+            LinearProgram().plan(problem)
         return clock.read() | found
 
     return solve

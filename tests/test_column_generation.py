@@ -1,9 +1,11 @@
 """Column generation: against the linear program, with bounds that hold at any moment, and at scale."""
 
+import gc
 import resource
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
+import painless.problems
 from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
 from painless.errors import InputError
@@ -22,6 +25,7 @@ from painless.planners.chain import ChangingChain, Values, chain_of, flow_order
 from painless.planners.chain import occupancy as chain_occupancy
 from painless.planners.column_generation import ColumnGeneration, Ending
 from painless.planners.master import best_mixture, largest_slack
+from painless.planners.narrow import solve_narrow
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import sparse_rows
 from painless.planners.two_threads import TwoThreads
@@ -444,6 +448,53 @@ def test_active_states_stop_at_the_limit():
     active = ActiveStates(rows, 0.999, TwoThreads())
     work = active.improve(rows.utility[0].copy(), np.zeros(50), rows.first[:-1].copy(), 1e-9, 7.0)
     assert 7 <= work <= 8
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+def test_narrow_chains_are_eliminated(scrambled):
+    rng = np.random.default_rng(0)
+    problem = painless.problems.queueing(300, discount=0.999)
+    label = rng.permutation(301) if scrambled else np.arange(301)
+    kernel = problem.transition.toarray() if problem.is_sparse else problem.transition.reshape(-1, 301)
+    choice = rng.integers(0, 8, 301)
+    matrix = np.empty((301, 301))
+    matrix[np.ix_(label, label)] = kernel.reshape(301, 8, 301)[np.arange(301), choice]
+    rows = sparse_rows(
+        painless.CMDP(matrix[:, None], np.zeros((301, 1)), initial=np.full(301, 1 / 301), discount=0.999)
+    )
+    chain = chain_of(rows, 0.999, rows.first[:-1])
+    right = rng.random((301, 2))
+    system = np.eye(301) - 0.999 * matrix
+    np.testing.assert_allclose(solve_narrow(chain, right), np.linalg.solve(system, right), rtol=1e-9)
+    np.testing.assert_allclose(
+        solve_narrow(chain, right[:, 0], transposed=True), np.linalg.solve(system.T, right[:, 0]), rtol=1e-9
+    )
+
+
+def test_wide_chains_are_not_eliminated():
+    rows = sparse_rows(painless.garnet(300, 2, 5, 1, seed=0, dense=False))
+    assert solve_narrow(chain_of(rows, 0.9, rows.first[:-1]), np.ones(300)) is None
+
+
+def test_a_long_queue_takes_few_sweeps():
+    """Sweeps alone took ten thousand."""
+    normal, _ = normalise(painless.problems.queueing(2000, discount=0.9999))
+    planned = ColumnGeneration().plan(normal, 1e-6)
+    assert planned.ending is Ending.PROVED
+    assert planned.sweeps < 1000
+
+
+def test_a_pricer_leaves_nothing_behind():
+    """A million states must not wait for the garbage collector."""
+    pricer = Pricer(normalise(painless.gridworld())[0])
+    pricer.price(np.array([1.0, 0.0]), 1e-3, 1e-3)
+    gone = weakref.ref(pricer.values)
+    gc.disable()
+    try:
+        del pricer
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @settings(max_examples=40, deadline=None)

@@ -154,7 +154,7 @@ class Values:
         value = solve_narrow(chain, chain.gain)
         self.narrow = value is not None
         if value is not None:
-            self.value = np.ascontiguousarray(value)
+            self.value, self.along_flow = np.ascontiguousarray(value), False
 
     @property
     def evenly(self) -> bool:
