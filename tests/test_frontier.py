@@ -12,7 +12,6 @@ import painless
 from painless import InputError, LinearProgram
 from painless.bellman import policy_value
 from painless.frontier import Infeasible
-from painless.planners import pool as pools
 from painless.planners.visits import visits
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, TREASURES, deep_sea_treasure
 from painless.problems.queueing import queueing
@@ -227,7 +226,7 @@ def test_sweeps_find_what_factorised_systems_find(given):
     problem, index, _ = given
     exact = painless.frontier(problem, index)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "EXACT_STATES", 0)
+        patch.setattr("painless.planners.engine.EXACT_STATES", 0)
         swept = painless.frontier(problem, index)
     limits = np.concatenate([exact.threshold, swept.threshold])
     within = np.clip(limits, min(exact.threshold), max(exact.threshold))
@@ -243,7 +242,7 @@ def test_visits_of_both_kinds_are_the_same(given):
     actions = painless.frontier(problem, index).actions[0]
     exact = visits(problem, actions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.visits.EXACT_STATES", 0)
+        patch.setattr("painless.planners.engine.EXACT_STATES", 0)
         np.testing.assert_allclose(visits(problem, actions), exact, atol=1e-9 * exact.sum())
     assert exact.sum() == pytest.approx(1 / (1 - problem.discount))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import CBP, CMDP, CRPO, GDA, InputError, LinearProgram, Output
+from painless import CBP, CMDP, CRPO, GDA, PRM, InputError, LinearProgram, Output
 from painless.policy import dirichlet_policy
 from painless.solution import Kind
 from painless.units import tolerances
@@ -168,6 +168,13 @@ def test_cbp_is_robust_on_the_gridworld():
     assert gaps.max() <= 0.022
 
 
+def test_the_default_is_prm():
+    world = painless.gridworld()
+    default, named = painless.solve(world, iterations=20), painless.solve(world, PRM(), iterations=20)
+    assert default.algorithm == "prm"
+    np.testing.assert_array_equal(default.trace.reward_value, named.trace.reward_value)
+
+
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
 def test_default_proves_the_gridworld_by_itself(tolerance):
     solution = painless.solve(painless.gridworld(), tolerance=tolerance)
@@ -180,8 +187,8 @@ def test_default_proves_the_gridworld_by_itself(tolerance):
 # ---------------------------------------------------------------- random problems
 
 
-def check_against_the_program(problem, tolerance=1e-3):
-    solution = painless.solve(problem, tolerance=tolerance)
+def check_against_the_program(problem, tolerance=1e-3, algorithm=None):
+    solution = painless.solve(problem, algorithm, tolerance=tolerance)
     plan = painless.solve(problem, LinearProgram())
     assert solution.status.kind is plan.status.kind, (solution.status, plan.status)
     if solution.status.kind is Kind.INFEASIBLE:
@@ -204,15 +211,19 @@ def check_against_the_program(problem, tolerance=1e-3):
 
 
 @settings(max_examples=200)
-@given(garnets())
-def test_certified_interval_contains_the_optimum(problem):
-    check_against_the_program(problem)
+@given(garnets(), st.sampled_from([None, CBP()]))
+def test_certified_interval_contains_the_optimum(problem, algorithm):
+    check_against_the_program(problem, algorithm=algorithm)
 
 
 @settings(max_examples=40)
-@given(garnets(constraints=(1, 3), tightness=(0.9, 0.999, 1 - 1e-6)), st.sampled_from([1e-6, 1e-7]))
-def test_tight_problems_to_tight_tolerances(problem, tolerance):
-    check_against_the_program(problem, tolerance)
+@given(
+    garnets(constraints=(1, 3), tightness=(0.9, 0.999, 1 - 1e-6)),
+    st.sampled_from([1e-6, 1e-7]),
+    st.sampled_from([None, CBP()]),
+)
+def test_tight_problems_to_tight_tolerances(problem, tolerance, algorithm):
+    check_against_the_program(problem, tolerance, algorithm)
 
 
 @settings(max_examples=40)
@@ -330,12 +341,15 @@ def test_tied_rewards():
     assert check_against_the_program(problem, 1e-9).reward_value == pytest.approx(2.0)
 
 
-def test_just_feasible_with_ties():
+@pytest.mark.parametrize("algorithm", [PRM(), CBP()])
+def test_just_feasible_with_ties(algorithm):
     """Slack zero: two actions meet the constraint exactly, and only one of them is worth taking."""
     problem = single([5.0, 1.0, 2.0], constraint=[0.0, 1.0, 1.0], threshold=[2.0])
-    solution = painless.solve(problem)
+    solution = painless.solve(problem, algorithm)
     assert solution.status.kind is Kind.SOLVED
     assert "nothing to spare" in str(solution.status)
+    assert f"no bound on the multipliers is known, and {algorithm.name} did not run" in str(solution.status)
+    assert solution.trace is None
     assert solution.reward_value == pytest.approx(4.0)
     assert solution.feasible
     assert solution.gap < 1e-9

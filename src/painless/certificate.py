@@ -17,18 +17,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.bellman import occupancy, occupancy_policy, policy_utility, policy_value
+from painless.bellman import occupancy_policy
 from painless.feasibility import SlaterPolicy
+from painless.planners.engine import Actions, Engine, as_table, engine_of, occupancy
 from painless.planners.master import Mixture, best_mixture
-from painless.planners.policy_iteration import policy_iteration
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 MEMORY = 1 << 22  # doubles that the candidates may take
+MOST = 512  # candidates
 ROUNDING = 1e-12  # relative to 1/(1−γ); a smaller gap is rounding
+COARSE = 1e-2  # the gap that counts as open at first, relative to 1/(1−γ)
+SHARE = 0.1  # how exact a swept best response is, relative to the open gap
+FINEST = 1e-11  # of swept values, relative to 1/(1−γ)
 
 
 @dataclass(frozen=True)
@@ -51,22 +54,41 @@ class Certifier:
     """Collects candidate policies and dual values; polishes and proves on request.
 
     Everything is in normalised units. Memory is bounded: when the candidates are too many, those closest to
-    being of use under the latest multipliers stay, the newest first.
+    being of use under the latest multipliers stay, the newest first. Where the engine sweeps, best responses are kept as
+    actions, and priced as exactly as the open gap asks for.
+
+    Arguments:
+        engine: solves the problem; by default that of its kind and size.
+        precision: of the values of swept best responses, so fine that it does not count beside the gap to prove.
     """
 
-    def __init__(self, problem: CMDP, slater: SlaterPolicy, prior: Array) -> None:
+    def __init__(
+        self,
+        problem: CMDP,
+        slater: SlaterPolicy,
+        prior: Array,
+        engine: Engine | None = None,
+        precision: float = 0.0,
+    ) -> None:
         states, actions, constraints = problem.shape
         self.problem, self.slater, self.prior = problem, slater, prior
-        self.capacity = int(np.clip(MEMORY // (states * actions), 4 * (constraints + 2), 512))
-        self.candidates: list[tuple[Array, Array]] = [(slater.value, slater.policy)]  # values, policy
+        self.engine = engine or engine_of(problem)
+        unit = 1 / (1 - problem.discount)
+        self.precision = max(precision, FINEST * unit)
+        self.capacity = int(np.clip(MEMORY // (states * actions), 2 * (constraints + 2), MOST))  # tables
+        self.candidates: list[tuple[Array, Array | Actions]] = [
+            (slater.value, slater.policy)
+        ]  # values, policy
         self.upper_bound = np.inf
         self.multiplier = np.zeros(constraints)
-        self._response: NDArray[np.intp] | None = None
+        self._open = COARSE * unit  # the gap that is to be closed
+        self._response: Actions | None = None
 
-    def add(self, value: Array, policy: Array) -> None:
-        """Offer a policy (S, A) with its values (J,) to the mixture."""
+    def add(self, value: Array, policy: Array | Actions) -> None:
+        """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture."""
         self.candidates.append((value, policy))
-        if len(self.candidates) > self.capacity:
+        taken = sum(policy.nbytes for _, policy in self.candidates)
+        if taken > self.capacity * self.prior.nbytes or len(self.candidates) > MOST:
             self._prune()
 
     def polish(self) -> Mixture:
@@ -77,18 +99,19 @@ class Certifier:
             return Mixture(weights, np.zeros(len(self.multiplier)), float(self.slater.value[0]))
         return mixture
 
-    def bound(self, multiplier: Array) -> float:
-        """Return d(λ), keep it if it is the least so far, and offer the best response to the mixture."""
-        problem = self.problem
-        utility = problem.reward + np.tensordot(multiplier, problem.constraint_reward, 1)
-        plan = policy_iteration(problem, utility, self._response)
-        self._response = plan.actions
-        dual = plan.upper_bound - float(multiplier @ problem.threshold)
+    def bound(self, multiplier: Array, tolerance: float | None = None) -> float:
+        """Return d(λ), keep it if it is the least so far, and offer the best response to the mixture.
+
+        A swept d(λ) is larger by at most `tolerance`, or as much as the open gap allows.
+        """
+        wanted = SHARE * self._open if tolerance is None else tolerance
+        weight = np.append(1.0, multiplier)
+        response = self.engine.best(weight, max(wanted, self.precision), self.precision, self._response)
+        self._response = response.actions
+        dual = response.upper_bound - float(multiplier @ self.problem.threshold)
         if dual < self.upper_bound:
             self.upper_bound, self.multiplier = dual, multiplier
-        policy = plan.policy(problem.shape[1])
-        state_value = plan.resolvent.state_value(policy_utility(problem.utility, policy))
-        self.add(state_value @ problem.initial, policy)
+        self.add(response.value, self.engine.stored(response.actions))
         return dual
 
     def prove(
@@ -103,7 +126,8 @@ class Certifier:
         rounding = ROUNDING / (1 - self.problem.discount)
         mixture = self.polish()
         for _ in range(rounds):
-            if self.upper_bound - mixture.value <= target(self.upper_bound):
+            self._open = self.upper_bound - mixture.value
+            if self._open <= target(self.upper_bound):
                 break
             dual = self.bound(mixture.multiplier)
             if dual - mixture.value <= rounding * (1 + mixture.multiplier.sum()):
@@ -115,8 +139,8 @@ class Certifier:
         """Return the stationary policy of a mixture of the candidates, evaluated anew."""
         used = np.flatnonzero(mixture.weights)
         if len(used) == 1:
-            return self.judge(self.candidates[used[0]][1])
-        parts = [mixture.weights[k] * occupancy(self.problem, self.candidates[k][1]) for k in used]
+            return self.judge(as_table(self.candidates[used[0]][1], self.problem.shape[1]))
+        parts = [mixture.weights[k] * occupancy(self.engine, self.candidates[k][1]) for k in used]
         return self.judge(occupancy_policy(np.sum(parts, 0), self.prior))
 
     def judge(self, policy: Array) -> Answer:
@@ -129,7 +153,7 @@ class Certifier:
 
     def assess(self, policy: Array) -> Answer:
         """Evaluate a policy as it is."""
-        value = policy_value(self.problem, policy)
+        value = self.engine.value(policy)
         return Answer(policy, value, self.upper_bound, self.multiplier, self.is_feasible(value))
 
     def is_feasible(self, value: Array) -> bool:
@@ -143,11 +167,11 @@ class Certifier:
             return policy
         if share == np.inf:
             return self.slater.policy
-        shortfall = self.problem.threshold - policy_value(self.problem, policy)[1:]
+        shortfall = self.problem.threshold - self.engine.value(policy)[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(shortfall > 0, shortfall / (shortfall + self.slater.slack), 0.0)
         part = min(share * float(np.nan_to_num(needed, nan=1.0).max(initial=0.0)), 1.0)
-        mixed = (1 - part) * occupancy(self.problem, policy) + part * self.slater.occupancy
+        mixed = (1 - part) * occupancy(self.engine, policy) + part * self.slater.occupancy
         return occupancy_policy(mixed, self.prior)
 
     def _values(self) -> Array:
@@ -159,5 +183,7 @@ class Certifier:
         score = values[:, 0] + (values[:, 1:] - self.problem.threshold) @ multiplier
         score[0] = np.inf  # the Slater policy stays: with it a feasible mixture exists
         newest_first = np.arange(len(score))[::-1]
-        kept = newest_first[np.argsort(-score[newest_first], kind="stable")[: self.capacity // 2]]
+        best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
+        taken = np.cumsum([self.candidates[k][1].nbytes for k in best_first])
+        kept = best_first[taken <= self.capacity // 2 * self.prior.nbytes][: MOST // 2]
         self.candidates = [self.candidates[k] for k in sorted(kept)]

@@ -12,18 +12,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import occupancy_policy, occupancy_value
+from painless.planners.engine import PRECISION, Actions, Engine, as_table, engine_of
 from painless.planners.master import Mixture, largest_slack
-from painless.planners.policy_iteration import policy_iteration
 from painless.policy import uniform_policy
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 ROUNDS = 1000  # of the game; a handful is usual
+COARSE = 1e-3  # what counts as open about the slack at first, relative to 1/(1−γ)
+SHARE = 0.1  # how exact a swept best response is, relative to what is open about the slack
+FINEST = 0.01 * TOLERANCE  # of swept best responses, relative to 1/(1−γ)
+DIGITS = 1e-6  # of a slack that is not close to 0: where sweeps cost, more of them would change nothing
 
 
 class Feasibility(Enum):
@@ -47,46 +52,87 @@ class SlaterPolicy:
     evaluations: int = 0  # of policies that the search took
 
 
+class _Column(NamedTuple):
+    """A best response: its actions (S,), its values (J,) and, where they came with the values, its visits (S,)."""
+
+    actions: Actions
+    value: Array
+    visits: Array | None
+
+
 @dataclass
-class _Columns:
-    """The policies found so far, as values and occupancies."""
+class _Game:
+    """What the game between policies and weights of some constraints has come to."""
 
-    value: list[Array] = field(default_factory=list)
-    occupancy: list[Array] = field(default_factory=list)
+    engine: Engine
+    members: list[int]  # the constraints that play
+    columns: list[_Column] = field(default_factory=list)
     evaluations: int = 0
+    least: float = np.inf  # the best bound on the slack
+    proof: Array = field(default_factory=lambda: np.empty(0))  # the weights that prove it
+
+    def play(self) -> Mixture:
+        """Let weights and best responses take turns; return the mixture with the largest slack."""
+        count, problem = len(self.members), self.engine.problem
+        unit = 1 / (1 - problem.discount)
+        mixture = Mixture(np.ones(1), np.full(count, 1 / max(count, 1)), -np.inf)
+        self.proof = mixture.multiplier
+        for _ in range(ROUNDS):
+            tolerance = max(SHARE * min(self.least - mixture.value, COARSE * unit), FINEST * unit)
+            self._respond(mixture.multiplier, tolerance)
+            if not count:
+                break
+            before, mixture = mixture.value, self._mix()
+            stalled = mixture.value <= before and tolerance <= FINEST * unit
+            if self._is_known(mixture.value, unit) or stalled or (self.engine.exact and count == 1):
+                break
+        return mixture
+
+    def occupancy(self, index: int) -> Array:
+        """Return the visits of a response to all pairs, (S, A)."""
+        actions, _, visits = self.columns[index]
+        table = as_table(actions, self.engine.problem.shape[1])
+        return (self.engine.visits(actions) if visits is None else visits)[:, None] * table
+
+    def _mix(self) -> Mixture:
+        values = np.array([column.value for column in self.columns])
+        own = [1 + i for i in self.members]
+        return largest_slack(values[:, own], self.engine.problem.threshold[self.members])
+
+    def _respond(self, weight: Array, tolerance: float) -> None:
+        problem = self.engine.problem
+        full = np.zeros(1 + problem.shape[2])
+        full[[1 + i for i in self.members]] = weight
+        full[0] = 0.0 if self.members else 1.0
+        response = self.engine.best(full, tolerance, SHARE * tolerance)
+        upper = response.upper_bound - float(weight @ problem.threshold[self.members])
+        self.columns.append(_Column(response.actions, *response.value_and_visits()))
+        self.evaluations += response.evaluations
+        if upper < self.least:
+            self.least, self.proof = upper, weight
+
+    def _is_known(self, slack: float, unit: float) -> bool:
+        """Whether the slack is known to the tolerance; where sweeps cost, its sign and its first digits suffice."""
+        gap = self.least - slack
+        open_sign = slack <= TOLERANCE * unit and self.least >= -TOLERANCE * unit
+        digits = 0.0 if self.engine.exact or open_sign else DIGITS
+        return gap <= max(0.1 * TOLERANCE * unit, digits * abs(slack))
 
 
-def slater_policy(problem: CMDP) -> SlaterPolicy:
+def slater_policy(problem: CMDP, engine: Engine | None = None) -> SlaterPolicy:
     """Return the policy with the largest smallest slack; `problem` is in normalised units."""
-    count = problem.shape[2]
-    scale = 1 / (1 - problem.discount)
-    columns = _Columns()
-    mixture = Mixture(np.ones(1), np.full(count, 1 / max(count, 1)), -np.inf)
-    least, proof = np.inf, mixture.multiplier  # the best bound on the slack, and the weights that prove it
-    for _ in range(ROUNDS):
-        weight = mixture.multiplier
-        upper = _respond(problem, weight, columns) - float(weight @ problem.threshold)
-        if upper < least:
-            least, proof = upper, weight
-        mixture = largest_slack(np.array(columns.value)[:, 1:], problem.threshold) if count else mixture
-        if least - mixture.value <= 0.1 * TOLERANCE * scale or count <= 1:
-            break
-    occupancy = np.tensordot(mixture.weights, np.array(columns.occupancy), 1)
+    engine = engine or engine_of(problem)
+    unit = 1 / (1 - problem.discount)
+    game = _Game(engine, list(range(problem.shape[2])))
+    mixture = game.play()
+    used = np.arange(len(game.columns)) if engine.exact else np.flatnonzero(mixture.weights)
+    occupancy = np.tensordot(mixture.weights[used], np.array([game.occupancy(int(k)) for k in used]), 1)
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
+    if not engine.exact:
+        value = value - PRECISION * unit  # what the visits may lack: the policy has at least these
     slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, slack, proof, judge(slack, scale), columns.evaluations)
-
-
-def _respond(problem: CMDP, weight: Array, columns: _Columns) -> float:
-    """Add the best response to the constraints' weights; return the largest weighted value of any policy."""
-    utility = np.tensordot(weight, problem.constraint_reward, 1) if len(weight) else problem.reward
-    plan = policy_iteration(problem, utility)
-    occupancy = plan.resolvent.state_occupancy(problem.initial)[:, None] * plan.policy(problem.shape[1])
-    columns.evaluations += plan.evaluations
-    columns.occupancy.append(occupancy)
-    columns.value.append(occupancy_value(problem, occupancy))
-    return plan.upper_bound
+    return SlaterPolicy(policy, occupancy, value, slack, game.proof, judge(slack, unit), game.evaluations)
 
 
 def judge(slack: Array, scale: float) -> Feasibility:
@@ -102,24 +148,25 @@ def multiplier_bound(slack: Array, discount: float) -> Array:
     return 2 / ((1 - discount) * slack)
 
 
-def attainable_slack(problem: CMDP) -> Array:
+def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
     """Return the largest slack V_c − b of each constraint taken on its own, (K,)."""
-    plans = (policy_iteration(problem, utility) for utility in problem.constraint_reward)
-    return np.array([plan.value for plan in plans]) - problem.threshold
+    engine = engine or engine_of(problem)
+    finest = FINEST / (1 - problem.discount)
+    weights = np.eye(1 + problem.shape[2])[1:]
+    best = [engine.best(weight, finest, finest).weighted_value for weight in weights]
+    return np.array(best) - problem.threshold
 
 
-def conflict(problem: CMDP) -> list[int]:
+def conflict(problem: CMDP, engine: Engine | None = None) -> list[int]:
     """Return constraints that cannot be met together, though any smaller choice of them can.
 
     `problem` is infeasible and in normalised units. Each constraint in turn is left out, and stays out
     where the rest is still infeasible.
     """
+    engine = engine or engine_of(problem)
     members = list(range(problem.shape[2]))
     for index in list(members):
         rest = [i for i in members if i != index]
-        smaller = problem.with_constraints(
-            problem.reward, problem.constraint_reward[rest], problem.threshold[rest]
-        )
-        if slater_policy(smaller).feasibility is Feasibility.NONE:
+        if rest and _Game(engine, rest).play().value < -TOLERANCE / (1 - problem.discount):
             members = rest
     return members

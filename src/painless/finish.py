@@ -75,10 +75,10 @@ def _explain(prepared: Prepared) -> Infeasibility:
     units = prepared.units
     joint = prepared.constraint_slack(prepared.slater.value)
     own = joint.copy()
-    own[units.kept] = attainable_slack(prepared.normal) * units.span[1 + units.kept]
+    own[units.kept] = attainable_slack(prepared.normal, prepared.engine) * units.span[1 + units.kept]
     constant = np.setdiff1d(np.arange(len(own)), units.kept)
     missed = constant[own[constant] < -tolerances(prepared.problem)[constant]]
-    members = missed[:1] if len(missed) else units.kept[conflict(prepared.normal)]
+    members = missed[:1] if len(missed) else units.kept[conflict(prepared.normal, prepared.engine)]
     return Infeasibility(joint, own, tuple(int(i) for i in members))
 
 

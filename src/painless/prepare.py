@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from painless.algorithms import Algorithm, Situation
 from painless.arrays import Array
-from painless.evaluators import Evaluator, ExactEvaluator
+from painless.evaluators import Evaluator, exact_evaluator
 from painless.feasibility import Feasibility, SlaterPolicy, multiplier_bound, slater_policy
 from painless.framework import Step, Trace, iterate
+from painless.planners.engine import Engine, engine_of
 from painless.policy import LearningTable
 from painless.problem import CMDP
 from painless.units import Units, normalise, tolerances
@@ -30,6 +32,12 @@ class Prepared:
     normal: CMDP
     units: Units
     slater: SlaterPolicy
+    given: Engine | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What solves the normalised problem: factorised systems or sweeps."""
+        return self.given or engine_of(self.normal)
 
     @property
     def feasibility(self) -> Feasibility:
@@ -73,11 +81,12 @@ class Prepared:
         multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
         policy = LearningTable.start(learner, prior)
         rngs = [np.random.default_rng(seed) for _ in prior]
-        evaluator = evaluator or ExactEvaluator(self.normal)
+        evaluator = evaluator or exact_evaluator(self.normal, self.engine)
         return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
 
 
 def prepare(problem: CMDP) -> Prepared:
     """Normalise the units, set constant constraints aside, and find the Slater policy."""
     normal, units = normalise(problem)
-    return Prepared(problem, normal, units, slater_policy(normal))
+    engine = engine_of(normal)
+    return Prepared(problem, normal, units, slater_policy(normal, engine), engine)

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.algorithms import CBP, Algorithm
+from painless.algorithms import PRM, Algorithm
 from painless.arrays import one_thread
 from painless.averages import MultiplierAverages, Output
-from painless.bellman import occupancy, occupancy_policy
+from painless.bellman import occupancy_policy
 from painless.certificate import Answer, Certifier
 from painless.errors import InputError
-from painless.evaluators import Evaluator, ExactEvaluator
+from painless.evaluators import Evaluator, exact_evaluator
 from painless.feasibility import Feasibility
 from painless.finish import feasible_solution, infeasible_solution
 from painless.framework import Recorder
 from painless.generation import Progress, gap_target, generate
 from painless.planners.column_generation import ColumnGeneration
+from painless.planners.engine import occupancy
 from painless.planners.linear_program import LinearProgram, OptimalOccupancy
 from painless.policy import LearningTable, TabularPolicy
 from painless.policy import initial_policy as checked_policy
@@ -35,6 +36,8 @@ from painless.units import tolerances
 FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
 TIGHT_PAIRS = 20_000  # up to which the linear program takes over where constraints leave nothing to spare
 TIGHT_GAP = 1e-6  # relative; up to it a policy of the largest slack is as good as optimal
+FINAL_GAP = 1e-6  # relative; after the last iteration the gap of a swept model is not closed further
+EXACT = 0.03  # the error of a swept best response's values, relative to the gap to prove
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
@@ -54,8 +57,8 @@ def solve(
     """Find a feasible policy, and prove how far from optimal it can be.
 
     Arguments:
-        algorithm: `CBP()` by default; `GDA`, `CRPO`, a `PrimalDual` of your own, `LinearProgram()`, or for
-            large sparse models `ColumnGeneration()`.
+        algorithm: `PRM()` by default; `CBP`, the paper's, `GDA`, `CRPO`, a `PrimalDual` of your own,
+            `LinearProgram()`, or for large sparse models `ColumnGeneration()`.
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
         time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
@@ -78,7 +81,7 @@ def solve(
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
     start = time.perf_counter()
-    algorithm = CBP() if algorithm is None else algorithm
+    algorithm = PRM() if algorithm is None else algorithm
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
     deadline = np.inf if time_limit is None else start + time_limit
     if isinstance(algorithm, ColumnGeneration):
@@ -92,13 +95,18 @@ def solve(
         prepared = prepare(problem)
         if prepared.feasibility is Feasibility.NONE:
             return infeasible_solution(prepared, name, time.perf_counter() - start)
-        certifier = Certifier(prepared.normal, prepared.slater, prior)
-        if isinstance(algorithm, LinearProgram) or prepared.feasibility is Feasibility.TIGHT:
+        tight = prepared.feasibility is Feasibility.TIGHT
+        if tight and not isinstance(algorithm, LinearProgram) and problem.actions.sum() > TIGHT_PAIRS:
+            return generate(problem, ColumnGeneration(), tolerance, start, deadline, progress)
+        if isinstance(algorithm, LinearProgram) or tight:
+            certifier = Certifier(prepared.normal, prepared.slater, prior, prepared.engine)
             answer, status = _plan(prepared, certifier, name)
             return feasible_solution(prepared, answer, status, name, time.perf_counter() - start, None)
+        precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
+        certifier = Certifier(prepared.normal, prepared.slater, prior, prepared.engine, precision)
         estimator = None if evaluator is None else evaluator(prepared.normal)
         steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
-        monitor = None if evaluator is None else ExactEvaluator(prepared.normal)
+        monitor = None if evaluator is None else exact_evaluator(prepared.normal, prepared.engine)
         recorder = Recorder[LearningTable[Any]](monitor)
         run = _Run(prepared, certifier, steps, iterations, output, deadline, progress, recorder)
         answer, status = run.to_the_end(tolerance)
@@ -113,6 +121,12 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
             raise InputError(f"output {output.name} needs a given number of iterations")
     elif isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1:
         raise InputError(f"iterations is {iterations}; it must be a whole number of at least 1")
+
+
+def _precision(prepared: Prepared, tolerance: float) -> float:
+    """Return how exact the values of swept best responses have to be: a small part of the gap to prove."""
+    target = gap_target(prepared.units, prepared.problem.discount, tolerance)
+    return EXACT * target(float(prepared.slater.value[0]))
 
 
 def _occupancy(prepared: Prepared) -> OptimalOccupancy | None:
@@ -134,15 +148,15 @@ def _plan(prepared: Prepared, certifier: Certifier, name: str) -> tuple[Answer, 
     """Solve by the linear program: on request, or where the constraints leave nothing to spare."""
     optimum = _occupancy(prepared)
     if optimum is None:  # infeasible by less than the tolerance
-        certifier.bound(certifier.multiplier)
+        certifier.bound(certifier.multiplier, 0.0)
         answer = certifier.judge(prepared.slater.policy)
     else:
-        certifier.bound(optimum.multiplier)
+        certifier.bound(optimum.multiplier, 0.0)
         answer = certifier.judge(occupancy_policy(optimum.occupancy, certifier.prior))
     why = (
         ""
         if name == "lp"
-        else f" {prepared.feasibility.value.capitalize()}, so that {name} has no multiplier bound."
+        else f" {prepared.feasibility.value.capitalize()}, so that no bound on the multipliers is known, and {name} did not run."
     )
     gap = number(answer.gap * float(prepared.units.span[0]))
     if optimum is None and answer.gap > TIGHT_GAP * max(abs(answer.upper_bound), 1.0):
@@ -175,6 +189,7 @@ class _Run:
         """Run for the given horizon, or until the tolerance is proved, or until stopped."""
         try:
             self._advance(1)
+            self.certifier.engine.heed(self._tick)
             return self._to_the_horizon() if self.iterations else self._to_the_tolerance(tolerance)
         except TimeoutError:
             return self._stopped("the time limit was reached; allow more time or a larger tolerance")
@@ -219,20 +234,32 @@ class _Run:
             if self.output is not Output.POLISHED and self.iterations is not None:
                 weight = self.output.weight(self.averages.count, self.iterations)
             if weight:
-                self.occupancy += weight * occupancy(self.prepared.normal, table)
+                self.occupancy += weight * occupancy(self.certifier.engine, table)
             value = self.recorder.add(step)
             self.certifier.add(value[0], table)
             self.averages.add(step.weight[0])
-            if time.perf_counter() > self.deadline:
-                raise TimeoutError
+            self._tick()
+
+    def _tick(self) -> None:
+        if time.perf_counter() > self.deadline:
+            raise TimeoutError
 
     def _answer(self) -> Answer:
-        mixture, _ = self.certifier.prove(self.averages, lambda _: 0.0, FINAL_ROUNDS)
+        target = (lambda _: 0.0) if self.certifier.engine.exact else self._target(FINAL_GAP)
+        mixture, _ = self.certifier.prove(self.averages, target, FINAL_ROUNDS)
         return self.certifier.answer(mixture)
 
     def _stopped(self, why: str) -> tuple[Answer, Status]:
-        answer = self._answer()
+        engine = self.certifier.engine
+        engine.heed(lambda: None)
+        answer = self._answer() if engine.exact else self._answer_at_once()
         return answer, self._status(Kind.STOPPED, answer, why)
+
+    def _answer_at_once(self) -> Answer:
+        """Answer from what is known; bound once where nothing bounds the optimum yet."""
+        if self.certifier.upper_bound == np.inf:
+            self.certifier.bound(self.certifier.multiplier)
+        return self.certifier.answer(self.certifier.polish())
 
     def _target(self, tolerance: float) -> Callable[[float], float]:
         """Return the gap to prove, given the bound, in normalised units."""

@@ -2,10 +2,11 @@
 
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.evaluators.error import evaluation_error
-from painless.evaluators.exact import ExactEvaluator
+from painless.evaluators.exact import ExactEvaluator, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ
 from painless.evaluators.monte_carlo import MonteCarlo
+from painless.evaluators.swept import SweptEvaluator
 from painless.evaluators.td import TemporalDifference
 from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
 
@@ -18,6 +19,8 @@ __all__ = [
     "LeastSquares",
     "MonteCarlo",
     "PlainLSTDQ",
+    "SweptEvaluator",
     "TemporalDifference",
     "evaluation_error",
+    "exact_evaluator",
 ]

@@ -16,7 +16,8 @@ from painless.bellman import (
     policy_utility,
     resolvent,
 )
-from painless.evaluators.base import Evaluation
+from painless.evaluators.base import Evaluation, Evaluator
+from painless.planners.engine import Engine, engine_of
 from painless.policy import Policy, TabularQ
 from painless.problem import CMDP
 
@@ -62,3 +63,18 @@ class ExactEvaluator:
             return TabularQ(q), (value @ problem.initial)[None]
         value = batch_state_value(problem, table, utility)
         return TabularQ(action_value(problem, problem.utility, value)), value @ problem.initial
+
+
+def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[TablePolicy]:
+    """Return the evaluator of a known model, by its kind and size: large sparse models are swept.
+
+    >>> import painless
+    >>> exact_evaluator(painless.gridworld())
+    ExactEvaluator(problem=CMDP(25 states, 4 actions, 1 constraint, discount 0.9, dense))
+    """
+    engine = engine or engine_of(problem)
+    if engine.exact:
+        return ExactEvaluator(problem)
+    from painless.evaluators.swept import SweptEvaluator
+
+    return SweptEvaluator(problem, engine=engine)  # type: ignore[arg-type]

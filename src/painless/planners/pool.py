@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.bellman import policy_utility
 from painless.planners import master
+from painless.planners.engine import Actions, engine_of
 from painless.planners.master import Mixture
-from painless.planners.policy_iteration import policy_iteration
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
-EXACT_STATES = 500  # up to which policies are evaluated by factorised systems; more are swept
 ROUNDING = 1e-12  # relative to 1/(1−γ); a smaller gain is none
 ROUNDS = 1000  # of master and pricing for one weight; a handful is usual
 NOTHING, REWARD, CONSTRAINT = np.zeros(2), np.array([1.0, 0.0]), np.array([0.0, 1.0])  # weights
@@ -46,13 +43,12 @@ class Pool:
         self.rounding = max(ROUNDING, 16 * float(np.finfo(float).eps) * self.unit) * self.unit
         self.threshold = problem.threshold[self.held]
         self._safe = np.empty(0)  # weights of the policies: the mixture with the largest joint slack
-        self.actions: list[NDArray[np.unsignedinteger]] = []  # (S,) of each policy
+        self.actions: list[Actions] = []  # (S,) of each policy
         self.values: list[Array] = []  # (J,) of each policy
         self.solves = 0
         self._known: dict[bytes, int] = {}
-        self._pricing: _Factorised | _Swept = (
-            _Factorised(problem) if problem.shape[0] <= EXACT_STATES else _Swept(problem)
-        )
+        self._engine = engine_of(problem, sweep_dense=True)
+        self._last: Actions | None = None
 
     def meet(self) -> float:
         """Find the largest joint slack of the held constraints; it is negative where no policy meets them."""
@@ -125,47 +121,13 @@ class Pool:
     def _respond(self, weight: Array) -> tuple[int, float, bool]:
         """Price weights (J,); return the policy's number, the bound, and whether it is new."""
         self.solves += 1
-        actions, value, bound = self._pricing.price(weight, 0.1 * self.rounding)
+        response = self._engine.best(weight, 0.1 * self.rounding, 0.1 * self.rounding, self._last)
+        actions, bound = response.actions, response.upper_bound
+        self._last = actions
         key = actions.tobytes()
         if key in self._known:
             return self._known[key], bound, False
         index = self._known[key] = len(self.actions)
         self.actions.append(actions)
-        self.values.append(value)
+        self.values.append(response.value)
         return index, bound, True
-
-
-class _Factorised:
-    """Prices by policy iteration on factorised systems, each from the policy of the last one."""
-
-    def __init__(self, problem: CMDP) -> None:
-        self.problem = problem
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
-        self.last: NDArray[np.intp] | None = None
-
-    def price(self, weight: Array, tolerance: float) -> tuple[NDArray[np.unsignedinteger], Array, float]:
-        """Return the best actions for weights (J,), their values, and the bound."""
-        del tolerance  # exact to rounding
-        problem = self.problem
-        plan = policy_iteration(problem, np.tensordot(weight, problem.utility, 1), self.last)
-        self.last = plan.actions
-        gained = policy_utility(problem.utility, plan.policy(problem.shape[1]))
-        value = plan.resolvent.state_value(gained) @ problem.initial
-        return plan.actions.astype(self.compact), value, plan.upper_bound
-
-
-class _Swept:
-    """Prices by sweeps (see `pricing`), for models that are better not factorised."""
-
-    def __init__(self, problem: CMDP) -> None:
-        from painless.planners.pricing import Pricer
-
-        self.pricer = Pricer(problem)
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
-
-    def price(self, weight: Array, tolerance: float) -> tuple[NDArray[np.unsignedinteger], Array, float]:
-        """Return the best actions for weights (J,), their values, and the bound."""
-        priced = self.pricer.price(weight, tolerance, tolerance)
-        action = self.pricer.rows.action
-        chosen = priced.choice if action is None else action[self.pricer.pairs(priced.choice)]
-        return chosen.astype(self.compact), priced.value, priced.upper_bound

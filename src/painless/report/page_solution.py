@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
-from painless.bellman import occupancy
 from painless.frontier import Infeasible, frontier
 from painless.pages.build import about, build
 from painless.planners import LinearProgram
+from painless.planners.visits import visits
 from painless.problem import CMDP
 from painless.report.page_run import run_group
 from painless.solution import Solution
@@ -90,7 +90,7 @@ def _exact(solution: Solution, problem: CMDP | None) -> tuple[float, Array | Non
 def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
     table, names = solution.policy.probabilities, solution.policy.names
-    visits = [None] * len(table) if problem is None else occupancy(problem, table).sum(-1).tolist()
+    visited = [None] * len(table) if problem is None else visits(problem, table).tolist()
     layout = None if problem is None else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)
     return {
@@ -105,7 +105,7 @@ def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
         or [{"name": "", "sense": ">=", "limit": 0.0}],
         "vertices": [{"threshold": 0.0, "reward_value": solution.reward_value, "multiplier": [0.0, None]}],
         "policy": {"first": [_row(row) for row in table], "changes": []},
-        "occupancy": {"vertices": [0], "visits": [visits]},
+        "occupancy": {"vertices": [0], "visits": [visited]},
         "layout": None if layout is None else vars(layout),
         "marks": {"objective": [], "constraints": []},
     }

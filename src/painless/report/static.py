@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from painless.arrays import Array
-from painless.bellman import occupancy
 from painless.errors import InputError
+from painless.planners.visits import visits
 from painless.problem import load
 from painless.render import number
 from painless.report.figures import COLOURS, DASHES, _arrows, new_figure, styled
@@ -59,7 +59,7 @@ def _solution_pictures(folder: Path) -> dict[str, Figure]:
         return found
     layout, policy = grid_layout(problem), solution.policy.probabilities
     if layout is not None:
-        found["map"] = layout_map(layout, occupancy(problem, policy).sum(-1), policy)
+        found["map"] = layout_map(layout, visits(problem, policy), policy)
     for curve in frontiers_of(problem):
         name = "frontier" if problem.shape[2] == 1 else f"frontier-{_slug(curve.name)}"
         found[name] = frontier_figure(curve)

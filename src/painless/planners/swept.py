@@ -1,0 +1,122 @@
+"""A large sparse model, solved by sweeps: nothing of size S × S is formed, and every error is proved.
+
+Best responses come from one `Pricer`, each from where the last one ended. Values and visits start from the latest ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.planners.chain import Chain, Values, chain_of
+from painless.planners.chain import occupancy as chain_occupancy
+from painless.planners.engine import PRECISION, Actions
+from painless.planners.pricing import Pricer
+from painless.planners.sparse_rows import Indices
+from painless.problem import CMDP
+
+FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
+
+
+class Swept:
+    """Finds best responses by modified policy iteration."""
+
+    exact = False
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem = problem
+        self.unit = 1 / (1 - problem.discount)
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)
+        self._tick: Callable[[], None] = lambda: None
+        self._visits: Array | None = None
+
+    @cached_property
+    def pricer(self) -> Pricer:
+        """The pricer, made when it is first needed."""
+        return Pricer(self.problem, lambda: self._tick())
+
+    def heed(self, tick: Callable[[], None]) -> None:
+        """Call `tick` between sweeps from now on; it may raise."""
+        self._tick = tick
+
+    def best(
+        self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
+    ) -> SweptResponse:
+        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
+        del start  # from where the last one ended
+        scale = float(weight.sum())
+        finest = FINEST * self.unit
+        precision = max(precision, finest)
+        priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
+        action = self.pricer.rows.action
+        chosen = priced.choice if action is None else action[self.pricer.pairs(priced.choice)]
+        return SweptResponse(
+            actions=chosen.astype(self.compact),
+            value=priced.value - precision,
+            upper_bound=priced.upper_bound * scale,
+            weighted_value=float(weight @ (priced.value - precision)),
+        )
+
+    def value(self, policy: Array | Actions) -> Array:
+        """Return V(ρ) of all utilities, (J,): the policy has at least these, to full precision."""
+        values = Values(
+            self.pricer.values.value.copy(), self.problem.discount, self.pricer.count, self.pricer.threads
+        )
+        values.along_flow = self.pricer.along_flow
+        error = values.solve(self.chain(policy), PRECISION * self.unit)
+        return self.problem.initial @ values.value - error
+
+    def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
+        """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
+        self._visits = chain_occupancy(
+            self.chain(policy),
+            self.problem.discount,
+            self.problem.initial,
+            precision,
+            self.pricer.count,
+            self._visits,
+            along_flow=self.pricer.along_flow,
+        )
+        return self._visits
+
+    def stored(self, actions: Actions) -> Actions:
+        """Return the actions as they are, a byte or so for each state."""
+        return actions
+
+    def chain(self, policy: Array | Actions) -> Chain:
+        """Return the chain of a policy."""
+        self._tick()
+        if policy.ndim == 2:
+            shares = np.ascontiguousarray(policy.T, dtype=np.float64)
+            return chain_of(self.pricer.rows, self.problem.discount, self._pairs, shares)
+        chosen = self._pairs[policy, np.arange(len(policy))]
+        return chain_of(self.pricer.rows, self.problem.discount, chosen)
+
+    @cached_property
+    def _pairs(self) -> Indices:
+        """The pair of every action in every state, (A, S); the state's first where it is not available."""
+        first = self.pricer.rows.first[:-1]
+        actions = self.problem.actions
+        if self.pricer.rows.action is None:
+            return first + np.arange(actions.shape[1], dtype=np.uint32)[:, None]
+        rank = (actions.cumsum(1, dtype=np.uint32) - np.uint32(1)) * actions
+        return np.ascontiguousarray(first + rank.T.astype(np.uint32))
+
+
+@dataclass(frozen=True)
+class SweptResponse:
+    """A best response and what is proved of it."""
+
+    actions: Actions  # (S,)
+    value: Array  # (J,) at least
+    upper_bound: float
+    weighted_value: float
+    evaluations: int = 1
+
+    def value_and_visits(self) -> tuple[Array, None]:
+        """Return the values alone: visits cost a solve of their own."""
+        return self.value, None
