@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,6 +123,22 @@ def test_ends_are_where_slack_and_feasibility_end(given):
         assert lost == pytest.approx(step * frontier.multiplier[0, 1], abs=1e-8 * size(problem))
     with pytest.raises(InputError, match="the tightest limit that any meets is"):
         frontier.at(frontier.feasible_to + tighter)
+
+
+def test_an_edge_as_short_as_rounding_is_none():
+    """One row sums to 1 − 1e-16, so that two policies of equal values differ in the last digit."""
+    kernel = np.array([1.0, 1.0, 1.0, 1 - 1.1102230246251565e-16])[:, None]
+    problem = painless.CMDP(
+        scipy.sparse.csr_array(kernel),
+        [[0.0, 1.0, 0.0, 2.0]],
+        initial=[1.0],
+        discount=0.9,
+        constraint_reward=[[[2.0, 1.0, 1.0, 0.0]], [[2.0, 2.0, 0.0, 2.0]]],
+        threshold=[10.0, 15.0],
+    )
+    frontier = painless.frontier(problem, 1)
+    assert frontier.error <= 2e-9
+    assert frontier.reward_value == pytest.approx([10.0])
 
 
 @settings(max_examples=50)

@@ -88,7 +88,9 @@ class Mixer:
         shares = self._shares(used, choices, weights)
         chain = self.pricer.chain(choices, shares)
         scale = 1 / (1 - self.problem.discount)
-        start = self.pricer.values.value.copy()  # of the policy priced last, which is like the mixture at the end
+        start = (
+            self.pricer.values.value.copy()
+        )  # of the policy priced last, which is like the mixture at the end
         values = Values(start, self.problem.discount, self.pricer.count, self.pricer.threads)
         values.along_flow = self.pricer.along_flow
         error = values.solve(chain, self._precision * scale)

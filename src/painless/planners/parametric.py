@@ -64,8 +64,8 @@ def trace(
     waiting = [(first, last)]
     while waiting:
         start, end = waiting.pop()
-        weight = _slope(start, end)
-        if weight is None:  # the one is as good as the other in both respects
+        weight = _slope(start, end, pool.rounding)
+        if weight is None:  # in one respect or the other, the one is as good as the other
             edges.append(Edge(start, end, 0.0, 0.0))
             continue
         middle = _vertex(pool, weight, varied)
@@ -103,10 +103,10 @@ def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
     return Vertex(float(response.value[0]), float(response.value[1 + varied]), response)
 
 
-def _slope(start: Vertex, end: Vertex) -> Array | None:
-    """Return (1, λ)/(1 + λ) with the λ of a chord, or None where it falls or rises nowhere."""
+def _slope(start: Vertex, end: Vertex, rounding: float) -> Array | None:
+    """Return (1, λ)/(1 + λ) with the λ of a chord, or None where it falls or rises by no more than rounding."""
     dx, dr = end.constraint - start.constraint, start.reward - end.reward
-    if dx <= 0 or dr <= 0:
+    if dx <= rounding or dr <= rounding:
         return None
     return np.array([dx, dr]) / (dx + dr)
 
