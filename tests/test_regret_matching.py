@@ -133,7 +133,7 @@ def test_scale_free_gradient_by_hand():
 @given(arrays(float, st.integers(1, 150), elements=st.floats(-1, 1)), st.floats(0, 10), st.floats(0.1, 3))
 def test_gradient_regret_bound(gains, comparator, radius):
     gains = gains[np.abs(gains) > 1e-6]  # nothing moves before the first gain
-    learner = ScaleFreeGradient(radius, patience=3.0)
+    learner = ScaleFreeGradient(radius, patience=3.0, calm=2.0)
     state, decisions, rates = learner.init(np.array([0.0])), [0.0], []
     for gain in gains:
         state = learner.update(np.array([gain]), state)
@@ -164,6 +164,23 @@ def test_steps_double_when_patience_ends():
     assert turned.rate < state.rate / 1e6
     resting, _ = play(ScaleFreeGradient(), np.array([0.0]), -np.ones((100, 1)))
     np.testing.assert_array_equal(resting, 0.0)
+
+
+def test_steps_halve_while_every_gain_overthrows_the_last_and_recover_after():
+    alternating = np.array([1.0, -1.0] * 20)[:, None]
+    learner = ScaleFreeGradient(growth=0.0, calm=3.0)
+    _, restless = play(learner, np.array([5.0]), alternating)  # 39 changes of sign
+    _, plain = play(ScaleFreeGradient(growth=0.0, calm=np.inf), np.array([5.0]), alternating)
+    assert restless.halvings == 13
+    assert plain.halvings == 0
+    assert plain.rate == 1 / np.sqrt(40)
+    assert restless.rate == plain.rate / 2**13
+    state = restless
+    for expected in (13, 13, 12, 12, 12, 11):  # the first is a change of sign, and no third one
+        state = learner.update(np.array([1.0]), state)
+        assert state.halvings == expected
+    _, resting = play(learner, np.array([0.0]), np.ones((30, 1)))
+    assert resting.halvings == 0
 
 
 def test_scale_free_gradient_reaches_far_and_does_not_know_the_units():

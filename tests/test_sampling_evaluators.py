@@ -15,7 +15,8 @@ from painless.evaluators.error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ, solve_lstdq
 from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
-from painless.evaluators.td import TemporalDifference, reference_update
+from painless.evaluators.td import TemporalDifference, raised, reference_update
+from painless.experiments.evaluators import make_evaluator
 from painless.features import (
     Design,
     OneHot,
@@ -91,6 +92,7 @@ def coarse(problem):
 EVALUATORS = {
     "TD(0)": lambda problem: TemporalDifference(problem, samples=20, rate=0.1),
     "TD(0), drawn action": lambda problem: TemporalDifference(problem, samples=20, expected=False),
+    "TD(0) from zero": lambda problem: TemporalDifference(problem, samples=20, levelled=False),
     "Monte Carlo": lambda problem: MonteCarlo(problem, rollouts=3),
     "LSTDQ": lambda problem: LSTDQ(problem, coarse(problem), samples=10),
     "LSTDQ, ridge": lambda problem: LSTDQ(problem, one_hot(problem), samples=10, ridge=1e-3),
@@ -295,7 +297,7 @@ def test_kernels_follow_their_references_on_any_garnet(problem, seed, expected):
 
 def test_td_of_one_pair_has_a_closed_form():
     problem = CMDP([[[1.0]]], [[2.0]], initial=[1.0], discount=0.9)
-    evaluator = TemporalDifference(problem, samples=250)
+    evaluator = TemporalDifference(problem, samples=250, levelled=False)
     q = estimate(evaluator, np.ones((1, 1))).q.values.item()
     assert evaluator.bias_factor == pytest.approx((1 - 0.01 * 0.1) ** 250)
     assert q == pytest.approx(20 * (1 - evaluator.bias_factor), rel=1e-12)
@@ -308,7 +310,7 @@ def test_the_expectation_of_td_is_known(name, expected):
     problem = PROBLEMS[name]()
     states, actions, _ = problem.shape
     policy, pairs, runs = random_policy(problem), np.flatnonzero(problem.actions), 300
-    evaluator = TemporalDifference(problem, samples=300, expected=expected)
+    evaluator = TemporalDifference(problem, samples=300, expected=expected, levelled=False)
     tables = np.repeat(policy[None], runs, axis=0)
     q = evaluator.evaluate(table_of(tables), rngs(runs)).q.values.reshape(runs, -1, states * actions)
     forward = problem.transition.reshape(-1, states)[pairs]
@@ -329,11 +331,64 @@ def test_td_comes_closer_with_samples_until_its_step_size_keeps_it_away():
     problem = painless.garnet(10, 3, 4, 1, seed=0)
     policy = table_of(random_policy(problem))
     errors = [
-        evaluation_error(TemporalDifference(problem, n), problem, policy, rngs(1)).max()
+        evaluation_error(TemporalDifference(problem, n, levelled=False), problem, policy, rngs(1)).max()
         for n in (300, 1000, 3000, 10_000)
     ]
     assert errors[0] > 1.8 * errors[1] > 1.8**2 * errors[2] > 1.8 * errors[3]
     assert errors[3] < 0.05 * 10
+
+
+@pytest.mark.parametrize("expected", [True, False])
+@pytest.mark.parametrize("name", ["gridworld", "masked", "garnet"])
+def test_levelled_td_knows_nothing_of_shifts(name, expected):
+    """A utility plus a constant has the same estimate plus constant/(1−γ), whatever the samples; a constant is exact."""
+    problem = PROBLEMS[name]()
+    policy, level = random_policy(problem), 3.0 / (1 - problem.discount)
+    shifted = problem.with_constraints(
+        problem.reward + 3.0, 0 * problem.constraint_reward + 3.0, problem.threshold
+    )
+    plain, moved = (
+        estimate(TemporalDifference(one, samples=15, expected=expected), policy) for one in (problem, shifted)
+    )
+    available = problem.actions
+    np.testing.assert_allclose(
+        moved.q.values[0, 0][available], plain.q.values[0, 0][available] + level, rtol=1e-9
+    )
+    np.testing.assert_allclose(moved.q.values[0, 1:][:, available], level, rtol=1e-9)
+    np.testing.assert_allclose(moved.value[0, 1:], level, rtol=1e-9)
+    assert (moved.q.values[:, :, ~available] == 0).all()
+
+
+def test_levelled_td_keeps_the_advantages_and_loses_nearly_all_bias():
+    problem = painless.garnet(20, 3, 4, 1, seed=3, discount=0.99)
+    policy = random_policy(problem)
+    exact = exact_q(problem, policy)
+    errors = {}
+    for levelled in (True, False):
+        evaluator = TemporalDifference(problem, samples=500, levelled=levelled)
+        error = estimate(evaluator, policy).q.values[0] - exact
+        errors[levelled] = np.abs(error).max(), np.abs(error - (error * policy).sum(-1, keepdims=True)).max()
+    assert errors[True][0] < 0.05 * errors[False][0]
+    assert errors[True][1] < 1.1 * errors[False][1]
+
+
+def test_sweeps_keep_the_td_of_the_paper_unless_told_otherwise():
+    settings = {"name": "td", "samples": 20}
+    policy = random_policy(WORLD)
+    plain, other = (
+        estimate(make_evaluator({**settings, **more})(WORLD), policy).q.values
+        for more in ({}, {"levelled": True})
+    )
+    np.testing.assert_array_equal(
+        plain, estimate(TemporalDifference(WORLD, 20, levelled=False), policy).q.values
+    )
+    np.testing.assert_array_equal(other, estimate(TemporalDifference(WORLD, 20), policy).q.values)
+    assert not np.array_equal(plain, other)
+
+
+def test_levelling_needs_some_weight_that_was_learned():
+    q = np.array([[[1.0, 0.0]]])
+    assert np.array_equal(raised(q, np.zeros((1, 2)), np.array([[0.0, 1.0]])), q)
 
 
 # Monte Carlo.
@@ -666,7 +721,7 @@ def gaps(evaluator, algorithm, iterations, starts):
 def test_cbp_comes_closer_with_the_samples_of_td():
     starts = [random_policy(WORLD, seed) for seed in range(2)]
     gap = [
-        gaps(lambda normal, n=n: TemporalDifference(normal, n), CBP(), 150, starts)[0].mean()
+        gaps(lambda normal, n=n: TemporalDifference(normal, n, levelled=False), CBP(), 150, starts)[0].mean()
         for n in (1000, 2000, 3000)
     ]
     assert gap[0] > gap[1] + 0.1 > gap[2] + 0.1

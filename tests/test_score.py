@@ -1,6 +1,7 @@
 """The score: the suite, the merit, the accounts, and what is read from them."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from painless.score import score as scoring
 from painless.score.families import drawn, room
 from painless.score.merit import EQUAL, FLOOR, Judge, ratio
 from painless.score.runs import CRPO_GRID, GDA_GRID, MEASURES, contenders
-from painless.score.simulated import cartpole_judge
+from painless.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row
 from painless.score.suite import Entry
 from painless.units import normalise
 
@@ -209,26 +210,46 @@ def test_every_evaluation_counts(monkeypatch):
     assert rows == runs.run_table(entry, 0, 3, 30)
 
 
+def recomputed(content):
+    """Return wins, geometric mean and worst ratio of a score as plain data, from its rows alone."""
+    least = {}
+    for one in content["rows"]:
+        key = (one["problem"], one["measure"], one["algorithm"])
+        least[key] = min(one["merit"], least.get(key, np.inf))
+        assert one["merit"] >= one["gap"] - 1e-12
+        assert one["seed"] == content["seed"]
+    ratios = {}
+    for problem, measure, _ in least:
+        mine, *theirs = (max(least[problem, measure, name], 1e-6) for name in ("prm", "gda", "crpo"))
+        ratios.setdefault(problem, {})[measure] = mine / min(theirs)
+    worst = [max(one.values()) for one in ratios.values()]
+    logs = [np.log(value) for one in ratios.values() for value in one.values()]
+    return np.mean(np.array(worst) <= 1), np.exp(np.mean(logs)), max(worst)
+
+
+def assert_adds_up(content, problems):
+    assert content["problems"] == problems
+    assert len(content["rows"]) == problems * RUNS * len(MEASURES)
+    found = (content["wins"], content["geometric_mean"], content["worst"])
+    np.testing.assert_allclose(found, recomputed(content), rtol=1e-12)
+
+
 def test_score_can_be_computed_again_from_its_rows(tiny):
     told = []
     score = run_score(5, progress=lambda name, done, total: told.append((name, done, total)))
-    content = json.loads(json.dumps(score.as_dict()))
     assert told[-1][1:] == (2, 2)
-    assert content["problems"] == 2
-    assert len(content["rows"]) == 2 * RUNS * len(MEASURES)
-    wins = 0
-    for name in {one["problem"] for one in content["rows"]}:
-        won = True
-        for measure in MEASURES:
-            least = {}
-            for one in content["rows"]:
-                if (one["problem"], one["measure"]) == (name, measure):
-                    least[one["algorithm"]] = min(one["merit"], least.get(one["algorithm"], np.inf))
-                    assert one["merit"] >= one["gap"] - 1e-12
-                    assert one["seed"] == 5
-            won &= max(least["prm"], 1e-6) <= max(min(least["gda"], least["crpo"]), 1e-6)
-        wins += won
-    assert content["wins"] == wins / 2
+    assert_adds_up(json.loads(json.dumps(score.as_dict())), 2)
+
+
+def test_the_default_wins_the_quick_score(run):
+    """The promise itself, in a minute: at least as good as baselines tuned in hindsight, and never twice as bad."""
+    code, out, _ = run("score", "--quick", "--json", "--workers", "2")
+    content = json.loads(out)
+    assert code == 0
+    assert_adds_up(content, sum(entry.quick for entry in suite()))
+    assert content["wins"] >= 0.9
+    assert content["worst"] <= 2
+    assert content["improvement"] >= 10
 
 
 def test_command_line(tiny, tmp_path, capsys):
@@ -257,6 +278,27 @@ def test_cartpole_is_judged_by_the_largest_value():
     assert judge.value == pytest.approx(86.6, abs=0.01)
     assert judge.merit(np.array([judge.value, 80.0, 81.0])) == FLOOR
     assert judge.merit(np.array([judge.value, 70.0, 81.0])) > 0.1
+
+
+def test_cartpole_is_judged_no_finer_than_its_episodes_tell():
+    judge = cartpole_judge()
+    best = np.array([judge.value, 85.0, 85.0])
+    training = SimpleNamespace(
+        trace=SimpleNamespace(
+            reward_value=np.array([80.0, 84.0]), constraint_value=np.array([[80.0, 81.0], [80.0, 83.0]])
+        ),
+        estimate=SimpleNamespace(mean=best),
+    )
+    average, deployed = _rows(judge, training, contenders()[0], {}, 3)
+    assert deployed["merit"] == RESOLUTION
+    assert average["merit"] == average["gap"] == pytest.approx((judge.value - 82) / judge.value)
+
+
+def test_cartpole_is_judged_by_the_mean_of_its_runs():
+    rows = [row("p", "prm", "average", merit, gap=merit / 2, violations=[merit, 0.0]) for merit in (1.0, 3.0)]
+    mean = mean_row(rows)
+    assert (mean["merit"], mean["gap"], mean["violations"]) == (2.0, 1.0, [2.0, 0.0])
+    assert (mean["problem"], mean["algorithm"]) == ("p", "prm")
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -79,7 +79,7 @@ def _least_squares(
 
 
 TABLED: Mapping[str, Any] = {
-    "td": TemporalDifference,
+    "td": partial(TemporalDifference, levelled=False),  # the paper's, unless told otherwise
     "monte-carlo": MonteCarlo,
     "lstdq": _lstdq,
     "least-squares": _least_squares,

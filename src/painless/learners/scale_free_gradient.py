@@ -3,13 +3,15 @@
 In every coordinate, from x_0 ≥ 0:
 
     S_t = Σ g²;     D_t = max(D_{t−1}, c·x_t) where g_t > 0, else D_{t−1}
-    η_t = 2^⌊m_t/16⌋·D_t/√S_t,     m_t gains of the sign of g_t came before it without a break
+    η_t = 2^(⌊m_t/16⌋ − h_t)·D_t/√S_t,     m_t gains of the sign of g_t came before it without a break
+    h_t goes up by 1 after every 3 changes of sign in a row, and down by 1, not below 0, after every 3 gains of one sign in a row
     x_{t+1} = [x_t + η_t·g_t]₊,     and x stays where S = 0
 
 The steps are those of AdaGrad (Duchi et al. 2011; scale-free: Orabona & Pál 2018) with a radius D that grows as the
 decision does: while gains stay positive x grows like exp(2c√t), so that a far optimum is found, and once it is found the
 steps shrink like 1/√t. Where gains have become tiny beside the first ones, but all point the same way, patience ends and the
-steps double (as in Rprop, Riedmiller & Braun 1993). Gains times any positive number give the same decisions.
+steps double; where every gain overthrows the one before, they halve until that ends (both as in Rprop, Riedmiller & Braun
+1993). Gains times any positive number give the same decisions.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 from painless.arrays import Array, Setting, per_run
 
 LARGEST = 1e9  # what no decision exceeds: gains that are positive for ever must not end in an overflow
-DOUBLINGS = 40.0  # at most, in a row
+DOUBLINGS = 40.0  # at most, in a row; as many halvings
 
 
 class ScaleFreeGradientState(NamedTuple):
@@ -32,6 +34,8 @@ class ScaleFreeGradientState(NamedTuple):
     square_sum: Array
     radius: Array
     streak: Array  # how many gains of one sign came last; below 0 for negative ones
+    turns: Array  # how many changes of sign came last without a break
+    halvings: Array  # h
     rate: Array  # η, the latest step size
 
 
@@ -43,6 +47,7 @@ class ScaleFreeGradient:
         radius: D_0, how far the first step goes.
         growth: c, how fast the radius follows the decision.
         patience: after so many gains of one sign the steps double, and again after as many more.
+        calm: after so many changes of sign in a row the steps halve, and after as many gains of one sign they recover.
 
     >>> learner = ScaleFreeGradient()
     >>> state = learner.update(np.array([1e-6, -5.0]), learner.init(np.array([0.0, 0.0])))
@@ -60,11 +65,13 @@ class ScaleFreeGradient:
     radius: Setting = 1.0
     growth: Setting = 2.0
     patience: Setting = 16.0
+    calm: Setting = 3.0
 
     def init(self, prior: Array) -> ScaleFreeGradientState:
         """Start at the prior with nothing seen."""
         zero = np.zeros_like(prior)
-        return ScaleFreeGradientState(prior, zero, zero + per_run(self.radius, prior.ndim), zero, zero)
+        radius = zero + per_run(self.radius, prior.ndim)
+        return ScaleFreeGradientState(prior, zero, radius, zero, zero, zero, zero)
 
     def update(self, gain: Array, state: ScaleFreeGradientState) -> ScaleFreeGradientState:
         """Step along `gain`, and stay at 0 or above."""
@@ -73,12 +80,21 @@ class ScaleFreeGradient:
         radius = np.where(gain > 0, np.maximum(state.radius, further), state.radius)
         root = np.sqrt(square_sum)
         before = np.where(state.streak * gain > 0, np.abs(state.streak), 0.0)
+        turns = np.where(state.streak * gain < 0, state.turns + 1, 0.0)
+        halvings = self._halvings(before, turns, state)
         doublings = np.minimum(before // per_run(self.patience, gain.ndim), DOUBLINGS)
-        rate = np.exp2(doublings) * radius / np.where(root > 0, root, 1.0)
+        rate = np.exp2(doublings - halvings) * radius / np.where(root > 0, root, 1.0)
         decision = np.clip(state.decision + rate * gain, 0.0, LARGEST)
         stuck = (decision == 0) & (gain <= 0)  # at the border there is nothing to be impatient about
         streak = np.where(stuck, 0.0, np.sign(gain) * (before + 1))
-        return ScaleFreeGradientState(decision, square_sum, radius, streak, rate)
+        return ScaleFreeGradientState(decision, square_sum, radius, streak, turns, halvings, rate)
+
+    def _halvings(self, before: Array, turns: Array, state: ScaleFreeGradientState) -> Array:
+        """Return h: one more after enough changes of sign, one less after enough gains of one sign."""
+        calm = per_run(self.calm, turns.ndim)
+        restless = (turns > 0) & (turns % calm == 0)
+        settled = (before > 0) & ((before + 1) % calm == 0)
+        return np.clip(state.halvings + restless - settled, 0.0, DOUBLINGS)
 
 
 def gradient_regret(rate: Array, gain: Array, distance: float) -> float:

@@ -47,10 +47,10 @@ class Entry:
 
 
 def td(samples: int, rate: float = 0.01) -> Making:
-    """TD(0) with so many updates for each pair on average; by default at the paper's step size.
+    """TD(0) as it comes, with so many updates for each pair on average; by default at the paper's step size.
 
-    At γ = 0.9 and 2000 samples that leaves 13 % of the values as bias, which moves the thresholds that an algorithm sees; a
-    rate of 0.03 leaves hardly any, and more noise.
+    As it comes means levelled. From zero, as in the paper, 13 % of the values would be missing at γ = 0.9 and 2000 samples, which
+    moves the thresholds that every algorithm sees: luck would decide.
     """
     return lambda normal: TemporalDifference(normal, samples, rate)
 
