@@ -365,10 +365,13 @@ def pass_on(
     weight: Array,
     stay: Array,
     moved: Array,
-    received: Array,
-) -> None:
-    """Add γdP to `received`, for d = `moved`."""
-    for s in range(np.uint64(len(stay))):
+    begin: int,
+    end: int,
+) -> Array:
+    """Return γdP, (S,), for what d = `moved` has on begin..end − 1."""
+    received = np.zeros(len(stay))
+    for s in range(np.uint64(begin), np.uint64(end)):
         received[s] += stay[s] * moved[s]
         for k in range(start[s], stop[s]):
             received[target[k]] += weight[k] * moved[s]
+    return received

@@ -249,19 +249,16 @@ def occupancy(
     along_flow: bool = True,
 ) -> Array:
     """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ)."""
+    threads = TwoThreads()
     held = np.zeros(len(initial)) if start is None else start.copy()
-    rest, spare = initial - held, np.empty_like(initial)
-    if start is not None:
-        kernels.pass_on(*chain[:-1], held, rest)
-    order = flow_order(chain, TwoThreads()) if along_flow else np.empty(0, np.uint32)
+    rest = initial.copy() if start is None else initial - held + _passed_on(chain, held, threads)
+    order = flow_order(chain, threads) if along_flow else np.empty(0, np.uint32)
     for sweeps in itertools.count(1):
         if along_flow:
             kernels.occupancy_sweep(*chain[:-1], order, rest, held)
         else:
             held += rest
-            spare[:] = 0.0
-            kernels.pass_on(*chain[:-1], rest, spare)
-            rest, spare = _extrapolated(held, rest, spare, discount), rest
+            rest = _extrapolated(held, rest, _passed_on(chain, rest, threads), discount)
         tick(1)
         if np.abs(rest).sum() <= max(tolerance, 64 * EPSILON):
             break
@@ -271,6 +268,16 @@ def occupancy(
                 held = direct
                 break
     return np.maximum(held, 0.0)
+
+
+def _passed_on(chain: Chain, moved: Array, threads: TwoThreads) -> Array:
+    """Return γdP, (S,), for d = `moved`; each thread has what it passes on for itself."""
+    first, *others = threads.share(
+        lambda begin, end: kernels.pass_on(*chain[:-1], moved, begin, end), len(moved)
+    )
+    for other in others:
+        first += other
+    return first
 
 
 def _extrapolated(held: Array, rest: Array, passed: Array, discount: float) -> Array:

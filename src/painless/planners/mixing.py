@@ -29,6 +29,7 @@ class Column(NamedTuple):
 
     choice: NDArray[np.unsignedinteger]  # (S,)
     value: Array
+    multiplier: Array | None  # (K,) that it was the best for; None where the reward did not count
 
 
 class Mixer:
@@ -42,7 +43,7 @@ class Mixer:
 
     def any_column(self) -> Column:
         """Return some policy, unevaluated."""
-        return Column(self.pricer.compact(), np.zeros(len(self.pricer.rows.utility)))
+        return Column(self.pricer.compact(), np.zeros(len(self.pricer.rows.utility)), None)
 
     def is_feasible(self, value: Array) -> bool:
         """Whether values (J,) meet every constraint, to the tolerance of the definition."""

@@ -159,7 +159,7 @@ class Pricer:
         chain = self._chain.follow(self._choice)
         first = self.values.sweep(chain, 2)
         last = self.values.sweep(chain, count - 2)
-        if last > 0:
+        if last > 0 and first > 0:
             self.values.rate[False] = float((last / first) ** (1 / (count - 2)))
 
     def evaluate(self, tolerance: float) -> None:

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from painless.planners.column_generation import ColumnGeneration
 
 COARSE = 1e-3  # the first pricing is this exact, relative to 1/(1−γ)
+BRISK = 0.1  # interpolated multipliers that leave more of the gap are not tried twice in a row
+SMOOTH_STATES = 5000  # from which values change smoothly enough with the multipliers to be interpolated
+SMOOTH_CONSTRAINTS = 4  # up to which they do
 SHARE = 0.1  # how exact pricing is, relative to the current gap
 SPARE = 0.5  # the game may end with this share of the largest joint slack
 EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
-MARGIN = (
-    2 * EXACT
-)  # by which the answer exceeds the thresholds, likewise: more than its parts' values may err
+MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, likewise
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 LARGEST_MULTIPLIER = 1e7  # where there is no slack that bounds it
 
@@ -117,6 +118,8 @@ class Searcher:
         """Let master and pricing take turns until their bounds meet."""
         usual = self.settings.share(self.constraints)
         aim, share, smoothing = 0.9, SHARE, usual
+        smooth = self.problem.shape[0] >= SMOOTH_STATES and self.constraints <= SMOOTH_CONSTRAINTS
+        last, interpolated = np.inf, False
         while self.pricer.solves < self.settings.rounds:
             mixture = self._master()
             gap = self.upper_bound - self.lower_bound
@@ -127,7 +130,9 @@ class Searcher:
                 aim *= 0.3
             if share < 1e-8 or aim < 1e-6:
                 return Ending.ROUNDING
-            blend = smoothing * self.multiplier + (1 - smoothing) * mixture.multiplier
+            interpolated = smooth and smoothing > 0 and not (interpolated and gap > BRISK * last)
+            last = gap
+            blend = self._promising(mixture, smoothing, interpolated=interpolated)
             scale = 1 + blend.sum()
             tolerance = max(share * gap / scale, FINEST * self.unit)
             new = self._bound(blend, tolerance)
@@ -140,6 +145,19 @@ class Searcher:
             else:
                 smoothing = 0.0
         return Ending.ROUNDING
+
+    def _promising(self, mixture: Mixture, smoothing: float, *, interpolated: bool) -> Array:
+        """Return the multipliers to price next: the master's, smoothed, or interpolated between those of its columns.
+
+        Column k is the best for multipliers λ_k, and the mixture meets Σ w_k V_c(λ_k) = b. Were V_c linear in λ, it would
+        be b at Σ w_k λ_k: with many states this is the secant method, which closes in faster than any chord.
+        """
+        used = np.flatnonzero(mixture.weights)
+        own = [multiplier for k in used if (multiplier := self.columns[k].multiplier) is not None]
+        if interpolated and len(own) == len(used):
+            result: Array = mixture.weights[used] @ np.array(own)
+            return result
+        return smoothing * self.multiplier + (1 - smoothing) * mixture.multiplier
 
     def _answer(self) -> Point:
         """Return the stationary policy of the best mixture, which exceeds the thresholds by a little where it can."""
@@ -179,7 +197,8 @@ class Searcher:
     def _price(self, weight: Array, tolerance: float) -> Priced:
         needed = EXACT * self.target(self.upper_bound) * (weight[0] or weight.max())
         priced = self.pricer.price(weight, tolerance, max(needed, FINEST * self.unit))
-        self.columns.append(Column(priced.choice, priced.value))
+        own = weight[1:] / weight[0] if weight[0] > 0 else None
+        self.columns.append(Column(priced.choice, priced.value, own))
         return priced
 
     def _report(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-LARGE = 20_000  # states from which a second thread pays
+LARGE = 200_000  # states from which a second thread pays
 
 Result = TypeVar("Result")
 
