@@ -193,7 +193,8 @@ SOLVERS = {
 
 def main():
     case = json.loads(sys.argv[1])
-    ColumnGeneration().plan(normalise(painless.garnet(20, 2, 3, 2))[0])  # compiles
+    for kind in ("garnet", "grid"):  # compiles
+        ColumnGeneration().plan(normalise(instance(kind, 400, 2, 0))[0])
     problem, _ = normalise(
         instance(case["kind"], case["states"], case["constraints"], case["seed"], case["discount"])
     )
