@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scale_case import instance
-from painless.planners import _sweep_kernels as kernels
+from painless.planners import _chain_kernels, _improve_kernels
 from painless.planners.chain import flow_order
 from painless.planners.pricing import Pricer
 from painless.planners.two_threads import TwoThreads
@@ -51,7 +51,7 @@ def measure(kind, states):
     utility, choice = rows.utility[0].copy(), rows.first[:-1].copy()
 
     def bellman():
-        kernels.improve(
+        _improve_kernels.improve(
             *(*rows[:4], utility, 0.99, problem.initial, single, np.inf, choice, 0, count),
         )
 
@@ -62,12 +62,12 @@ def measure(kind, states):
     order = flow_order(chain, one)
     yield (
         "even sweep of a policy, J = 2",
-        best(lambda: kernels.even_sweep(*chain, value, low, high, updated, 0, count)),
+        best(lambda: _chain_kernels.even_sweep(*chain, value, low, high, updated, 0, count)),
         bytes_of_policy,
     )
     yield (
         "sweep along the flow, J = 2",
-        best(lambda: kernels.flow_sweep(*chain, order, value, value, low, high, 0, count)),
+        best(lambda: _chain_kernels.flow_sweep(*chain, order, value, value, low, high, 0, count)),
         bytes_of_policy,
     )
 

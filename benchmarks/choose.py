@@ -22,8 +22,8 @@ CASES = {
     ),
 }
 WAYS = {
-    "PRM, the default": (PRM(), 3_000),
-    "CBP": (CBP(), 3_000),
+    "PRM, the default": (PRM(), 10_001),
+    "CBP": (CBP(), 10_001),
     "linear program": (LinearProgram(), 1_000),
     "column generation": (ColumnGeneration(), 10**6),
 }
@@ -39,7 +39,9 @@ def measure(problem, algorithm, tolerance):
 
 def main(tolerance=1e-3):
     console = Console(width=120)
-    painless.solve(painless.garnet(20, dense=False), ColumnGeneration())  # compiles
+    for algorithm in (PRM(), ColumnGeneration()):  # compiles
+        painless.solve(painless.garnet(600, dense=False), algorithm)
+        painless.solve(painless.make("slippery-grid", height=30, width=30), algorithm)
     table = Table("problem", *WAYS, title=f"CPU seconds to a proved relative gap of {tolerance:g}")
     for name, make in CASES.items():
         problem = make()

@@ -19,7 +19,7 @@ from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
 from painless.errors import InputError
 from painless.feasibility import Feasibility, slater_policy
-from painless.planners import LinearProgram, _sweep_kernels, policy_iteration, tiny_master
+from painless.planners import LinearProgram, _chain_kernels, _improve_kernels, policy_iteration, tiny_master
 from painless.planners.active_states import ActiveStates
 from painless.planners.chain import ChangingChain, Values, chain_of, flow_order
 from painless.planners.chain import occupancy as chain_occupancy
@@ -326,7 +326,7 @@ def test_a_bellman_sweep_is_numpy_s(problem, seed):
     )
     q = np.where(problem.actions, q, -np.inf)
     choice, updated = rows.first[:-1].copy(), q.max(1)
-    at_start, low, high, changed = _sweep_kernels.improve(
+    at_start, low, high, changed = _improve_kernels.improve(
         *(*rows[:4], rows.utility[0], problem.discount, problem.initial, value, 0.0, choice, 0, len(value)),
     )
     assert at_start == pytest.approx(problem.initial @ updated, rel=1e-12)
@@ -382,7 +382,7 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     gain = problem.utility.reshape(3, -1)[:, choice].T
     start = np.random.default_rng(0).random((15, 3))
     low, high, updated = np.empty(3), np.empty(3), np.empty((15, 3))
-    _sweep_kernels.even_sweep(*chain, start, low, high, updated, 0, 15)
+    _chain_kernels.even_sweep(*chain, start, low, high, updated, 0, 15)
     np.testing.assert_allclose(updated, gain + matrix @ start)
     np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
     order = flow_order(chain, TwoThreads())
@@ -390,9 +390,9 @@ def test_a_sweep_of_each_kind_is_numpy_s():
         value, lows, highs = start.copy(), [], []
         for begin, end in parts:
             order_of_part = order.copy()
-            _sweep_kernels.flow_order(*chain[:4], order_of_part, begin, end)
+            _chain_kernels.flow_order(*chain[:4], order_of_part, begin, end)
             assert sorted(order_of_part[begin:end]) == list(range(begin, end))
-            _sweep_kernels.flow_sweep(*chain, order_of_part, value, start, low, high, begin, end)
+            _chain_kernels.flow_sweep(*chain, order_of_part, value, start, low, high, begin, end)
             wanted = start.copy()
             for s in order_of_part[begin:end]:
                 others = states != s

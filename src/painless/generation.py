@@ -57,7 +57,9 @@ def generate(
     )
     if found is Feasibility.NONE and planned.ending is not Ending.INFEASIBLE:
         found = Feasibility.TIGHT  # stopped before it was known
-    slater = SlaterPolicy(planned.answer.policy, np.empty((0, 0)), slater_value, slack, planned.slater_weight, found)
+    slater = SlaterPolicy(
+        planned.answer.policy, np.empty((0, 0)), slater_value, slack, planned.slater_weight, found
+    )
     prepared = Prepared(problem, normal, units, slater)
     seconds = time.perf_counter() - start
     if prepared.feasibility is Feasibility.NONE:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners import _sweep_kernels as kernels
+from painless.planners import _improve_kernels as kernels
 from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import TwoThreads
 

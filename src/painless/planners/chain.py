@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners import _sweep_kernels as kernels
+from painless.planners import _chain_kernels as kernels
 from painless.planners.narrow import SMALL, solve_narrow
 from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import TwoThreads

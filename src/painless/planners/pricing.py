@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.planners import _sweep_kernels as kernels
+from painless.planners import _improve_kernels as kernels
 from painless.planners.active_states import ActiveStates
 from painless.planners.chain import EPSILON, Chain, ChangingChain, Values, chain_of
 from painless.planners.narrow import SMALL
