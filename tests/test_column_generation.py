@@ -424,6 +424,28 @@ def test_a_changing_chain_is_that_of_its_policy():
                 )
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_a_chain_interrupted_while_it_changes_is_written_anew(written):
+    """Ctrl-C may come before the rows are written or after, and the answer still has to be proved."""
+    rows = sparse_rows(painless.garnet(30, 3, 4, 2, seed=3, dense=False))
+    changing = ChangingChain(rows, 0.9, TwoThreads())
+    first = rows.first[:-1].copy()
+    changing.follow(first)
+
+    class Interrupted(TwoThreads):
+        def share(self, part, states):
+            if written:
+                super().share(part, states)
+            raise KeyboardInterrupt
+
+    changing.threads = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        changing.follow(first + np.uint32(1))
+    changing.threads = TwoThreads()
+    for choice in (first, first + np.uint32(1)):
+        np.testing.assert_array_equal(changing.follow(choice).gain, chain_of(rows, 0.9, choice).gain)
+
+
 @settings(max_examples=40, deadline=None)
 @given(garnets(constraints=(0, 2)), st.integers(0, 2**32 - 1))
 def test_active_states_end_at_the_optimum(problem, seed):

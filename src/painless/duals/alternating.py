@@ -1,6 +1,6 @@
 """The alternating dual: the multipliers answer the latest shortfall before the policy moves.
 
-weights (1, λ_{t+1}),     the learner gains b − V_c,     λ_0 = 0
+weights (1, λ_{t+1}),     the learner gains b − V_c,     λ_0 = 0 unless `start` is given
 
 With the simultaneous updates of the paper policy and multipliers both react to a past that the other has left, and circle.
 No multiplier bound U is needed: a learner on [0, ∞) finds its own way, and nothing has to be known of the Slater policy.
@@ -24,7 +24,7 @@ class Alternating(Generic[State]):
 
     Arguments:
         learner: any learner on the line, such as `ScaleFreeGradient`.
-        start: λ_0, in place of that of the loop; a constraint that is never missed keeps the multiplier 0.
+        start: λ_0, in place of that of the loop; at 0, a constraint that is never missed keeps the multiplier 0.
 
     >>> from painless.learners import ProjectedGradient
     >>> dual = Alternating(ProjectedGradient(rate=1.0))

@@ -30,6 +30,7 @@ from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import TwoThreads
 
 EPSILON = float(np.finfo(np.float64).eps)
+NO_PAIR = np.uint32(2**32 - 1)
 BURST = 6  # sweeps between two looks at the error, at most
 UNTRIED = 0.8  # even sweeps that shrink the error by less are worth comparing with the other kind
 SLUGGISH = 0.8  # an error that shrinks by less in a sweep makes the other kind worth a try
@@ -76,11 +77,12 @@ class ChangingChain:
     def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
         self.chain = _with_room(kernels.most_successors(rows.first, rows.pointer), len(rows.utility))
-        self._written = np.full(len(rows.first) - 1, len(rows.pointer), np.uint32)  # no pair's number
+        self._written = np.full(len(rows.first) - 1, NO_PAIR, np.uint32)
 
     def follow(self, choice: Indices) -> Chain:
-        """Make it the chain of the policy that takes pair choice[s]."""
+        """Make it the chain of the policy that takes pair choice[s]; an interruption leaves no row that is taken for another."""
         stale = self._written != choice
+        self._written[stale] = NO_PAIR
         choices, alone = choice[None], np.empty((0, 0))
 
         def part(begin: int, end: int) -> None:
@@ -89,7 +91,7 @@ class ChangingChain:
             )
 
         self.threads.share(part, len(choice))
-        self._written[:] = choice
+        self._written[stale] = choice[stale]
         return self.chain
 
 
@@ -114,9 +116,8 @@ class Values:
         self.along_flow = False
         self.order: Indices | None = None  # of sweeps along the flow
         self.rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
-        self.narrow: bool | None = (
-            True if len(value) <= SMALL else None
-        )  # whether chains are solved by elimination; None while not known
+        # Whether chains are solved by elimination; None while not known.
+        self.narrow: bool | None = True if len(value) <= SMALL else None
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.planners.chain import Values, occupancy
+from painless.planners.chain import occupancy
 from painless.planners.column_generation import Point
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
@@ -88,15 +88,9 @@ class Mixer:
         choices = np.array([self.pricer.pairs(columns[k].choice) for k in used])
         shares = self._shares(used, choices, weights)
         chain = self.pricer.chain(choices, shares)
-        scale = 1 / (1 - self.problem.discount)
-        start = (
-            self.pricer.values.value.copy()
-        )  # of the policy priced last, which is like the mixture at the end
-        values = Values(start, self.problem.discount, self.pricer.count, self.pricer.threads)
-        values.along_flow = self.pricer.along_flow
-        error = values.solve(chain, self._precision * scale)
-        at_start = self.problem.initial @ values.value
-        return Point(self._table(choices, shares), at_start - error, float(2 * error.max()))
+        # Solved from the policy priced last, which is like the mixture at the end.
+        value, error = self.pricer.value_of(chain, self._precision / (1 - self.problem.discount))
+        return Point(self._table(choices, shares), value, float(2 * error.max()))
 
     def _shares(self, used: list[int], choices: Indices, weights: Array) -> Array:
         """Return the probability of each used column's choice in every state, (n, S)."""

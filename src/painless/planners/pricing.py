@@ -98,14 +98,15 @@ class Pricer:
             value = self.values.value @ weight
             evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
+            error, self._error = self._error, np.inf  # until it is known that the policy stays
             at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
             above, width, rounding = self._macqueen(at_start, low, high, 4 * EPSILON * (size + high))
             bound, goal = min(bound, above), max(tolerance, rounding)
-            if bound - float(self.initial @ value) + self._error <= goal:
-                self._choice = evaluated
+            if bound - float(self.initial @ value) + error <= goal:
+                self._choice, self._error = evaluated, error
                 break
-            if changed:
-                self._error = np.inf
+            if not changed:
+                self._error = error
             if width <= goal:
                 break
             if self.along_flow:
@@ -167,6 +168,13 @@ class Pricer:
         self.values.along_flow = self.along_flow
         error = self.values.solve(self._chain.follow(self._choice), tolerance)
         self._error = float(error.max())
+
+    def value_of(self, chain: Chain, tolerance: float) -> tuple[Array, Array]:
+        """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,)."""
+        values = Values(self.values.value.copy(), self.discount, self.count, self.threads)
+        values.along_flow, values.narrow = self.along_flow, self.values.narrow
+        error = values.solve(chain, tolerance)
+        return self.initial @ values.value - error, error
 
     def chain(self, choices: Indices, shares: Array | None = None) -> Chain:
         """Return the chain of a policy, deterministic or mixed by state; the former until another is asked for."""

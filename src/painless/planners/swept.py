@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners.chain import Chain, Values, chain_of
+from painless.planners.chain import Chain, chain_of
 from painless.planners.chain import occupancy as chain_occupancy
 from painless.planners.engine import PRECISION, Actions
 from painless.planners.pricing import Pricer
@@ -63,12 +63,7 @@ class Swept:
 
     def value(self, policy: Array | Actions) -> Array:
         """Return V(ρ) of all utilities, (J,): the policy has at least these, to full precision."""
-        values = Values(
-            self.pricer.values.value.copy(), self.problem.discount, self.pricer.count, self.pricer.threads
-        )
-        values.along_flow = self.pricer.along_flow
-        error = values.solve(self.chain(policy), PRECISION * self.unit)
-        return self.problem.initial @ values.value - error
+        return self.pricer.value_of(self.chain(policy), PRECISION * self.unit)[0]
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""

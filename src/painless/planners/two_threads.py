@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class TwoThreads:
-    """Does a sweep in one part, or in two at the same time; the result does not depend on which."""
+    """Does a sweep in one part, or in two at the same time; which is decided by the number of states alone."""
 
     def __init__(self, large: int = LARGE) -> None:
         self.large = large
