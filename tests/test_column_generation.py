@@ -22,7 +22,7 @@ from painless.feasibility import Feasibility, slater_policy
 from painless.planners import LinearProgram, _chain_kernels, _improve_kernels, policy_iteration, tiny_master
 from painless.planners.active_states import ActiveStates
 from painless.planners.chain import ChangingChain, Values, chain_of, flow_order
-from painless.planners.chain import occupancy as chain_occupancy
+from painless.planners.chain_occupancy import chain_occupancy
 from painless.planners.column_generation import ColumnGeneration, Ending
 from painless.planners.master import best_mixture, largest_slack
 from painless.planners.narrow import solve_narrow
@@ -121,6 +121,22 @@ def test_agrees_with_the_linear_program(problem):
 @given(degenerate())
 def test_agrees_with_the_linear_program_on_degenerate_problems(problem):
     against_the_program(problem)
+
+
+def test_a_threshold_that_is_free_up_to_a_point_and_dear_beyond_it_is_proved():
+    """At b = 5 the best policy meets the constraint by chance, λ = 0, and any more than 5 is paid for a thousandfold."""
+    problem = painless.CMDP(
+        transition=np.ones((1, 3, 1)),
+        reward=[[1.0, 0.0, 0.0]],
+        initial=[1.0],
+        discount=0.9,
+        constraint_reward=[[0.5, 0.501, 0.0]],
+        threshold=[5.0],
+    )
+    for tolerance in (1e-4, 1e-6, 1e-9):
+        planned = ColumnGeneration().plan(problem, tolerance)
+        assert planned.ending is Ending.PROVED
+        assert planned.gap <= tolerance * 10
 
 
 @pytest.mark.parametrize("constraints", [1, 3, 20])
@@ -369,6 +385,30 @@ def test_chains_are_solved_to_what_they_promise(problem, along_flow, seed):
     assert np.abs(again - wanted).sum() <= 1.1e-10 / (1 - problem.discount)
 
 
+def test_a_pair_of_states_that_hold_each_other_does_not_hold_up_the_rest():
+    problem = painless.garnet(2000, 1, 5, 1, discount=0.99, seed=0, dense=False)
+    transition = problem.transition.tolil()
+    for s, other in ((0, 1), (1, 0)):
+        transition[s] = 0.0
+        transition[s, other], transition[s, 2] = 0.99, 0.01
+    problem = painless.CMDP(
+        transition=scipy.sparse.csr_array(transition),
+        reward=problem.reward,
+        constraint_reward=problem.constraint_reward,
+        threshold=problem.threshold,
+        initial=problem.initial,
+        discount=0.99,
+    )
+    sweeps = []
+    values = Values(np.zeros((2000, 2)), 0.99, sweeps.append)
+    rows = sparse_rows(problem)
+    error = values.solve(chain_of(rows, 0.99, rows.first[:-1]), 1e-9)
+    system = np.eye(2000) - 0.99 * problem.transition.toarray()
+    exact = np.linalg.solve(system, problem.utility.reshape(2, -1).T)
+    assert (np.abs(values.value - exact) <= error + 1e-10).all()
+    assert sum(sweeps) < 150, "a plain sweep shrinks the error by 0.98 there"
+
+
 def _dense(matrix):
     return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
@@ -382,8 +422,9 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     gain = problem.utility.reshape(3, -1)[:, choice].T
     start = np.random.default_rng(0).random((15, 3))
     low, high, updated = np.empty(3), np.empty(3), np.empty((15, 3))
-    _chain_kernels.even_sweep(*chain, start, low, high, updated, 0, 15)
+    _chain_kernels.even_sweep(*chain, start, updated, 0, 15)
     np.testing.assert_allclose(updated, gain + matrix @ start)
+    _chain_kernels.change(start, updated, low, high, 0, 15)
     np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
     order = flow_order(chain, TwoThreads())
     for parts in ([(0, 15)], [(0, 7), (7, 15)]):  # alone, and as two threads do it

@@ -175,18 +175,14 @@ def even_sweep(
     stay: Array,
     gain: Array,
     value: Array,
-    low: Array,
-    high: Array,
     updated: Array,
     begin: int,
     end: int,
 ) -> None:
     """One Jacobi sweep of begin..end − 1: `updated` = u + γPV.
 
-    `low` and `high` (J,) receive the least and the largest entry of u + γPV − V.
+    It keeps no account of the changes, which would take longer than the rest: see `change`.
     """
-    low[:] = np.inf
-    high[:] = -np.inf
     utilities = np.uint64(value.shape[1])
     for s in range(np.uint64(begin), np.uint64(end)):
         for j in range(np.uint64(0), utilities, np.uint64(2)):
@@ -197,9 +193,17 @@ def even_sweep(
                 total += weight[k] * value[t, j]
                 other += weight[k] * value[t, h]
             updated[s, j], updated[s, h] = total, other
-            change, second = total - value[s, j], other - value[s, h]
-            low[j], high[j] = min(low[j], change), max(high[j], change)
-            low[h], high[h] = min(low[h], second), max(high[h], second)
+
+
+@njit(cache=True, nogil=True)
+def change(value: Array, updated: Array, low: Array, high: Array, begin: int, end: int) -> None:
+    """Write the least and the largest entry of `updated` − V over begin..end − 1 to `low` and `high`, (J,)."""
+    for j in range(value.shape[1]):
+        least, most = np.inf, -np.inf
+        for s in range(np.uint64(begin), np.uint64(end)):
+            moved = updated[s, j] - value[s, j]
+            least, most = min(least, moved), max(most, moved)
+        low[j], high[j] = least, most
 
 
 @njit(cache=True, nogil=True)
@@ -231,13 +235,34 @@ def pass_on(
     weight: Array,
     stay: Array,
     moved: Array,
+    received: Array,
     begin: int,
     end: int,
-) -> Array:
-    """Return γdP, (S,), for what d = `moved` has on begin..end − 1."""
-    received = np.zeros(len(stay))
+) -> None:
+    """Write γdP to `received`, (S,), for what d = `moved` has on begin..end − 1."""
+    received[:] = 0.0
     for s in range(np.uint64(begin), np.uint64(end)):
         received[s] += stay[s] * moved[s]
         for k in range(start[s], stop[s]):
             received[target[k]] += weight[k] * moved[s]
-    return received
+
+
+@njit(cache=True, nogil=True)
+def extrapolate(
+    moved: Array, received: Array, discount: float, left: Array, begin: int, end: int
+) -> tuple[float, float]:
+    """Write `left` = (γdP − γd)/(1−γ) on begin..end − 1, with d = `moved` and γdP the sum of `received` (n, S).
+
+    That sum is written to its first row. Return Σ|γdP| and Σ|left|.
+    """
+    plain, extrapolated = 0.0, 0.0
+    scale = 1.0 / (1.0 - discount)
+    for s in range(np.uint64(begin), np.uint64(end)):
+        passed = 0.0
+        for i in range(len(received)):
+            passed += received[i, s]
+        received[0, s] = passed
+        left[s] = (passed - discount * moved[s]) * scale
+        plain += abs(passed)
+        extrapolated += abs(left[s])
+    return plain, extrapolated

@@ -1,23 +1,20 @@
-"""The Markov chain of one policy, solved by sweeps of two kinds, whichever the chain likes better.
-
-    V = u + γPV for all utilities at once,          d = ρ + γdP
+"""The Markov chain of one policy, and its values V = u + γPV, by sweeps of two kinds, whichever the chain likes better.
 
 - Even sweeps (Jacobi): the range of the residual shrinks as fast as the chain mixes, whatever γ; the constant that
   is left is known at the end.
 - Sweeps along the flow (Gauss–Seidel): states are visited so that the most probable successor comes first, where
   there is no cycle. One sweep then carries a value along a whole path, and the error shrinks with what
-  slips off the path, not with γ. The occupancy is pushed along the same order from its end.
+  slips off the path, not with γ.
 
 Where neither gets on, a narrow chain is solved by elimination (see `narrow`), and others by GMRES.
 
-The errors are proved (MacQueen 1966), with r = u + γPV − V and e = ρ + γdP − d:
+The errors are proved (MacQueen 1966), with r = u + γPV − V:
 
-    V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ),           ‖d − d_π‖₁ ≤ ‖e‖₁/(1−γ)
+    V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ)
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,7 +22,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.planners import _chain_kernels as kernels
-from painless.planners.narrow import SMALL, solve_narrow
+from painless.planners.narrow import SMALL, solve_narrow, transitions
 from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import TwoThreads
 
@@ -34,7 +31,9 @@ NO_PAIR = np.uint32(2**32 - 1)
 BURST = 6  # sweeps between two looks at the error, at most
 UNTRIED = 0.8  # even sweeps that shrink the error by less are worth comparing with the other kind
 SLUGGISH = 0.8  # an error that shrinks by less in a sweep makes the other kind worth a try
-LONG = 60  # sweeps of an occupancy after which elimination is worth a try
+DRAGGING = 0.7  # even sweeps that shrink the error by less may be held up by a few states
+STANDING_OUT = 0.1  # states that change by more, relative to the largest change, may be such
+FEW = 200  # how many they may be
 STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
@@ -129,7 +128,7 @@ class Values:
         width, rate, turns = self.sweep(chain, 1), 0.0, 0
         done, entered = 1, width  # sweeps of this kind, and the width when they began
         while True:
-            rounding = 8 * EPSILON * float(np.abs(self.value).max()) / (1 - self.discount)
+            rounding = 8 * EPSILON * max(self.value.max(), -self.value.min()) / (1 - self.discount)
             goal = 2 * (1 - self.discount) * max(tolerance, rounding)
             if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
                 self._centre()
@@ -140,6 +139,8 @@ class Values:
             before, width = width, self.sweep(chain, count)
             rate = min((width / before) ** (1 / count), 0.999999)
             done += count
+            if rate > DRAGGING and not self.along_flow:
+                self.settle(chain)
             if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
                 self.turn()
                 turns += 1
@@ -156,6 +157,28 @@ class Values:
         self.narrow = value is not None
         if value is not None:
             self.value, self.along_flow = np.ascontiguousarray(value), False
+
+    def settle(self, chain: Chain) -> bool:
+        """Solve the states that hold up even sweeps among themselves, if they are few; return whether they are.
+
+        Where a well-mixing chain has a pair of states that lead to each other nearly for sure, their values are all that keeps
+        changing after some sweeps. What the rest of the states still changes is a constant, and that stays to be found.
+        """
+        change = self.value - self._spare
+        constant = change.mean(0)
+        change -= constant
+        np.abs(change, out=change)
+        slow = np.flatnonzero((change > STANDING_OUT * change.max(0)).any(1))
+        if len(slow) > FEW:
+            return False
+        origin, target, weight = transitions(chain, slow)
+        residual = chain.gain[slow] - (1 - chain.stay[slow])[:, None] * self.value[slow]
+        np.add.at(residual, origin, weight[:, None] * self.value[target])
+        inside = np.isin(target, slow)
+        system = np.diag(1 - chain.stay[slow])
+        np.subtract.at(system, (origin[inside], np.searchsorted(slow, target[inside])), weight[inside])
+        self.value[slow] += np.linalg.solve(system, residual - self.discount * constant)
+        return True
 
     @property
     def evenly(self) -> bool:
@@ -177,6 +200,8 @@ class Values:
                 self._flow_sweep(chain)
             else:
                 self._even_sweep(chain)
+        if not self.along_flow:
+            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
         self.tick(count)
         self._low, self._high = self.discount * self._low, self.discount * self._high
         return float((self._high - self._low).max())
@@ -187,24 +212,23 @@ class Values:
         if self.threads.both(len(order)):
             before = self._spare
             before[:] = self.value
-
-        def part(begin: int, end: int) -> tuple[Array, Array]:
-            low, high = np.empty_like(self._low), np.empty_like(self._high)
-            kernels.flow_sweep(*chain, order, self.value, before, low, high, begin, end)
-            return low, high
-
-        self._share(part)
+        self._range(lambda *part: kernels.flow_sweep(*chain, order, self.value, before, *part))
 
     def _even_sweep(self, chain: Chain) -> None:
-        def part(begin: int, end: int) -> tuple[Array, Array]:
-            low, high = np.empty_like(self._low), np.empty_like(self._high)
-            kernels.even_sweep(*chain, self.value, low, high, self._spare, begin, end)
-            return low, high
+        def part(begin: int, end: int) -> None:
+            kernels.even_sweep(*chain, self.value, self._spare, begin, end)
 
-        self._share(part)
+        self.threads.share(part, len(self.value))
         self.value, self._spare = self._spare, self.value
 
-    def _share(self, part: Callable[[int, int], tuple[Array, Array]]) -> None:
+    def _range(self, kernel: Callable[[Array, Array, int, int], None]) -> None:
+        """Run a kernel that writes the least and the largest change of a range of states, for all of them."""
+
+        def part(begin: int, end: int) -> tuple[Array, Array]:
+            low, high = np.empty_like(self._low), np.empty_like(self._high)
+            kernel(low, high, begin, end)
+            return low, high
+
         parts = np.array(self.threads.share(part, len(self.value)))  # (parts, 2, J)
         self._low, self._high = parts[:, 0].min(0), parts[:, 1].max(0)
 
@@ -237,58 +261,3 @@ class Values:
             after = remainder(single, self.value[:, j] + step)
             if np.abs(after).max() < np.abs(right).max():
                 self.value[:, j] += step
-
-
-def occupancy(
-    chain: Chain,
-    discount: float,
-    initial: Array,
-    tolerance: float,
-    tick: Callable[[int], None],
-    start: Array | None = None,
-    *,
-    along_flow: bool = True,
-) -> Array:
-    """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ)."""
-    threads = TwoThreads()
-    held = np.zeros(len(initial)) if start is None else start.copy()
-    rest = initial.copy() if start is None else initial - held + _passed_on(chain, held, threads)
-    order = flow_order(chain, threads) if along_flow else np.empty(0, np.uint32)
-    for sweeps in itertools.count(1):
-        if along_flow:
-            kernels.occupancy_sweep(*chain[:-1], order, rest, held)
-        else:
-            held += rest
-            rest = _extrapolated(held, rest, _passed_on(chain, rest, threads), discount)
-        tick(1)
-        if np.abs(rest).sum() <= max(tolerance, 64 * EPSILON):
-            break
-        if sweeps == LONG or len(initial) <= SMALL:
-            direct = solve_narrow(chain, initial, transposed=True)
-            if direct is not None:
-                held = direct
-                break
-    return np.maximum(held, 0.0)
-
-
-def _passed_on(chain: Chain, moved: Array, threads: TwoThreads) -> Array:
-    """Return γdP, (S,), for d = `moved`; each thread has what it passes on for itself."""
-    first, *others = threads.share(
-        lambda begin, end: kernels.pass_on(*chain[:-1], moved, begin, end), len(moved)
-    )
-    for other in others:
-        first += other
-    return first
-
-
-def _extrapolated(held: Array, rest: Array, passed: Array, discount: float) -> Array:
-    """Return what is left after all that would follow if γP only scaled the residual, where that is less.
-
-    Adding Σ_n γⁿ·rest = rest/(1−γ) in place of rest leaves (passed − γ·rest)/(1−γ). Once the chain has mixed this is
-    next to nothing, and it sums to 0, so that it shrinks as fast as the chain mixes.
-    """
-    left: Array = (passed - discount * rest) / (1 - discount)
-    if np.abs(left).sum() >= np.abs(passed).sum():
-        return passed
-    held += discount / (1 - discount) * rest
-    return left

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.planners.chain import occupancy
+from painless.planners.chain_occupancy import chain_occupancy
 from painless.planners.column_generation import Point
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
@@ -22,6 +22,11 @@ from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 PRECISION = 0.02 * TOLERANCE  # of occupancies and values, relative to 1/(1−γ), where nothing is to spare
+# Errors of occupancies matter only where the policies differ, and there they cancel but for a thirtieth or less. That is
+# not proved; the mixture's values are.
+CANCELLED = 30.0
+LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
+COARSEST = 1e-4
 
 
 class Column(NamedTuple):
@@ -37,7 +42,7 @@ class Mixer:
 
     def __init__(self, problem: CMDP, pricer: Pricer) -> None:
         self.problem, self.pricer = problem, pricer
-        self._occupancy: dict[int, Array] = {}  # to within `_precision`
+        self._occupancy: dict[int, tuple[Array, float]] = {}  # of columns, and how exact
         self._precision = PRECISION
         self._last: tuple[tuple[bytes, int], Point] | None = None
 
@@ -62,10 +67,7 @@ class Mixer:
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         safe = None if slater is None else np.pad(slater, (0, len(columns) - len(slater)))
-        precision = max(precision * (1 - self.problem.discount), PRECISION)
-        if precision < self._precision:
-            self._occupancy = {}
-        self._precision = precision
+        self._precision = max(precision * (1 - self.problem.discount), PRECISION)
         point = self._point(columns, weights)
         for factor in (1.0, 2.0, 1e3, np.inf):
             if safe is None or self.is_feasible(point.value):
@@ -96,20 +98,26 @@ class Mixer:
         """Return the probability of each used column's choice in every state, (n, S)."""
         if len(used) == 1:
             return np.ones(choices.shape)
-        self._occupancy = {k: d for k, d in self._occupancy.items() if k in used}
+        self._occupancy = {k: known for k, known in self._occupancy.items() if k in used}
+        precision = self._precision
+        if precision > PRECISION:  # there is something to spare
+            differ = float((choices[1:] != choices[0]).any(0).mean())
+            precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)
         for k, choice in zip(used, choices, strict=True):
-            if k not in self._occupancy:
-                warm = next(iter(self._occupancy.values()), None)
-                self._occupancy[k] = occupancy(
+            warm, exact = self._occupancy.get(k, next(iter(self._occupancy.values()), (None, 0.0)))
+            if k not in self._occupancy or exact > precision:
+                visits = chain_occupancy(
                     self.pricer.chain(choice),
                     self.problem.discount,
                     self.problem.initial,
-                    self._precision,
+                    precision,
                     self.pricer.count,
                     warm,
                     along_flow=self.pricer.along_flow,
+                    threads=self.pricer.threads,
                 )
-        shares = np.array([weights[k] * self._occupancy[k] for k in used])
+                self._occupancy[k] = visits, precision
+        shares = np.array([weights[k] * self._occupancy[k][0] for k in used])
         total = shares.sum(0)
         shares[0, total == 0] = 1.0
         shares /= np.where(total == 0, 1.0, total)
@@ -123,8 +131,9 @@ class Mixer:
     def _table(self, choices: Indices, shares: Array) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""
         rows, states = self.pricer.rows, np.arange(choices.shape[1])
-        table = np.zeros(self.problem.actions.shape)
+        table: Array = np.zeros(self.problem.actions.shape)
         for choice, share in zip(choices, shares, strict=True):
             action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
             np.add.at(table, (states, action), share)
-        return table / table.sum(1, keepdims=True)
+        table /= (table @ np.ones(self.problem.shape[1]))[:, None]
+        return table

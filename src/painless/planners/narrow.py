@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SMALL = 128  # states up to which elimination is quicker than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
+EVERY = slice(None)
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
@@ -34,7 +35,7 @@ def solve_narrow(chain: Chain, right: Array, *, transposed: bool = False) -> Arr
     >>> visits.round(9)
     array([100.,   0.,   0.,   0.,   0.])
     """
-    state, target, weight = _transitions(chain)
+    state, target, weight = transitions(chain)
     if len(chain.stay) <= SMALL:
         system = np.diag(1.0 - chain.stay)
         np.subtract.at(system, (state, target), weight)
@@ -59,13 +60,19 @@ def solve_narrow(chain: Chain, right: Array, *, transposed: bool = False) -> Arr
     return solution[rank]
 
 
-def _transitions(chain: Chain) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return origin, target and weight γp of every transition that is no self-loop."""
-    length = chain.stop.astype(np.intp) - chain.start
-    state = np.repeat(np.arange(len(length)), length)
-    within = np.arange(len(state)) - np.repeat(np.cumsum(length) - length, length)
-    place = chain.start.astype(np.intp)[state] + within
-    return state, chain.target[place].astype(np.intp), chain.weight[place]
+def transitions(
+    chain: Chain, states: NDArray[np.intp] | slice = EVERY
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return origin, target and weight γp of the transitions of `states` that are no self-loops.
+
+    The origin is a place in `states`.
+    """
+    start = chain.start[states].astype(np.intp)
+    length = chain.stop[states].astype(np.intp) - start
+    origin = np.repeat(np.arange(len(length)), length)
+    within = np.arange(len(origin)) - np.repeat(np.cumsum(length) - length, length)
+    place = start[origin] + within
+    return origin, chain.target[place].astype(np.intp), chain.weight[place]
 
 
 def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int) -> NDArray[np.intp] | None:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from painless.arrays import Array
 from painless.planners import _improve_kernels as kernels
 from painless.planners.active_states import ActiveStates
-from painless.planners.chain import EPSILON, Chain, ChangingChain, Values, chain_of
+from painless.planners.chain import DRAGGING, EPSILON, Chain, ChangingChain, Values, chain_of
 from painless.planners.narrow import SMALL
 from painless.planners.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.planners.two_threads import TwoThreads
@@ -161,7 +161,9 @@ class Pricer:
         first = self.values.sweep(chain, 2)
         last = self.values.sweep(chain, count - 2)
         if last > 0 and first > 0:
-            self.values.rate[False] = float((last / first) ** (1 / (count - 2)))
+            rate = float((last / first) ** (1 / (count - 2)))
+            if rate <= DRAGGING or not self.values.settle(chain):
+                self.values.rate[False] = rate
 
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""

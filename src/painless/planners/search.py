@@ -9,6 +9,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.planners.column_generation import Ending, Planned, Point, Search
+from painless.planners.interpolation import interpolated
 from painless.planners.master import Mixture
 from painless.planners.mixing import Column, Mixer
 from painless.planners.pricing import Priced, Pricer
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from painless.planners.column_generation import ColumnGeneration
 
 COARSE = 1e-3  # the first pricing is this exact, relative to 1/(1−γ)
-BRISK = 0.1  # interpolated multipliers that leave more of the gap are not tried twice in a row
+BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
 SMOOTH_STATES = 5000  # from which values change smoothly enough with the multipliers to be interpolated
 SMOOTH_CONSTRAINTS = 4  # up to which they do
 SHARE = 0.1  # how exact pricing is, relative to the current gap
 SPARE = 0.5  # the game may end with this share of the largest joint slack
 EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, likewise
+DEAREST = 2 * MARGIN  # what that may cost, likewise
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 LARGEST_MULTIPLIER = 1e7  # where there is no slack that bounds it
 
@@ -119,7 +121,7 @@ class Searcher:
         usual = self.settings.share(self.constraints)
         aim, share, smoothing = 0.9, SHARE, usual
         smooth = self.problem.shape[0] >= SMOOTH_STATES and self.constraints <= SMOOTH_CONSTRAINTS
-        last, interpolated = np.inf, False
+        last, guessed = np.inf, False
         while self.pricer.solves < self.settings.rounds:
             mixture = self._master()
             gap = self.upper_bound - self.lower_bound
@@ -130,9 +132,13 @@ class Searcher:
                 aim *= 0.3
             if share < 1e-8 or aim < 1e-6:
                 return Ending.ROUNDING
-            interpolated = smooth and smoothing > 0 and not (interpolated and gap > BRISK * last)
-            last = gap
-            blend = self._promising(mixture, smoothing, interpolated=interpolated)
+            guess = None
+            if smooth and smoothing > 0 and not (guessed and gap > BRISK * last):
+                guess = interpolated(self.columns, mixture.weights, self.threshold)
+            guessed, last = guess is not None, gap
+            blend = (
+                smoothing * self.multiplier + (1 - smoothing) * mixture.multiplier if guess is None else guess
+            )
             scale = 1 + blend.sum()
             tolerance = max(share * gap / scale, FINEST * self.unit)
             new = self._bound(blend, tolerance)
@@ -146,25 +152,17 @@ class Searcher:
                 smoothing = 0.0
         return Ending.ROUNDING
 
-    def _promising(self, mixture: Mixture, smoothing: float, *, interpolated: bool) -> Array:
-        """Return the multipliers to price next: the master's, smoothed, or interpolated between those of its columns.
-
-        Column k is the best for multipliers λ_k, and the mixture meets Σ w_k V_c(λ_k) = b. Were V_c linear in λ, it would
-        be b at Σ w_k λ_k: with many states this is the secant method, which closes in faster than any chord.
-        """
-        used = np.flatnonzero(mixture.weights)
-        own = [multiplier for k in used if (multiplier := self.columns[k].multiplier) is not None]
-        if interpolated and len(own) == len(used):
-            result: Array = mixture.weights[used] @ np.array(own)
-            return result
-        return smoothing * self.multiplier + (1 - smoothing) * mixture.multiplier
-
     def _answer(self) -> Point:
         """Return the stationary policy of the best mixture, which exceeds the thresholds by a little where it can."""
-        margin = MARGIN * self.target(self.upper_bound) / (1 + float(self.multiplier.sum()))
+        target = self.target(self.upper_bound)
+        margin = MARGIN * target / (1 + float(self.multiplier.sum()))
         weights, precision = self._weights(), 0.0
         if self.constraints and margin < 0.1 * self.slack:
             mixture = best_mixture(self._values(), self.threshold + margin, self._largest(), self.unit)
+            loss = np.inf if mixture is None else self.lower_bound - mixture.value
+            if loss > DEAREST * target:  # the multipliers beyond the thresholds are other ones
+                margin *= DEAREST * target / loss
+                mixture = best_mixture(self._values(), self.threshold + margin, self._largest(), self.unit)
             if mixture is not None:
                 weights, precision = mixture.weights, 0.2 * margin
         return self.mixer.point(self.columns, weights, self.slater, precision)

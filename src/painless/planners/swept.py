@@ -13,7 +13,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.planners.chain import Chain, chain_of
-from painless.planners.chain import occupancy as chain_occupancy
+from painless.planners.chain_occupancy import chain_occupancy
 from painless.planners.engine import PRECISION, Actions
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
@@ -75,6 +75,7 @@ class Swept:
             self.pricer.count,
             self._visits,
             along_flow=self.pricer.along_flow,
+            threads=self.pricer.threads,
         )
         return self._visits
 
