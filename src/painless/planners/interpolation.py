@@ -9,6 +9,8 @@ graph: a policy that is the best for multipliers λ_k has f(V_c) = V_r and f'(V_
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from painless.arrays import Array
@@ -16,7 +18,7 @@ from painless.planners.mixing import Column
 
 LOPSIDED = 0.1  # a column nearer to b than this share of the distance between both
 BEYOND = 0.3  # of that column's distance is where to aim at, on the other side of b
-OTHERS = 1  # columns besides the two around b; more make it worse on grids
+DISTINCT = 1e-6  # columns nearer than this share of that distance are as good as one
 
 
 def interpolated(columns: list[Column], weights: Array, threshold: Array) -> Array | None:
@@ -38,27 +40,58 @@ def _slope(columns: list[Column], around: list[Column], threshold: float) -> Arr
 
     The mixture of both is as good as both are near: where only one gets near, the other has to be replaced.
     """
-    from scipy.interpolate import KroghInterpolator
-
-    around = sorted(around, key=lambda column: float(column.value[1]))
-    others = [
-        column
-        for column in sorted(columns, key=lambda column: abs(column.value[1] - threshold))
-        if column.multiplier is not None and not any(column is one for one in around)
-    ]
-    points = around + others[:OTHERS]
-    at = np.array([point.value[1] for point in points])
-    if len(np.unique(at)) < len(points):
+    first, last = sorted(around, key=_limit)
+    width = _limit(last) - _limit(first)
+    if width <= 0:
         return None
-    origin, width = at[0], at[1] - at[0]
-    below, above = (threshold - at[0]) / width, (at[1] - threshold) / width
-    aim = below
-    if below < LOPSIDED:
-        aim += BEYOND * below
-    elif above < LOPSIDED:
-        aim -= BEYOND * above
-    slopes = -np.concatenate([point.multiplier for point in points if point.multiplier is not None])
-    data = np.stack([[point.value[0] - points[0].value[0] for point in points], slopes * width], axis=1)
-    curve = KroghInterpolator(np.repeat((at - origin) / width, 2), data.ravel())
-    slope = float(curve.derivative(aim)) / width
-    return np.array([-slope]) if slopes[1] < slope < slopes[0] else None
+    points = [_Point.of(column, first, width) for column in columns if column.multiplier is not None]
+    begin, end = _Point.of(first, first, width), _Point.of(last, first, width)
+    aim = (threshold - _limit(first)) / width
+    others = [point for point in points if min(abs(point.at), abs(point.at - 1)) > DISTINCT]
+    nearest = min(others, key=lambda point: abs(point.at - aim), default=None)
+    if aim < LOPSIDED:
+        aim += BEYOND * aim
+    elif aim > 1 - LOPSIDED:
+        aim -= BEYOND * (1 - aim)
+    slope = _hermite(begin, end, nearest, aim)
+    return np.array([-slope / width]) if end.slope < slope < begin.slope else None
+
+
+def _limit(column: Column) -> float:
+    return float(column.value[1])
+
+
+class _Point(NamedTuple):
+    """A point of the graph of f, relative to one column, in units of the distance between two."""
+
+    at: float
+    height: float
+    slope: float
+
+    @staticmethod
+    def of(column: Column, first: Column, width: float) -> _Point:
+        assert column.multiplier is not None
+        at = (_limit(column) - _limit(first)) / width
+        return _Point(at, float(column.value[0] - first.value[0]), -float(column.multiplier[0]) * width)
+
+
+def _hermite(begin: _Point, end: _Point, other: _Point | None, t: float) -> float:
+    """Return the slope at t of the polynomial through points at 0 and 1, and another, with their slopes."""
+
+    def cubic(t: float) -> tuple[float, float]:
+        height = t * (1 - t) ** 2 * begin.slope + t**2 * (3 - 2 * t) * end.height + t**2 * (t - 1) * end.slope
+        slope = (
+            (1 - t) * (1 - 3 * t) * begin.slope + 6 * t * (1 - t) * end.height + t * (3 * t - 2) * end.slope
+        )
+        return height, slope
+
+    def bump(t: float) -> tuple[float, float]:  # of degree 4: neither height nor slope at 0 and 1
+        return (t * (1 - t)) ** 2, 2 * t * (1 - t) * (1 - 2 * t)
+
+    if other is None:
+        return cubic(t)[1]
+    (height, slope), (size, growth) = cubic(other.at), bump(other.at)
+    share = (other.height - height) / size
+    tilt = (other.slope - slope - share * growth) / size
+    size, growth = bump(t)
+    return cubic(t)[1] + growth * (share + tilt * (t - other.at)) + size * tilt
