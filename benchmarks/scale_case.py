@@ -35,7 +35,10 @@ def garnet_parts(states, rng, actions=4, branching=5):
 
 
 def grid_parts(states, rng):
-    """Return a square grid with five moves, of which four slip to either side, and rewards in few cells."""
+    """Return a square grid with five moves, of which four slip to either side, and rewards in a hundredth of its cells.
+
+    Small grids have them in some four cells.
+    """
     side = round(states**0.5)
     row, column = np.divmod(np.arange(side * side, dtype=np.int32), np.int32(side))
     moves = np.array([(0, -1), (0, 1), (-1, 0), (1, 0), (0, 0)], dtype=np.int32)
@@ -52,7 +55,7 @@ def grid_parts(states, rng):
     kernel.sum_duplicates()
 
     def cells():
-        reward = np.where(rng.random(side * side) < 0.01, rng.random(side * side), 0.0)
+        reward = np.where(rng.random(side * side) < max(0.01, 4 / side**2), rng.random(side * side), 0.0)
         return np.repeat(reward[:, None], 5, 1)
 
     return kernel, cells

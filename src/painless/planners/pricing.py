@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.planners import _improve_kernels as kernels
+from painless.planners._small_kernels import price as price_small
 from painless.planners.active_states import ActiveStates
 from painless.planners.chain import DRAGGING, EPSILON, Chain, ChangingChain, Values, chain_of
 from painless.planners.narrow import SMALL
@@ -92,6 +93,8 @@ class Pricer:
         Its values are exact to `value_tolerance`.
         """
         self.solves += 1
+        if len(self._choice) <= SMALL:
+            return self._price_small(weight, tolerance)
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         for rounds in range(1, LONGEST):
@@ -114,8 +117,7 @@ class Pricer:
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
                 precision = precision if changed else 0.1 * precision
-                if len(value) > SMALL:
-                    self._improve_active(utility, value, least)
+                self._improve_active(utility, value, least)
                 self.evaluate(precision)
             else:
                 stalled = width > STALLED * last and not changed
@@ -128,6 +130,16 @@ class Pricer:
                 self._follow(count)
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
+        return Priced(self.compact(), self.initial @ self.values.value, bound)
+
+    def _price_small(self, weight: Array, tolerance: float) -> Priced:
+        """Price by policy iteration, all in one kernel."""
+        bound, self._error, evaluations, sweeps = price_small(
+            *(*self.rows[:5], self.discount, self.initial, weight, tolerance, self._error),
+            *(self._choice, self.values.value),
+        )
+        self.bellman_sweeps += sweeps
+        self.count(evaluations)
         return Priced(self.compact(), self.initial @ self.values.value, bound)
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:

@@ -40,29 +40,13 @@ def maximise(reward: Array, slack: Array, policies: int, basis: NDArray[np.intp]
     >>> best.weights.round(12), best.multiplier.round(12), round(best.value, 12)
     (array([0.75, 0.25, 0.  ]), array([1.]), 0.75)
     """
-    count, rows = slack.shape
-    matrix = np.zeros((rows + 1, count + rows))
-    matrix[:rows, :count] = slack.T
-    matrix[:rows, count:] = -np.eye(rows)
-    matrix[rows, :policies] = 1.0
-    right = np.append(np.zeros(rows), 1.0)
-    gain = np.append(reward, np.zeros(rows))
     try:
-        tableau = np.linalg.solve(matrix[:, basis], np.column_stack([matrix, right]))
-        basis = basis.copy()
-        if tableau[:, -1].min() < -HOLDS or not pivot(tableau, gain, basis, 200 * (count + rows)):
-            return None
-        chosen = matrix[:, basis]
-        solution = np.linalg.solve(chosen, right)
-        price = np.linalg.solve(chosen.T, gain[basis])
+        holds, weights, price = _maximise(reward, np.ascontiguousarray(slack), policies, basis)
     except np.linalg.LinAlgError:
         return None
-    scale = 1.0 + np.abs(price).max()
-    if solution.min() < -HOLDS or (gain - price @ matrix).max() > HOLDS * scale:
+    if not holds:
         return None
-    weights = np.zeros(count + rows)
-    weights[basis] = np.maximum(solution, 0.0)
-    return Optimum(weights[:count], np.maximum(-price[:rows], 0.0), float(price[rows]))
+    return Optimum(weights, np.maximum(-price[:-1], 0.0), float(price[-1]))
 
 
 @njit(cache=True)
@@ -97,3 +81,32 @@ def pivot(tableau: Array, gain: Array, basis: NDArray[np.intp], limit: int) -> b
                 tableau[i] -= tableau[i, enter] * tableau[leave]
         basis[leave] = enter
     return False
+
+
+@njit(cache=True)
+def _maximise(
+    reward: Array, slack: Array, policies: int, basis: NDArray[np.intp]
+) -> tuple[bool, Array, Array]:
+    """Return whether the result holds, the weights (n,), and the prices of all rows (K + 1,)."""
+    count, rows = slack.shape
+    matrix = np.zeros((rows + 1, count + rows))
+    matrix[:rows, :count] = slack.T
+    matrix[rows, :policies] = 1.0
+    gain, right, weights = np.zeros(count + rows), np.zeros(rows + 1), np.zeros(count + rows)
+    gain[:count] = reward
+    right[rows] = 1.0
+    for i in range(rows):
+        matrix[i, count + i] = -1.0
+    tableau = np.empty((rows + 1, count + rows + 1))
+    tableau[:, :-1], tableau[:, -1] = matrix, right
+    tableau = np.linalg.solve(np.ascontiguousarray(matrix[:, basis]), tableau)
+    basis = basis.copy()
+    if tableau[:, -1].min() < -HOLDS or not pivot(tableau, gain, basis, 200 * (count + rows)):
+        return False, weights[:count], right
+    chosen = np.ascontiguousarray(matrix[:, basis])
+    solution = np.linalg.solve(chosen, right)
+    price = np.linalg.solve(np.ascontiguousarray(chosen.T), gain[basis])
+    scale = 1.0 + np.abs(price).max()
+    weights[basis] = np.maximum(solution, 0.0)
+    holds = solution.min() >= -HOLDS and (gain - price @ matrix).max() <= HOLDS * scale
+    return holds, weights[:count], price
