@@ -303,6 +303,31 @@ def test_mixture_meets_the_constraints_by_its_estimates():
     assert closest.policies == (second,)
 
 
+def test_the_mixture_does_not_fall_for_a_lucky_iterate():
+    """The best estimate lies between two poor ones, and shows no error; three others in a row are nearly as good."""
+    from painless.checkpoint import Progressed
+    from painless.feature_policies import LinearQ, start_policy
+    from painless.framework import Position
+    from painless.learners import CoinBetting
+    from painless.train import polished_mixture
+
+    policies = [start_policy(CoinBetting(), OneHot(2, 2))]
+    for _ in range(5):
+        policies.append(policies[-1].advance(np.ones((1, 2)), LinearQ(OneHot(2, 2), np.ones((1, 2, 4)))))
+
+    def chosen(rewards, constraints, threshold):
+        values = [np.array(pair) for pair in zip(rewards, constraints, strict=True)]
+        run = Progressed(
+            Position(policies[-1], None), np.random.default_rng(0), values, [np.zeros(2)] * 6, [], policies
+        )
+        return [policies.index(p) for p in polished_mixture(run, np.array([threshold])).policies]
+
+    assert chosen([1.0, 9.0, 1.0, 8.0, 8.0, 8.0], [5.0] * 6, 4.0) in ([4], [5])
+    assert chosen([1.0, 9.0, 1.0, 8.0, 8.0, 8.0], [5.0, 5.0, 0.0] * 2, 4.0) == [1], (
+        "where no three meet the limit"
+    )
+
+
 # ---------------------------------------------------------------- interruption
 
 

@@ -40,6 +40,7 @@ class Situation:
     threshold: Array  # (K,)
     multiplier_bound: Array  # (K,) U
     iterations: int | None  # T, or None for an anytime run
+    simulated: bool = False  # whether values are estimated from few episodes, as in `train`
 
     @property
     def normaliser(self) -> float:
@@ -110,8 +111,9 @@ class PRM:
     """Predictive regret matching⁺ for the policy, scale-free gradient ascent for the multipliers. Nothing to tune.
 
     The default of `solve`. The multipliers start at 1, answer each shortfall before the policy moves, and need no bound U:
-    neither does the policy need a normaliser. `painless score` shows how it does beside tuned baselines. Over features, in
-    `train`, it replays its whole history at every step: the time grows with the square of the iterations.
+    neither does the policy need a normaliser. `painless score` shows how it does beside tuned baselines. Where values come
+    from episodes, in `train`, nothing is predicted: that would follow the noise of the latest ones. There it replays its whole
+    history at every step, too: the time grows with the square of the iterations.
 
     Arguments:
         growth: k; the n-th iterate teaches the policy with the weight n^k.
@@ -128,12 +130,12 @@ class PRM:
         return "prm"
 
     def build(self, situation: Situation) -> Pieces:
-        """Return the learner and the dual; nothing of the situation is used."""
-        del situation
+        """Return the learner and the dual."""
         values = as_floats("growth", self.growth)
         if not (np.isfinite(values) & (values >= 0)).all():
             raise InputError(f"growth is {self.growth}; it must be a number of at least 0")
-        return RegretMatching(self.growth), Alternating(ScaleFreeGradient(), start=1.0)
+        learner = RegretMatching(self.growth, predictive=not situation.simulated)
+        return learner, Alternating(ScaleFreeGradient(), start=1.0)
 
 
 @dataclass(frozen=True)
