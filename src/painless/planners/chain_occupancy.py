@@ -10,7 +10,6 @@ The error is proved, with e = ρ + γdP − d:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -38,16 +37,17 @@ def chain_occupancy(
 ) -> Array:
     """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ), from `start` on."""
     pushed = _Pushed(chain, discount, initial, start, threads or TwoThreads())
-    for sweeps in itertools.count():
-        if sweeps == LONG or len(initial) <= SMALL:
+    sweeps = LONG if len(initial) <= SMALL else 0
+    while True:
+        if sweeps == LONG:
             direct = solve_narrow(chain, initial, transposed=True)
             if direct is not None:
                 return np.maximum(direct, 0.0)
         left = pushed.along_flow() if along_flow else pushed.evenly()
+        sweeps += 1
         tick(1)
         if left <= max(tolerance, 64 * EPSILON):
             return np.maximum(pushed.held, 0.0)
-    raise AssertionError
 
 
 class _Pushed:

@@ -1,4 +1,4 @@
-"""CartPole in the score: short runs with few episodes, since 102 of them have to fit.
+"""CartPole in the score: short runs with few episodes, since 340 of them have to fit.
 
 An evaluation is one of LSTDQ from 10 episodes, and there are 40 of them. Every setting runs ten times, and its E is the mean of
 theirs: otherwise the luckiest of the baselines' 32 runs would count as the best setting. The largest possible value stands for V_r*, which a policy
