@@ -24,7 +24,7 @@ from painless.arrays import Array
 from painless.planners import _chain_kernels as kernels
 from painless.planners.narrow import SMALL, solve_narrow, transitions
 from painless.planners.sparse_rows import Indices, SparseRows
-from painless.planners.two_threads import TwoThreads
+from painless.planners.two_threads import PIECES, TwoThreads
 
 EPSILON = float(np.finfo(np.float64).eps)
 NO_PAIR = np.uint32(2**32 - 1)
@@ -89,7 +89,7 @@ class ChangingChain:
                 *(*self.rows[1:5], self.discount, choices, alone, stale, *self.chain, begin, end)
             )
 
-        self.threads.share(part, len(choice))
+        self.threads.share(part, len(choice), PIECES)
         self._written[stale] = choice[stale]
         return self.chain
 
@@ -218,7 +218,7 @@ class Values:
         def part(begin: int, end: int) -> None:
             kernels.even_sweep(*chain, self.value, self._spare, begin, end)
 
-        self.threads.share(part, len(self.value))
+        self.threads.share(part, len(self.value), PIECES)
         self.value, self._spare = self._spare, self.value
 
     def _range(self, kernel: Callable[[Array, Array, int, int], None]) -> None:

@@ -32,7 +32,7 @@ from painless.planners.active_states import ActiveStates
 from painless.planners.chain import DRAGGING, EPSILON, Chain, ChangingChain, Values, chain_of
 from painless.planners.narrow import SMALL
 from painless.planners.sparse_rows import Indices, SparseRows, sparse_rows
-from painless.planners.two_threads import TwoThreads
+from painless.planners.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
 
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
@@ -219,5 +219,5 @@ class Pricer:
 
         self.count.tick()
         self.bellman_sweeps += 1
-        at_start, low, high, changed = zip(*self.threads.share(part, len(value)), strict=True)
+        at_start, low, high, changed = zip(*self.threads.share(part, len(value), PIECES), strict=True)
         return sum(at_start), min(low), max(high), sum(changed)
