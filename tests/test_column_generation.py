@@ -474,9 +474,9 @@ def test_a_chain_interrupted_while_it_changes_is_written_anew(written):
     changing.follow(first)
 
     class Interrupted(TwoThreads):
-        def share(self, part, states):
+        def share(self, part, states, pieces=2):
             if written:
-                super().share(part, states)
+                super().share(part, states, pieces)
             raise KeyboardInterrupt
 
     changing.threads = Interrupted()
@@ -485,6 +485,16 @@ def test_a_chain_interrupted_while_it_changes_is_written_anew(written):
     changing.threads = TwoThreads()
     for choice in (first, first + np.uint32(1)):
         np.testing.assert_array_equal(changing.follow(choice).gain, chain_of(rows, 0.9, choice).gain)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 16])
+def test_pieces_cover_all_states_in_order(pieces):
+    ranges = TwoThreads(large=2).share(lambda begin, end: range(begin, end), 7, pieces)
+    assert len(ranges) == pieces
+    assert [s for piece in ranges for s in piece] == list(range(7))
+    assert TwoThreads(large=8).share(lambda begin, end: range(begin, end), 7, pieces) == [range(7)]
+    with pytest.raises(ZeroDivisionError):
+        TwoThreads(large=2).share(lambda begin, _: 1 // begin, 7, pieces)
 
 
 @settings(max_examples=40, deadline=None)
