@@ -40,6 +40,7 @@ def measure(problem, algorithm, tolerance):
 def main(tolerance=1e-3):
     console = Console(width=120)
     for algorithm in (PRM(), ColumnGeneration()):  # compiles
+        painless.solve(painless.garnet(20), algorithm)
         painless.solve(painless.garnet(600, dense=False), algorithm)
         painless.solve(painless.make("slippery-grid", height=30, width=30), algorithm)
     table = Table("problem", *WAYS, title=f"CPU seconds to a proved relative gap of {tolerance:g}")
