@@ -63,6 +63,7 @@ ORDER = [
         "surface",
         "batch",
         "training",
+        "polished_mixture",
         "train",
         "checks",
         "problems",

@@ -284,7 +284,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
     from painless.feature_policies import start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.train import polished_mixture
+    from painless.polished_mixture import polished_mixture
 
     first = start_policy(CoinBetting(), OneHot(2, 2))
     from painless.feature_policies import LinearQ
@@ -309,7 +309,7 @@ def test_the_mixture_does_not_fall_for_a_lucky_iterate():
     from painless.feature_policies import LinearQ, start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.train import polished_mixture
+    from painless.polished_mixture import polished_mixture
 
     policies = [start_policy(CoinBetting(), OneHot(2, 2))]
     for _ in range(5):
