@@ -388,6 +388,13 @@ def test_resume_refuses_another_run(tmp_path):
         short(checkpoint=path, resume=True)
 
 
+def test_resuming_removes_what_a_killed_run_left_half_written(tmp_path):
+    (tmp_path / ".checkpoint.npz.x1y2").write_bytes(b"half")
+    (tmp_path / ".another.npz.x1y2").write_bytes(b"not ours")
+    short(checkpoint=tmp_path / "checkpoint.npz", resume=True)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [".another.npz.x1y2", "checkpoint.npz"]
+
+
 def test_kill_and_resume_on_the_command_line(tmp_path):
     """SIGKILL at random moments: no half-written checkpoint, and the same numbers in the end."""
     command = [

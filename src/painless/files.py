@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import tempfile
@@ -41,6 +42,13 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what a process that was killed while it wrote `path` has left beside it."""
+    path = Path(path)
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        leftover.unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from painless import files
 from painless.algorithms import CBP, Algorithm, Situation
 from painless.arrays import Array, one_thread
 from painless.backends import Backend
@@ -157,6 +158,8 @@ class _Train:
     def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
         """Find U, train, and value the result."""
         going_on = resume and self.checkpoint is not None and self.checkpoint.exists()
+        if resume and self.checkpoint is not None:
+            files.remove_leftovers(self.checkpoint)
         bound = self._stored_bound() if going_on else self._bound(multiplier_bound)
         if bound.get("policy") is not None:
             return self._not_found(bound)
@@ -189,8 +192,6 @@ class _Train:
         return {"multiplier_bound": found.multiplier_bound, "steps": found.steps, "policy": missing}
 
     def _stored_bound(self) -> dict[str, Any]:
-        from painless import files
-
         assert self.checkpoint is not None
         content = files.read(self.checkpoint)
         if "bound_multiplier_bound" not in content:
