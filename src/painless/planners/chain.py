@@ -135,12 +135,12 @@ class Values:
                 if done > BURST and width > 0:
                     self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
                 return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
+            if rate > DRAGGING and not self.along_flow:
+                self.settle(chain)  # before a sweep: what is proved is proved of the values after it
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
             before, width = width, self.sweep(chain, count)
             rate = min((width / before) ** (1 / count), 0.999999)
             done += count
-            if rate > DRAGGING and not self.along_flow:
-                self.settle(chain)
             if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
                 self.turn()
                 turns += 1
