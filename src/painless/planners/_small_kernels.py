@@ -72,6 +72,9 @@ def price(
         iterate(first, pointer, successor, probability, reward, discount, margin, tried, single)
         choice[:] = tried
         error = np.inf
+    if error == np.inf:  # out of tries: the values are still those of the policy
+        error = evaluate(pointer, successor, probability, utility, discount, choice, value)
+        evaluations += 1
     return bound, error, evaluations, sweeps
 
 
