@@ -41,6 +41,7 @@ class Situation:
     multiplier_bound: Array  # (K,) U
     iterations: int | None  # T, or None for an anytime run
     simulated: bool = False  # whether values are estimated from few episodes, as in `train`
+    utility_range: tuple[Array, Array] = (np.zeros(1), np.ones(1))  # the least and the largest c, (K,) each
 
     @property
     def normaliser(self) -> float:
@@ -50,7 +51,8 @@ class Situation:
     @property
     def shortfall_bound(self) -> Array:
         """H, the largest |V_c − b| that the range of c allows, (K,)."""
-        return np.maximum(np.abs(self.threshold), np.abs(1 / (1 - self.discount) - self.threshold))
+        low, high = (side / (1 - self.discount) for side in self.utility_range)
+        return np.maximum(np.abs(low - self.threshold), np.abs(high - self.threshold))
 
 
 class Algorithm(Protocol):

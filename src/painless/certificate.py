@@ -14,17 +14,17 @@ round is a step of Dantzig and Wolfe's method, which ends at the optimum even wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import occupancy_policy
 from painless.feasibility import SlaterPolicy
-from painless.planners.engine import Actions, Engine, as_table, engine_of, occupancy
+from painless.judgement import Relaxation
+from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, Engine, as_table, engine_of, occupancy
 from painless.planners.master import Mixture, best_mixture
 from painless.problem import CMDP
-from painless.units import TOLERANCE
 
 MEMORY = 1 << 22  # doubles that the candidates may take
 MOST = 512  # candidates
@@ -40,6 +40,7 @@ class Answer:
 
     policy: Array  # (S, A)
     value: Array  # (J,)
+    low: Array  # (J,) proved: the policy has at least these values
     upper_bound: float
     multiplier: Array  # (K,)
     feasible: bool
@@ -48,6 +49,11 @@ class Answer:
     def gap(self) -> float:
         """How much better than this policy any feasible policy could be."""
         return max(self.upper_bound - float(self.value[0]), 0.0)
+
+
+def better(one: Answer, other: Answer) -> Answer:
+    """Return the better of two answers: one that is feasible, then the one with the larger reward."""
+    return max(one, other, key=lambda answer: (answer.feasible, answer.value[0]))
 
 
 class Certifier:
@@ -60,6 +66,7 @@ class Certifier:
     Arguments:
         engine: solves the problem; by default that of its kind and size.
         precision: of the values of swept best responses, so fine that it does not count beside the gap to prove.
+        relaxation: what counts as feasible; by default in the units of the problem.
     """
 
     def __init__(
@@ -69,20 +76,27 @@ class Certifier:
         prior: Array,
         engine: Engine | None = None,
         precision: float = 0.0,
+        relaxation: Relaxation | None = None,
     ) -> None:
         states, actions, constraints = problem.shape
         self.problem, self.slater, self.prior = problem, slater, prior
+        self.relaxation = relaxation or Relaxation.of(problem)
         self.engine = engine or engine_of(problem)
+        # Where no policy has slack, mixtures are to miss no constraint by more than the best policy does.
+        self.threshold = np.minimum(problem.threshold, slater.low[1:])
         unit = 1 / (1 - problem.discount)
-        self.precision = max(precision, FINEST * unit)
+        self.precision = precision
         self.capacity = int(np.clip(MEMORY // (states * actions), 2 * (constraints + 2), MOST))  # tables
         self.candidates: list[tuple[Array, Array | Actions]] = [
             (slater.value, slater.policy)
         ]  # values, policy
-        self.upper_bound = np.inf
+        self.proved = [slater.low]  # values that some policies have at least
+        self.upper_bound = float(problem.reward.max(where=problem.actions, initial=-np.inf)) * unit
         self.multiplier = np.zeros(constraints)
+        self.response: Actions | None = None  # to the multipliers that prove the bound
         self._open = COARSE * unit  # the gap that is to be closed
-        self._response: Actions | None = None
+        self._last: Actions | None = None
+        self.rounding = 0.0  # of the last bound
 
     def add(self, value: Array, policy: Array | Actions) -> None:
         """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture."""
@@ -93,7 +107,7 @@ class Certifier:
 
     def polish(self) -> Mixture:
         """Return the best feasible mixture of the candidates."""
-        mixture = best_mixture(self._values(), self.problem.threshold)
+        mixture = best_mixture(self.values, self.threshold)
         if mixture is None:  # the Slater policy alone is feasible, to rounding
             weights = np.eye(len(self.candidates))[0]
             return Mixture(weights, np.zeros(len(self.multiplier)), float(self.slater.value[0]))
@@ -106,12 +120,18 @@ class Certifier:
         """
         wanted = SHARE * self._open if tolerance is None else tolerance
         weight = np.append(1.0, multiplier)
-        response = self.engine.best(weight, max(wanted, self.precision), self.precision, self._response)
-        self._response = response.actions
-        dual = response.upper_bound - float(multiplier @ self.problem.threshold)
+        precision = max(self.precision, FINEST / (1 - self.problem.discount))
+        response = self.engine.best(weight, max(wanted, precision), precision, self._last)
+        self._last, self.rounding = response.actions, 2 * response.rounding
+        threshold = self.problem.threshold
+        rounding = (len(threshold) + 4) * UNIT_ROUNDOFF * float(multiplier @ np.abs(threshold))
+        dual = response.upper_bound - float(multiplier @ threshold) + rounding
+        if dual < self.upper_bound or self.response is None:
+            self.response = response.actions
         if dual < self.upper_bound:
             self.upper_bound, self.multiplier = dual, multiplier
         self.add(response.value, self.engine.stored(response.actions))
+        self.proved.append(response.value)
         return dual
 
     def prove(
@@ -123,14 +143,14 @@ class Certifier:
         """
         for multiplier in multipliers:
             self.bound(multiplier)
-        rounding = ROUNDING / (1 - self.problem.discount)
+        least = ROUNDING / (1 - self.problem.discount)
         mixture = self.polish()
         for _ in range(rounds):
             self._open = self.upper_bound - mixture.value
             if self._open <= target(self.upper_bound):
                 break
             dual = self.bound(mixture.multiplier)
-            if dual - mixture.value <= rounding * (1 + mixture.multiplier.sum()):
+            if dual - mixture.value <= least * (1 + mixture.multiplier.sum()) + self.rounding:
                 return mixture, True
             mixture = self.polish()
         return mixture, False
@@ -144,22 +164,39 @@ class Certifier:
         return self.judge(occupancy_policy(np.sum(parts, 0), self.prior))
 
     def judge(self, policy: Array) -> Answer:
-        """Evaluate a policy; mix in the Slater policy where it misses a constraint, until it does not."""
+        """Evaluate a policy; mix in the Slater policy where it misses a constraint, until it does not.
+
+        Where there is a Slater point the answer provably meets every constraint.
+        """
+        strictly = bool((self.slater.proved_slack > 0).all())
         for share in (0.0, 1.0, 2.0, 1e3, np.inf):
             answer = self.assess(self._with_slater(policy, share))
-            if answer.feasible:
+            if self._meets(answer.low) if strictly else answer.feasible:
                 break
         return answer
 
     def assess(self, policy: Array) -> Answer:
         """Evaluate a policy as it is."""
-        value = self.engine.value(policy)
-        return Answer(policy, value, self.upper_bound, self.multiplier, self.is_feasible(value))
+        return self._assessed(policy, self.engine.values(policy))
 
-    def is_feasible(self, value: Array) -> bool:
-        """Whether values (J,) meet every constraint, to the tolerance of the definition."""
-        scale = np.maximum(np.abs(self.problem.threshold), 1 / (1 - self.problem.discount))
-        return bool((value[1:] >= self.problem.threshold - TOLERANCE * scale).all())
+    def bounded(self, answer: Answer) -> Answer:
+        """Return an answer with the bound that is the best by now."""
+        return replace(answer, upper_bound=self.upper_bound, multiplier=self.multiplier)
+
+    def known(self) -> Answer:
+        """Return the best of the candidates by what is known of them, at no cost."""
+        low = self.values - self.engine.rounding
+        met = (low[:, 1:] >= self.threshold).all(1)
+        best = int(np.where(met, low[:, 0], -np.inf).argmax()) if met.any() else 0
+        policy = as_table(self.candidates[best][1], self.problem.shape[1])
+        return self._assessed(policy, Bracket(low[best], low[best] + 2 * self.engine.rounding))
+
+    def _assessed(self, policy: Array, value: Bracket) -> Answer:
+        feasible = self.relaxation.allows(policy, value.low)
+        return Answer(policy, value.middle, value.low, self.upper_bound, self.multiplier, feasible)
+
+    def _meets(self, low: Array) -> bool:
+        return bool((low[1:] >= self.problem.threshold).all())
 
     def _with_slater(self, policy: Array, share: float) -> Array:
         """Mix in the Slater policy by `share` times what linearity asks for."""
@@ -167,19 +204,22 @@ class Certifier:
             return policy
         if share == np.inf:
             return self.slater.policy
-        shortfall = self.problem.threshold - self.engine.value(policy)[1:]
+        shortfall = self.problem.threshold - self.engine.values(policy).low[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(shortfall > 0, shortfall / (shortfall + self.slater.slack), 0.0)
+            needed = np.where(shortfall > 0, shortfall / (shortfall + self.slater.proved_slack), 0.0)
         part = min(share * float(np.nan_to_num(needed, nan=1.0).max(initial=0.0)), 1.0)
-        mixed = (1 - part) * occupancy(self.engine, policy) + part * self.slater.occupancy
+        safe = self.slater.occupancy if self.slater.occupancy.size else occupancy(self.engine, self.slater.policy)
+        mixed = (1 - part) * occupancy(self.engine, policy) + part * safe
         return occupancy_policy(mixed, self.prior)
 
-    def _values(self) -> Array:
+    @property
+    def values(self) -> Array:
+        """The values of all candidates, (n, J)."""
         return np.array([value for value, _ in self.candidates])
 
     def _prune(self) -> None:
         multiplier = self.polish().multiplier
-        values = self._values()
+        values = self.values
         score = values[:, 0] + (values[:, 1:] - self.problem.threshold) @ multiplier
         score[0] = np.inf  # the Slater policy stays: with it a feasible mixture exists
         newest_first = np.arange(len(score))[::-1]

@@ -10,7 +10,7 @@ slack. With s_i its slacks, Σ λ*_i s_i ≤ V_r(π*) − V_r(π_Slater), so tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import occupancy_policy, occupancy_value
-from painless.planners.engine import PRECISION, Actions, Engine, as_table, engine_of
+from painless.judgement import Relaxation
+from painless.planners.engine import PRECISION, UNIT_ROUNDOFF, Actions, Engine, as_table, engine_of
 from painless.planners.master import Mixture, largest_slack
 from painless.policy import uniform_policy
 from painless.problem import CMDP
@@ -35,8 +36,9 @@ class Feasibility(Enum):
     """Whether the constraints can be met together."""
 
     SLACK = "some policy exceeds every threshold"
-    TIGHT = "the constraints can be met, but with nothing to spare"
+    TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
     NONE = "no policy meets all constraints"
+    UNKNOWN = "it is not known whether any policy meets all constraints"
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,17 @@ class SlaterPolicy:
     policy: Array  # (S, A)
     occupancy: Array  # (S, A)
     value: Array  # (J,)
+    low: Array  # (J,) proved: the policy has at least these values
     slack: Array  # (K,) V_c − b of this policy
     weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
     feasibility: Feasibility
     evaluations: int = 0  # of policies that the search took
+    stopped: BaseException | None = None  # what ended the search before its time
+
+    @property
+    def proved_slack(self) -> Array:
+        """By how much each constraint is met at least, (K,); negative where it may be missed."""
+        return self.low[1:] - (self.value[1:] - self.slack)
 
 
 class _Column(NamedTuple):
@@ -68,7 +77,7 @@ class _Game:
     members: list[int]  # the constraints that play
     columns: list[_Column] = field(default_factory=list)
     evaluations: int = 0
-    least: float = np.inf  # the best bound on the slack
+    least: float = np.inf  # the best bound on the slack: no policy has more
     proof: Array = field(default_factory=lambda: np.empty(0))  # the weights that prove it
 
     def play(self) -> Mixture:
@@ -79,11 +88,12 @@ class _Game:
         self.proof = mixture.multiplier
         for _ in range(ROUNDS):
             tolerance = max(SHARE * min(self.least - mixture.value, COARSE * unit), FINEST * unit)
-            self._respond(mixture.multiplier, tolerance)
+            new = self._respond(mixture.multiplier, tolerance)
             if not count:
                 break
             before, mixture = mixture.value, self._mix()
-            stalled = mixture.value <= before and tolerance <= FINEST * unit
+            finest = self.engine.exact or tolerance <= FINEST * unit
+            stalled = finest and (mixture.value <= before or not new)
             if self._is_known(mixture.value, unit) or stalled or (self.engine.exact and count == 1):
                 break
         return mixture
@@ -99,17 +109,22 @@ class _Game:
         own = [1 + i for i in self.members]
         return largest_slack(values[:, own], self.engine.problem.threshold[self.members])
 
-    def _respond(self, weight: Array, tolerance: float) -> None:
+    def _respond(self, weight: Array, tolerance: float) -> bool:
+        """Add the best response to the weights, and what it proves; return whether it is a new policy."""
         problem = self.engine.problem
         full = np.zeros(1 + problem.shape[2])
         full[[1 + i for i in self.members]] = weight
         full[0] = 0.0 if self.members else 1.0
         response = self.engine.best(full, tolerance, SHARE * tolerance)
-        upper = response.upper_bound - float(weight @ problem.threshold[self.members])
+        threshold = problem.threshold[self.members]
+        rounding = (len(threshold) + 4) * UNIT_ROUNDOFF * float(weight @ np.abs(threshold))
+        upper = response.upper_bound - float(weight @ threshold) + rounding
+        new = not any(np.array_equal(response.actions, column.actions) for column in self.columns)
         self.columns.append(_Column(response.actions, *response.value_and_visits()))
         self.evaluations += response.evaluations
         if upper < self.least:
             self.least, self.proof = upper, weight
+        return new
 
     def _is_known(self, slack: float, unit: float) -> bool:
         """Whether the slack is known to the tolerance; where sweeps cost, its sign and its first digits suffice."""
@@ -119,28 +134,79 @@ class _Game:
         return gap <= max(0.1 * TOLERANCE * unit, digits * abs(slack))
 
 
-def slater_policy(problem: CMDP, engine: Engine | None = None) -> SlaterPolicy:
-    """Return the policy with the largest smallest slack; `problem` is in normalised units."""
+def slater_policy(
+    problem: CMDP, engine: Engine | None = None, relaxation: Relaxation | None = None
+) -> SlaterPolicy:
+    """Return the policy with the largest smallest slack; `problem` is in normalised units.
+
+    `relaxation` says what counts as feasible, by default in the units of the problem. Where the engine's tick raises, the best policy so far comes back as `UNKNOWN`.
+    """
     engine = engine or engine_of(problem)
-    unit = 1 / (1 - problem.discount)
     game = _Game(engine, list(range(problem.shape[2])))
+    try:
+        found = _mixed(game)
+        return _judged(found, game, relaxation or Relaxation.of(problem))
+    except (TimeoutError, KeyboardInterrupt) as stop:
+        return _unfinished(game, stop)
+
+
+def _mixed(game: _Game) -> SlaterPolicy:
+    """Play the game, and return the stationary policy of the best mixture, not judged yet."""
+    engine, problem = game.engine, game.engine.problem
     mixture = game.play()
     used = np.arange(len(game.columns)) if engine.exact else np.flatnonzero(mixture.weights)
     occupancy = np.tensordot(mixture.weights[used], np.array([game.occupancy(int(k)) for k in used]), 1)
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     if not engine.exact:
-        value = value - PRECISION * unit  # what the visits may lack: the policy has at least these
+        value = value - PRECISION / (1 - problem.discount)  # what the visits may lack: the policy has at least these
+    low = engine.values(policy).low if engine.exact else value
     slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, slack, game.proof, judge(slack, unit), game.evaluations)
+    return SlaterPolicy(policy, occupancy, value, low, slack, game.proof, Feasibility.UNKNOWN, game.evaluations)
 
 
-def judge(slack: Array, scale: float) -> Feasibility:
-    """Say what slacks V_c − b (K,) mean, to the tolerance; `scale` is 1/(1−γ)."""
-    smallest = slack.min(initial=np.inf)
-    if smallest > TOLERANCE * scale:
-        return Feasibility.SLACK
-    return Feasibility.TIGHT if smallest >= -TOLERANCE * scale else Feasibility.NONE
+def _judged(found: SlaterPolicy, game: _Game, relaxation: Relaxation) -> SlaterPolicy:
+    """Say whether the constraints can be met; by the relaxed problem where that is close."""
+    problem = game.engine.problem
+    unit = 1 / (1 - problem.discount)
+    least = found.proved_slack.min(initial=np.inf)
+    if least > TOLERANCE * unit:
+        return replace(found, feasibility=Feasibility.SLACK)
+    if least >= 0:
+        return replace(found, feasibility=Feasibility.TIGHT)
+    if game.least + float(relaxation.spare.max()) < 0:
+        return replace(found, feasibility=Feasibility.NONE)
+    if relaxation.allows(found.policy, found.low):
+        return replace(found, feasibility=Feasibility.TIGHT)
+    engine = engine_of(relaxation.relaxed)
+    close = _Game(engine, game.members)
+    other = _mixed(close)
+    if (other.proved_slack >= 0).all():
+        low = game.engine.values(other.policy).low
+        own = replace(other, value=low, low=low, slack=low[1:] - problem.threshold, weight=found.weight)
+        return replace(own, feasibility=Feasibility.TIGHT)
+    return replace(found, feasibility=Feasibility.NONE if close.least < 0 else Feasibility.UNKNOWN)
+
+
+def _unfinished(game: _Game, stop: BaseException) -> SlaterPolicy:
+    """Return the best single response so far; nothing is known of it where there is none."""
+    problem = game.engine.problem
+    nothing = np.empty((0, 0))
+    if not game.columns:
+        unknown = np.full(len(problem.utility), -np.inf)
+        uniform = uniform_policy(problem.actions)
+        return SlaterPolicy(
+            *(uniform, nothing, unknown, unknown, unknown[1:], game.proof),
+            *(Feasibility.UNKNOWN, game.evaluations, stop),
+        )
+    slacks = [(column.value[1:] - problem.threshold).min(initial=np.inf) for column in game.columns]
+    best = game.columns[int(np.argmax(slacks))]
+    policy = as_table(best.actions, problem.shape[1])
+    low = best.value - game.engine.rounding
+    slack = best.value[1:] - problem.threshold
+    return SlaterPolicy(
+        *(policy, nothing, best.value, low, slack, game.proof, Feasibility.UNKNOWN, game.evaluations, stop)
+    )
 
 
 def multiplier_bound(slack: Array, discount: float) -> Array:
@@ -157,16 +223,22 @@ def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
     return np.array(best) - problem.threshold
 
 
-def conflict(problem: CMDP, engine: Engine | None = None) -> list[int]:
+def conflict(problem: CMDP, engine: Engine | None = None, relaxation: Relaxation | None = None) -> list[int]:
     """Return constraints that cannot be met together, though any smaller choice of them can.
 
     `problem` is infeasible and in normalised units. Each constraint in turn is left out, and stays out
-    where the rest is still infeasible.
+    where the rest is still proved to be infeasible.
     """
     engine = engine or engine_of(problem)
+    spare = (relaxation or Relaxation.of(problem)).spare
     members = list(range(problem.shape[2]))
     for index in list(members):
         rest = [i for i in members if i != index]
-        if rest and _Game(engine, rest).play().value < -TOLERANCE / (1 - problem.discount):
+        if rest and _is_infeasible(_Game(engine, rest), spare):
             members = rest
     return members
+
+
+def _is_infeasible(game: _Game, spare: Array) -> bool:
+    game.play()
+    return bool(game.least + spare[game.members].max() < 0)

@@ -1,65 +1,196 @@
-"""From an answer in normalised units to a `Solution` in the user's terms."""
+"""From an answer in normalised units to a `Solution` in the user's terms: the one place that says how a solve ended."""
 
 from __future__ import annotations
 
-import numpy as np
+from fractions import Fraction
+from typing import Any, NamedTuple
 
-from painless.arrays import Array
-from painless.certificate import Answer
-from painless.feasibility import attainable_slack, conflict
+import numpy as np
+import scipy
+
+from painless.arrays import Array, Mask
+from painless.bellman import policy_transition
+from painless.certificate import Answer, Certifier
+from painless.clock import Clock
+from painless.feasibility import Feasibility, SlaterPolicy
 from painless.framework import Trace
+from painless.judgement import constant_shortfall, gap_target, is_solved
+from painless.planners.engine import Actions, engine_of
 from painless.policy import TabularPolicy
 from painless.prepare import Prepared
-from painless.render import number
-from painless.solution import Infeasibility, Kind, Solution, Status
-from painless.units import tolerances
+from painless.prices import NONE, PriceRanges, closed_in, price_ranges
+from painless.problem import CMDP
+from painless.remedy import explain
+from painless.render import number_beyond
+from painless.solution import Kind, Solution, Status
+from painless.units import normalise, rounded, utility_range
+
+
+LEAST_SECONDS = 0.5  # that prices may take, where the answer took less
+TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
+INTERRUPTED = "interrupted; run it again to go further"
+VISITS = 1e-6  # the precision of visits, relative to their sum, where sweeps cost
+
+
+class Ending(NamedTuple):
+    """How a run ended, for the status: what was done, and why it did not go on."""
+
+    algorithm: str
+    tolerance: float
+    completed: int | None = None  # iterations that were asked for and are done
+    stopped: str = ""  # why it did not go on, with a remedy
+    note: str = ""  # a sentence more
+
+    def stop(self, why: str) -> Ending:
+        """Return the ending of a run that was stopped."""
+        return self._replace(stopped=why)
+
+
+def finished(
+    prepared: Prepared,
+    certifier: Certifier,
+    answer: Answer,
+    ending: Ending,
+    clock: Clock,
+    trace: Trace | None = None,
+    improve: bool = True,
+) -> Solution:
+    """Narrow the prices for as long as the answer took, and return the solution; a better one on the way, if `improve`."""
+    if ending.stopped:
+        clock.extend()
+    else:
+        clock.allow(max(clock.seconds, LEAST_SECONDS))
+        answer = closed_in(certifier, answer, improve)
+    prices = _prices(prepared, certifier, answer, clock, narrow=not ending.stopped)
+    answer = certifier.bounded(answer)
+    return feasible_solution(
+        prepared, answer, prices, ending, clock, response=certifier.response, trace=trace
+    )
+
+
+def _prices(
+    prepared: Prepared, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool
+) -> PriceRanges:
+    """Return the proved range of every price, (K,) each, in the user's units."""
+    problem, units = prepared.problem, prepared.units
+    low, high = utility_range(problem)
+    aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
+    if not len(aside):
+        return PriceRanges(*(units.multiplier(side) for side in price_ranges(certifier, answer, narrow)))
+    if not narrow:
+        return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
+    # What a limit that was presolved would bring if it were loosened, only the whole problem tells.
+    whole, own = normalise(problem)
+    engine = engine_of(whole)
+    engine.heed(clock.tick)
+    value = engine.values(answer.policy)
+    bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
+    slater = SlaterPolicy(
+        *(answer.policy, np.empty((0, 0)), value.middle, value.low, value.low[1:] - whole.threshold),
+        *(np.empty(0), Feasibility.TIGHT),
+    )
+    judge = Certifier(whole, slater, certifier.prior, engine)
+    judge.upper_bound = rounded(bound, up=True)
+    same = Answer(answer.policy, value.middle, value.low, judge.upper_bound, judge.multiplier, True)
+    return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same)))
 
 
 def feasible_solution(
-    prepared: Prepared, answer: Answer, status: Status, algorithm: str, seconds: float, trace: Trace | None
+    prepared: Prepared,
+    answer: Answer,
+    prices: PriceRanges,
+    ending: Ending,
+    clock: Clock,
+    *,
+    response: Actions | None = None,
+    trace: Trace | None = None,
 ) -> Solution:
-    """Return the solution of a problem whose constraints can be met."""
-    units = prepared.units
-    bound = prepared.problem.sign[0] * (answer.upper_bound * units.span[0] + units.offset[0])
+    """Return the solution of a problem whose constraints can be met, or are not known to conflict.
+
+    `response` (S,) is a best response to the final prices; it decides in states that the policy does not visit.
+    """
+    problem, units = prepared.problem, prepared.units
+    bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
+    gap = answer.gap * float(units.span[0])
+    missed = _violation(prepared, answer.low)
+    low, high = prices
+    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
+    slack = np.zeros(problem.shape[2])
+    slack[units.kept] = answer.low[1:] - prepared.normal.threshold
+    free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
+    multiplier[free] = 0.0
     return _solution(
         prepared,
         answer.policy,
         answer.value,
-        multiplier=units.multiplier(answer.multiplier),
-        upper_bound=float(bound),
-        gap=answer.gap * float(units.span[0]),
+        multiplier=multiplier,
+        price_range=np.column_stack([low, high]),
+        violation=missed,
+        upper_bound=bound,
+        gap=gap,
         feasible=answer.feasible,
-        status=status,
-        algorithm=algorithm,
-        seconds=seconds,
+        status=_status(prepared, answer, gap, bound, ending),
+        algorithm=ending.algorithm,
+        seconds=clock.seconds,
         trace=trace and prepared.trace(trace),
+        response=response,
     )
 
 
-def infeasible_solution(prepared: Prepared, algorithm: str, seconds: float) -> Solution:
+def infeasible_solution(prepared: Prepared, algorithm: str, clock: Clock) -> Solution:
     """Return the policy that misses the constraints by as little as can be, and why it has to."""
-    why = _explain(prepared)
+    problem = prepared.problem
+    low = np.array([float(v) for v in _proved(prepared, prepared.slater.low)])
+    why = explain(problem, low, clock.tick)
+    nothing = np.full(problem.shape[2], np.nan)
     return _solution(
         prepared,
         prepared.slater.policy,
         prepared.slater.value,
-        multiplier=np.full(prepared.problem.shape[2], np.nan),
+        multiplier=nothing,
+        price_range=np.column_stack([nothing, nothing]),
+        violation=_violation(prepared, prepared.slater.low),
+        remedy=why.remedy,
         upper_bound=np.nan,
         gap=np.nan,
         feasible=False,
-        status=Status(Kind.INFEASIBLE, _sentence(prepared, why)),
+        status=Status(Kind.INFEASIBLE, why.sentence),
         algorithm=algorithm,
-        seconds=seconds,
-        infeasibility=why,
+        seconds=clock.seconds,
+        infeasibility=why.infeasibility,
     )
 
 
-def _solution(prepared: Prepared, policy: Array, value: Array, **rest: object) -> Solution:
+def _status(prepared: Prepared, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
+    """Say how a solve ended; solved is what is proved to be, by one definition for every path."""
+    shown = f"the proved gap is {number_beyond(gap, up=True, digits=3)}"
+    missed = "" if answer.feasible else " The policy misses a constraint."
+    if not answer.feasible and ending.completed is not None:
+        missed = " This average misses a constraint: take Output.POLISHED to deploy."
+    end = f"{missed}{ending.note and ' ' + ending.note}"
+    if ending.completed is not None:
+        return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
+    if is_solved(gap, bound, answer.feasible, gap_target(prepared.problem, ending.tolerance)):
+        proved = f"a relative gap of {ending.tolerance:g} is proved"
+        return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
+    why = ending.stopped or "the tolerance is below what double precision can prove; ask for a larger one"
+    if prepared.feasibility is not Feasibility.SLACK and not answer.feasible:
+        why += f"; {prepared.feasibility.value}"
+    return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
+
+
+def _solution(
+    prepared: Prepared, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
+) -> Solution:
     problem = prepared.problem
-    values = prepared.value(value)
+    values = prepared.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
+    names = {k: v for k, v in problem.names.items() if k != "constraints"}
+    visited = reachable(problem, policy)
+    if response is not None:
+        policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
-        policy=TabularPolicy(policy, {k: v for k, v in problem.names.items() if k != "constraints"}),
+        policy=TabularPolicy(policy, names, _visits(prepared, policy, visited)),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,
@@ -67,38 +198,49 @@ def _solution(prepared: Prepared, policy: Array, value: Array, **rest: object) -
         minimise=problem.minimise,
         constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
         iterations=len(trace) if isinstance(trace, Trace) else 0,
-        **rest,  # type: ignore[arg-type]
+        **rest,
     )
 
 
-def _explain(prepared: Prepared) -> Infeasibility:
+def _visits(prepared: Prepared, policy: Array, visited: Mask) -> Array | None:
+    """Return d(s), (S,), with 0 where the policy cannot come; None where the time is up."""
+    try:
+        return np.where(visited, np.maximum(prepared.engine.visits(policy, VISITS), 0.0), 0.0)
+    except TimeoutError:
+        return None
+
+
+def _proved(prepared: Prepared, low: Array) -> list[float]:
+    """Return values that the constraints have at least, (K,), in the internal sense and the user's units."""
     units = prepared.units
-    joint = prepared.constraint_slack(prepared.slater.value)
-    own = joint.copy()
-    own[units.kept] = attainable_slack(prepared.normal, prepared.engine) * units.span[1 + units.kept]
-    constant = np.setdiff1d(np.arange(len(own)), units.kept)
-    missed = constant[own[constant] < -tolerances(prepared.problem)[constant]]
-    members = missed[:1] if len(missed) else units.kept[conflict(prepared.normal, prepared.engine)]
-    return Infeasibility(joint, own, tuple(int(i) for i in members))
+    found = [float(v) for v in units.offset[1:]]
+    for place, index in enumerate(units.kept):
+        value = float(low[1 + place])
+        found[index] = rounded(units.exact(1 + int(index), value), up=False) if np.isfinite(value) else value
+    return found
 
 
-def _sentence(prepared: Prepared, why: Infeasibility) -> str:
-    problem = prepared.problem
-    names = [problem.name("constraints", i) for i in why.conflict]
-    limits = [f"{problem.sense[i]} {number(problem.limit[i])}" for i in why.conflict]
-    if len(names) == 1:
-        (i,) = why.conflict
-        best = problem.limit[i] + problem.sign[1 + i] * why.own_slack[i]
-        return (
-            f"Infeasible: no policy has {names[0]} {limits[0]}; the best that any attains is {number(best)}. "
-            f"Set its limit to {number(best)} or looser."
-        )
-    listed = ", ".join(f"{name} {limit}" for name, limit in zip(names, limits, strict=True))
-    short = ", ".join(
-        f"{name} by {number(max(-why.joint_slack[i], 0.0))}"
-        for name, i in zip(names, why.conflict, strict=True)
+def _violation(prepared: Prepared, low: Array) -> Array:
+    """Return by how much each limit may at most be missed, (K,), as proved, in the user's units."""
+    units, problem = prepared.units, prepared.problem
+    missed = constant_shortfall(problem, units)
+    short = np.maximum(prepared.normal.threshold - low[1:], 0.0)
+    missed[units.kept] = np.nextafter(short * units.span[1 + units.kept], np.inf) * (short > 0)
+    return missed
+
+
+def reachable(problem: CMDP, policy: Array) -> Mask:
+    """Return which states a policy may come to, (S,), from where it may start."""
+    chain = scipy.sparse.csr_array(policy_transition(problem, (policy > 0).astype(np.float64)))
+    starts = np.flatnonzero(problem.initial)
+    states = len(problem.initial)
+    pointer = np.append(chain.indptr, chain.nnz + len(starts))
+    source = scipy.sparse.csr_array(
+        (np.append(chain.data, np.ones(len(starts))), np.append(chain.indices, starts), pointer),
+        shape=(states + 1, states + 1),
     )
-    return (
-        f"Infeasible: no policy meets {listed} together, though any fewer of them can be met. The returned "
-        f"policy misses them by as little as can be: {short}. Relax at least one of them."
-    )
+    source.eliminate_zeros()
+    order = scipy.sparse.csgraph.breadth_first_order(source, states, return_predecessors=False)
+    found = np.zeros(states + 1, dtype=bool)
+    found[order] = True
+    return found[:-1]

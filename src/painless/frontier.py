@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from painless.arrays import Array, one_thread
+from painless.clock import Clock
 from painless.errors import InputError, unknown
+from painless.judgement import Relaxation, misses_constant
 from painless.planners.parametric import Graph, Vertex, trace
 from painless.planners.pool import REWARD, Pool
+from painless.presolve import presolve
 from painless.problem import CMDP
 from painless.render import number
 from painless.trade_off import Frontier
-from painless.units import TOLERANCE, Units, normalise, tolerances
+from painless.units import Units, normalise
 
 FINE_STATES = 2000  # up to which every vertex is found, unless told otherwise
 FINE, COARSE = 1e-12, 1e-4  # the tolerance up to there, and beyond
@@ -29,6 +32,7 @@ def frontier(
     constraint: int | str = 0,
     *,
     tolerance: float | None = None,
+    time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
     """Find every vertex of the trade-off between the objective and the limit of one constraint.
@@ -38,6 +42,8 @@ def frontier(
         tolerance: how far the optimum may lie above the line between two vertices, relative to the ranges of the
             frontier: 1e-12 by default, and 1e-4 for more than 2000 states, where there can be thousands of
             vertices that nobody could tell apart.
+        time_limit: in seconds; the vertices so far are returned, with what is proved of the rest in `gap` and `error`. So they are
+            on Ctrl-C. TimeoutError where not even the ends are known.
         progress: called with the numbers of edges that are proved, and of those that are not yet.
 
     >>> import painless
@@ -52,18 +58,38 @@ def frontier(
         tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
     if not 0 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
-    start = time.perf_counter()
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
+    clock = Clock(time_limit)
     index = find_constraint(problem, constraint)
     with one_thread():
-        normal, units = normalise(problem)
-        pool = _pool(problem, normal, units, index)
+        smaller, met = presolve(_freed(problem, index))
+        normal, units = normalise(smaller, met)
+        pool = _pool(smaller, normal, units, index, clock)
         varied = np.flatnonzero(units.kept == index)
         if len(varied):
-            graph = trace(pool, int(varied[0]), tolerance, progress)
+            graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
         else:  # constant, whatever the policy
-            response = pool.best(REWARD, None)
+            response = _in_time(lambda: pool.best(REWARD, None))
             graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
-    return _frontier(problem, units, index, graph, pool, time.perf_counter() - start)
+    return _frontier(problem, units, index, graph, pool, clock.seconds)
+
+
+T = TypeVar("T")
+
+
+def _in_time(find: Callable[[], T]) -> T:
+    try:
+        return find()
+    except TimeoutError:
+        raise TimeoutError("the time limit was reached before the ends of the frontier were known; allow more time") from None
+
+
+def _freed(problem: CMDP, index: int) -> CMDP:
+    """Return the problem without a limit on one constraint."""
+    limits = problem.threshold.copy()
+    limits[index] = -np.inf
+    return problem._replace(threshold=limits)
 
 
 def find_constraint(problem: CMDP, given: int | str) -> int:
@@ -82,13 +108,12 @@ def find_constraint(problem: CMDP, given: int | str) -> int:
     return int(chosen)
 
 
-def _pool(problem: CMDP, normal: CMDP, units: Units, index: int) -> Pool:
+def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
     """Return a pool that holds all constraints but one, once it is known that they can be met."""
-    missed = units.offset[1:] < problem.threshold - tolerances(problem)
-    constant = np.setdiff1d(np.arange(problem.shape[2]), [*units.kept, index])
-    pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)])
-    slack = pool.meet() if len(pool.held) else 0.0
-    if missed[constant].any() or slack < -TOLERANCE * pool.unit:
+    pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
+    most = _in_time(pool.meet) if len(pool.held) else 0.0
+    spare = Relaxation(problem, normal, units).spare[pool.held].max(initial=0.0)
+    if misses_constant(problem, units).any() or most + spare < 0:
         held = [i for i in range(problem.shape[2]) if i != index]
         limits = ", ".join(
             f"{problem.name('constraints', i)} {problem.sense[i]} {number(problem.limit[i])}" for i in held
@@ -105,7 +130,9 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
     values = np.tile(units.offset, (len(graph.vertices), 1))
     present = np.append(0, 1 + units.kept)
     values[:, present] += np.array([v.response.value for v in graph.vertices]) * units.span[present]
-    values[np.abs(values) <= pool.rounding * units.span] = 0.0  # what cancellation leaves
+    cancelled = np.where(units.offset != 0, pool.rounding * units.span, 0.0)
+    cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
+    values[np.abs(values) <= cancelled] = 0.0  # what cancellation leaves
     values = values * problem.sign + 0.0
     used = sorted({row for v in graph.vertices for row, _ in v.response.mixture})
     place = {row: k for k, row in enumerate(used)}

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from painless.arrays import one_thread
-from painless.certificate import Answer
-from painless.feasibility import Feasibility, SlaterPolicy, judge
-from painless.finish import feasible_solution, infeasible_solution
-from painless.planners.column_generation import ColumnGeneration, Ending, Search
+from painless.arrays import Array
+from painless.certificate import Answer, Certifier
+from painless.clock import Clock
+from painless.feasibility import Feasibility, SlaterPolicy
+from painless.finish import INTERRUPTED, TIMEOUT, Ending, finished, infeasible_solution
+from painless.judgement import Relaxation, misses_constant, normal_target
+from painless.planners.column_generation import ColumnGeneration, Planned, Search
+from painless.planners.column_generation import Ending as SearchEnding
+from painless.policy import uniform_policy
 from painless.prepare import Prepared
+from painless.presolve import presolve
 from painless.problem import CMDP
-from painless.render import number
-from painless.solution import Kind, Solution, Status
-from painless.units import Units, normalise
+from painless.solution import Solution
+from painless.units import TOLERANCE, Units, normalise
+
+EXACT = 0.03  # the error of the values of best responses after the search, relative to the gap that was to be proved
+STOPS = {SearchEnding.TIMEOUT: TIMEOUT, SearchEnding.INTERRUPT: INTERRUPTED}
 
 
 @dataclass(frozen=True)
@@ -34,49 +40,87 @@ def generate(
     problem: CMDP,
     algorithm: ColumnGeneration,
     tolerance: float,
-    start: float,
-    deadline: float,
+    clock: Clock,
     progress: Callable[[Progress], None] | None,
-) -> Solution:
-    """Solve by column generation, which finds its own Slater policy and forms nothing of size S × S."""
-    normal, units = normalise(problem)
+    start: Array | None = None,
+) -> Solution | None:
+    """Solve by column generation, which finds its own Slater policy and forms nothing of size S × S.
+
+    Where there is no Slater point, return None: that is for others to solve.
+    """
+    from painless.planners.swept import Swept
+
+    smaller, met = presolve(problem)
+    normal, units = normalise(smaller, met)
+    if misses_constant(problem, units).any():
+        return None
+    relaxation, engine = Relaxation(smaller, normal, units), Swept(normal)
+    target = normal_target(problem, units, tolerance)
+    planned = algorithm.plan(
+        normal,
+        target,
+        clock=clock,
+        progress=_reported(problem, units, progress),
+        engine=engine,
+        spare=relaxation.spare,
+        start=start,
+    )
+    if planned.ending is SearchEnding.TIGHT:
+        return None
+    slater = _slater(planned, normal)
+    prepared = Prepared(problem, normal, units, relaxation, engine, slater)
+    if planned.ending is SearchEnding.INFEASIBLE:
+        return infeasible_solution(prepared, algorithm.name, clock)
+    precision = EXACT * target(planned.upper_bound)
+    certifier = Certifier(normal, slater, uniform_policy(normal.actions), engine, precision, relaxation)
+    certifier.upper_bound, certifier.multiplier = planned.upper_bound, planned.multiplier
+    certifier.response = planned.response
+    for low, actions in planned.columns:
+        certifier.add(low, actions)
+        certifier.proved.append(low)
+    note = f"{planned.solves} unconstrained problems were solved."
+    ending = Ending(algorithm.name, tolerance, stopped=STOPS.get(planned.ending, ""), note=note)
+    return finished(prepared, certifier, _answer(planned, relaxation), ending, clock)
+
+
+def _reported(
+    problem: CMDP, units: Units, progress: Callable[[Progress], None] | None
+) -> Callable[[Search], None] | None:
+    """Return what tells the user where a search stands."""
+    if progress is None:
+        return None
 
     def report(now: Search) -> None:
-        if progress is not None:
-            values = np.array([now.reward_value, now.upper_bound]) * units.span[0] + units.offset[0]
-            values = np.where(np.isfinite(values), problem.sign[0] * values, np.nan)
-            progress(Progress(now.solves, None, float(values[0]), float(values[1])))
+        values = np.array([now.reward_value, now.upper_bound]) * units.span[0] + units.offset[0]
+        values = np.where(np.isfinite(values), problem.sign[0] * values, np.nan)
+        progress(Progress(now.solves, None, float(values[0]), float(values[1])))
 
-    with one_thread():
-        target = gap_target(units, problem.discount, tolerance)
-        planned = algorithm.plan(normal, target, deadline=deadline, progress=report)
-    slater_value = planned.answer.value if planned.slater_value is None else planned.slater_value
-    slack = slater_value[1:] - normal.threshold
-    found = (
-        Feasibility.NONE if planned.ending is Ending.INFEASIBLE else judge(slack, 1 / (1 - problem.discount))
-    )
-    if found is Feasibility.NONE and planned.ending is not Ending.INFEASIBLE:
-        found = Feasibility.TIGHT  # stopped before it was known
-    slater = SlaterPolicy(
-        planned.answer.policy, np.empty((0, 0)), slater_value, slack, planned.slater_weight, found
-    )
-    prepared = Prepared(problem, normal, units, slater)
-    seconds = time.perf_counter() - start
-    if prepared.feasibility is Feasibility.NONE:
-        return infeasible_solution(prepared, algorithm.name, seconds)
+    return report
+
+
+def _answer(planned: Planned, relaxation: Relaxation) -> Answer:
     point = planned.answer
-    answer = Answer(point.policy, point.value, planned.upper_bound, planned.multiplier, planned.feasible)
-    kind = Kind.SOLVED if planned.ending is Ending.PROVED else Kind.STOPPED
-    what = f"a relative gap of {tolerance:g} is proved" if kind is Kind.SOLVED else planned.ending.value
-    gap = number(planned.gap * float(units.span[0]))
-    missed = "" if planned.feasible else " The policy misses a constraint: no feasible one was found in time."
-    counts = f"{planned.solves} unconstrained problems were solved"
-    status = Status(kind, f"{kind.value.capitalize()}: {what}; the proved gap is {gap}; {counts}.{missed}")
-    return feasible_solution(prepared, answer, status, algorithm.name, seconds, None)
+    feasible = planned.feasible or relaxation.allows(point.policy, point.value)
+    return Answer(
+        policy=point.policy,
+        value=point.value + point.error / 2,
+        low=point.value,
+        upper_bound=planned.upper_bound,
+        multiplier=planned.multiplier,
+        feasible=feasible,
+    )
 
 
-def gap_target(units: Units, discount: float, tolerance: float) -> Callable[[float], float]:
-    """Return the gap to prove, given the bound, in normalised units."""
-    span, offset = float(units.span[0]), float(units.offset[0])
-    least = 1e-6 * span / (1 - discount)
-    return lambda bound: tolerance * max(abs(bound * span + offset), least) / span
+def _slater(planned: Planned, normal: CMDP) -> SlaterPolicy:
+    """Return what the search found about the slack; its policy is the answer, which is at hand."""
+    value = planned.answer.value
+    slack = value[1:] - normal.threshold
+    unit = 1 / (1 - normal.discount)
+    known = planned.slater_value
+    proved = slack if known is None else known[1:] - normal.threshold
+    if planned.ending is SearchEnding.INFEASIBLE:
+        found = Feasibility.NONE
+    else:
+        enough = bool((proved > TOLERANCE * unit).all() or (slack >= 0).all())
+        found = Feasibility.SLACK if enough else Feasibility.UNKNOWN
+    return SlaterPolicy(planned.answer.policy, np.empty((0, 0)), value, value, slack, planned.slater_weight, found)

@@ -97,6 +97,7 @@ class TabularPolicy:
 
     probabilities: Array  # (S, A)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    visits: Array | None = None  # (S,) discounted, where they are known; 0 in states that it never comes to
 
     @property
     def randomised(self) -> NDArray[np.intp]:
@@ -112,14 +113,18 @@ class TabularPolicy:
         return int(rng.choice(self.probabilities.shape[1], p=self.probabilities[state]))
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the table as CSV, a row for each state, with names where there are any; write it to `path`."""
+        """Return the table as CSV, a row for each state, with names where there are any; write it to `path`.
+
+        The last column has the discounted visits, where they are known. A state with 0 visits is never come to.
+        """
         states, actions = self.probabilities.shape
         state_names = self.names.get("states") or range(states)
         action_names = self.names.get("actions") or [f"action {a}" for a in range(actions)]
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["state", *action_names])
-        rows = zip(state_names, self.probabilities.tolist(), strict=True)
+        table = self.probabilities if self.visits is None else np.column_stack([self.probabilities, self.visits])
+        writer.writerow(["state", *action_names, *(() if self.visits is None else ("visits",))])
+        rows = zip(state_names, table.tolist(), strict=True)
         writer.writerows([name, *(repr(p) for p in row)] for name, row in rows)
         if path is not None:
             files.write_atomically(path, lambda stream: stream.write(buffer.getvalue().encode()))
@@ -129,6 +134,15 @@ class TabularPolicy:
 def uniform_policy(actions: Mask) -> Array:
     """Return the policy that takes every available action equally often, (S, A)."""
     return actions / actions.sum(-1, keepdims=True)
+
+
+def restricted(policy: Array, actions: Mask) -> Array:
+    """Return a policy (S, A) without the actions that are not available; uniform where nothing is left."""
+    if not policy[~actions].any():
+        return policy
+    kept = np.where(actions, policy, 0.0)
+    total = kept.sum(-1, keepdims=True)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform_policy(actions))
 
 
 def dirichlet_policy(actions: Mask, rng: np.random.Generator) -> Array:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from painless.arrays import Array
 from painless.evaluators import Evaluator, exact_evaluator
 from painless.feasibility import Feasibility, SlaterPolicy, multiplier_bound, slater_policy
 from painless.framework import Step, Trace, iterate
+from painless.judgement import Relaxation, misses_constant
 from painless.planners.engine import Engine, engine_of
 from painless.policy import LearningTable
+from painless.presolve import presolve
 from painless.problem import CMDP
-from painless.units import Units, normalise, tolerances
+from painless.units import Units, normalise, utility_range
 
 INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
 
@@ -29,22 +30,17 @@ class Prepared:
     """A problem in normalised units, and what is known before an algorithm starts."""
 
     problem: CMDP
-    normal: CMDP
+    normal: CMDP  # without pairs that no feasible policy takes
     units: Units
+    relaxation: Relaxation
+    engine: Engine  # what solves the normalised problem: factorised systems or sweeps
     slater: SlaterPolicy
-    given: Engine | None = None
-
-    @cached_property
-    def engine(self) -> Engine:
-        """What solves the normalised problem: factorised systems or sweeps."""
-        return self.given or engine_of(self.normal)
 
     @property
     def feasibility(self) -> Feasibility:
         """Whether the constraints can be met together."""
-        missed = self.constraint_slack(self.slater.value) < -tolerances(self.problem)
-        constant = np.setdiff1d(np.arange(len(missed)), self.units.kept)
-        return Feasibility.NONE if missed[constant].any() else self.slater.feasibility
+        missed = misses_constant(self.problem, self.units)
+        return Feasibility.NONE if missed.any() else self.slater.feasibility
 
     def value(self, value: Array) -> Array:
         """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""
@@ -52,10 +48,6 @@ class Prepared:
         result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
         result[..., index] += value * self.units.span[index]
         return result * self.problem.sign
-
-    def constraint_slack(self, value: Array) -> Array:
-        """Return how far each constraint is met, (K,), in the user's units; negative where it is missed."""
-        return (self.value(value)[1:] - self.problem.limit) * self.problem.sign[1:]
 
     def trace(self, trace: Trace) -> Trace:
         """Return the trace of one run in the user's terms."""
@@ -66,7 +58,11 @@ class Prepared:
         """Return what an algorithm may know."""
         discount = self.problem.discount
         bound = multiplier_bound(self.slater.slack, discount)
-        return Situation(discount, self.problem.shape[1], self.normal.threshold, bound, iterations)
+        low, high = (side[1:] for side in utility_range(self.normal))
+        return Situation(
+            *(discount, self.problem.shape[1], self.normal.threshold, bound, iterations),
+            utility_range=(low, high),
+        )
 
     def steps(
         self,
@@ -85,8 +81,11 @@ class Prepared:
         return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
 
 
-def prepare(problem: CMDP) -> Prepared:
-    """Normalise the units, set constant constraints aside, and find the Slater policy."""
-    normal, units = normalise(problem)
+def prepare(problem: CMDP, tick: Callable[[], None] = lambda: None) -> Prepared:
+    """Presolve, normalise the units, set constant constraints aside, and find the Slater policy."""
+    smaller, met = presolve(problem)
+    normal, units = normalise(smaller, met)
+    relaxation = Relaxation(smaller, normal, units)
     engine = engine_of(normal)
-    return Prepared(problem, normal, units, slater_policy(normal, engine), engine)
+    engine.heed(tick)
+    return Prepared(problem, normal, units, relaxation, engine, slater_policy(normal, engine, relaxation))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -15,6 +16,42 @@ def number(value: float) -> str:
     ('1.65272', '–', '0')
     """
     return "–" if np.isnan(value) else f"{value + 0.0:.6g}"
+
+
+def number_beyond(value: float, up: bool, digits: int = 6, resolution: float = np.inf) -> str:
+    """Return a number with some significant digits, rounded up or down; with more where it would be further off than `resolution`.
+
+    >>> number_beyond(2 / 3, up=True), number_beyond(2 / 3, up=False), number_beyond(1.5, up=True)
+    ('0.666667', '0.666666', '1.5')
+    >>> number_beyond(1000000.123, up=True, resolution=0.01)
+    '1000000.13'
+    """
+    if not np.isfinite(value):
+        return number(value)
+    mode = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    for count in range(digits, 18):
+        shown = float(decimal.Context(prec=count, rounding=mode).plus(decimal.Decimal(value)))
+        if abs(shown - value) <= resolution:
+            break
+    return f"{shown + 0.0:.{count}g}"
+
+
+def price(low: float, high: float) -> str:
+    """Return a price in the digits that both ends of its range share, or the range where they share none.
+
+    >>> price(0.1732302, 0.1732304), price(0.17321, 0.17324), price(0.13, 0.74), price(0.0, 0.0)
+    ('0.17323', '0.1732', '0.13 to 0.74', '0')
+    >>> price(0.5, np.inf), price(np.nan, np.nan)
+    ('0.5 or more', '–')
+    """
+    if np.isnan(low):
+        return "–"
+    for digits in range(6, 1, -1):
+        shared = f"{low + 0.0:.{digits}g}"
+        if shared == f"{high + 0.0:.{digits}g}":
+            return shared
+    least = number_beyond(low, up=False, digits=3)
+    return f"{least} or more" if np.isinf(high) else f"{least} to {number_beyond(high, up=True, digits=3)}"
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

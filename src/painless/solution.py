@@ -61,14 +61,20 @@ class Solution:
     """A policy with a proof of how far from optimal it can be, in the user's terms.
 
     `upper_bound` is what no feasible policy can better: above `reward_value` when a reward is maximised, below
-    it when a cost is minimised. `gap` is the distance between the two, in absolute terms. `multiplier` ≥ 0 is the gain in
-    the objective for each unit by which a constraint is relaxed: its shadow price.
+    it when a cost is minimised. `gap` is the distance between the two, in absolute terms.
+
+    `multiplier` ≥ 0 is the gain in the objective for each unit by which a limit is loosened: its shadow price. It lies in `price_range`, between
+    the price of loosening the limit and that of tightening it, as proved; the two differ where the optimum has a kink, or is not known well enough.
+    `violation` is by how much each limit may at most be missed, as proved: 0 wherever some policy has slack in all of them. For an infeasible
+    problem `remedy` is the limit that would suffice for each constraint if all others stayed, not a number where none does.
     """
 
     policy: TabularPolicy
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
+    price_range: Array  # (K, 2)
+    violation: Array  # (K,)
     upper_bound: float
     gap: float
     feasible: bool
@@ -82,6 +88,7 @@ class Solution:
     seconds: float
     trace: Trace | None = None
     infeasibility: Infeasibility | None = None
+    remedy: Array | None = None  # (K,); None where the problem is not infeasible
 
     @property
     def average(self) -> Average | None:
@@ -114,6 +121,9 @@ class Solution:
             "sense": list(self.sense),
             "constraint_names": list(self.constraint_names),
             "multiplier": _plain(self.multiplier),
+            "price_range": [_plain(one) for one in self.price_range],
+            "violation": _plain(self.violation),
+            "remedy": None if self.remedy is None else _plain(self.remedy),
             "upper_bound": _plain(self.upper_bound),
             "gap": _plain(self.gap),
             "iterations": self.iterations,
@@ -138,6 +148,8 @@ class Solution:
             raise InputError(f"{folder} is a file; give a folder to save into")
         self.policy.to_csv(folder / "policy.csv")
         arrays = {"probabilities": self.policy.probabilities}
+        if self.policy.visits is not None:
+            arrays["visits"] = self.policy.visits
         if self.trace is not None:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         for kind, names in self.policy.names.items():
@@ -166,13 +178,23 @@ class Solution:
             self.constraint_value,
             self.sense,
             self.threshold,
-            self.multiplier,
+            self.shown_prices,
             strict=True,
         )
         for name, value, sense, limit, price in parts:
             sign = "≥" if sense == ">=" else "≤"
-            rows.append((name, render.number(value), f"{sign} {render.number(limit)}", render.number(price)))
+            rows.append((name, render.number(value), f"{sign} {render.number(limit)}", price))
         return rows
+
+    @property
+    def shown_prices(self) -> list[str]:
+        """The shadow price of each constraint in the digits that are proved, or its range."""
+        free = (self.multiplier == 0) & (self.price_range[:, 0] == 0)
+        slack = (self.constraint_value - self.threshold) * [1 if s == ">=" else -1 for s in self.sense]
+        return [
+            "0" if none and spare > 0 else render.price(low, high)
+            for none, spare, (low, high) in zip(free, slack, self.price_range, strict=True)
+        ]
 
     def __repr__(self) -> str:
         table = render.text_table(("", "value", "bound", "shadow price"), self.rows())
@@ -201,11 +223,14 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
     }
     trace = {key.removeprefix("trace_"): v for key, v in arrays.items() if key.startswith("trace_")}
     why = content["infeasibility"]
-    numeric = ("reward_value", "constraint_value", "multiplier", "upper_bound", "gap", "threshold")
+    numeric = ("reward_value", "constraint_value", "multiplier", "violation", "upper_bound", "gap", "threshold")
+    ranges = [(_floats(low), np.inf if high is None and low is not None else _floats(high)) for low, high in content["price_range"]]
     return {
         **{key: _floats(content[key]) for key in numeric},
+        "price_range": np.array(ranges).reshape(-1, 2),
+        "remedy": None if content["remedy"] is None else _floats(content["remedy"]),
         **{key: content[key] for key in ("feasible", "algorithm", "iterations", "seconds")},
-        "policy": TabularPolicy(arrays["probabilities"], names),
+        "policy": TabularPolicy(arrays["probabilities"], names, arrays.get("visits")),
         "status": Status(Kind(content["kind"]), content["status"]),
         "sense": tuple(content["sense"]),
         "minimise": content["objective"] == "minimise",

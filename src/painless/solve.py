@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,27 +14,27 @@ from painless.algorithms import PRM, Algorithm
 from painless.arrays import one_thread
 from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy_policy
-from painless.certificate import Answer, Certifier
+from painless.certificate import Answer, Certifier, better
+from painless.clock import Clock
 from painless.errors import InputError
 from painless.evaluators import Evaluator, exact_evaluator
 from painless.feasibility import Feasibility
-from painless.finish import feasible_solution, infeasible_solution
+from painless.finish import INTERRUPTED, TIMEOUT, Ending, finished, infeasible_solution
 from painless.framework import Recorder
-from painless.generation import Progress, gap_target, generate
+from painless.generation import Progress, generate
+from painless.judgement import is_solved, normal_target
 from painless.planners.column_generation import ColumnGeneration
 from painless.planners.engine import occupancy
 from painless.planners.linear_program import LinearProgram, OptimalOccupancy
-from painless.policy import LearningTable, TabularPolicy
+from painless.policy import LearningTable, TabularPolicy, restricted
 from painless.policy import initial_policy as checked_policy
 from painless.prepare import Prepared, Steps, prepare
 from painless.problem import CMDP
-from painless.render import number
-from painless.solution import Kind, Solution, Status
-from painless.units import tolerances
+from painless.solution import Solution
 
 FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
-TIGHT_PAIRS = 20_000  # up to which the linear program takes over where constraints leave nothing to spare
-TIGHT_GAP = 1e-6  # relative; up to it a policy of the largest slack is as good as optimal
+CLOSING_ROUNDS = 200  # of the same after a linear program, whose answer is exact to 1e-10 only
+TIGHT_PAIRS = 20_000  # up to which the linear program takes over where there is no Slater point
 FINAL_GAP = 1e-6  # relative; after the last iteration the gap of a swept model is not closed further
 EXACT = 0.03  # the error of a swept best response's values, relative to the gap to prove
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
@@ -80,38 +79,38 @@ def solve(
         raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
-    start = time.perf_counter()
+    clock = Clock(time_limit)
     algorithm = PRM() if algorithm is None else algorithm
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
-    deadline = np.inf if time_limit is None else start + time_limit
-    if isinstance(algorithm, ColumnGeneration):
-        solution = generate(problem, algorithm, tolerance, start, deadline, progress)
-        tight = solution.status.kind is Kind.SOLVED and not solution.feasible
-        if not tight or problem.actions.sum() > TIGHT_PAIRS:
-            return solution
-        algorithm = LinearProgram()
+    start = checked_policy(initial_policy, problem.actions)
     with one_thread():
-        prior = checked_policy(initial_policy, problem.actions)
-        prepared = prepare(problem)
+        if isinstance(algorithm, ColumnGeneration):
+            warm = None if initial_policy is None else start
+            solution = generate(problem, algorithm, tolerance, clock, progress, warm)
+            if solution is not None:
+                return solution
+        prepared = prepare(problem, clock.tick)
         if prepared.feasibility is Feasibility.NONE:
-            return infeasible_solution(prepared, name, time.perf_counter() - start)
-        tight = prepared.feasibility is Feasibility.TIGHT
-        if tight and not isinstance(algorithm, LinearProgram) and problem.actions.sum() > TIGHT_PAIRS:
-            return generate(problem, ColumnGeneration(), tolerance, start, deadline, progress)
-        if isinstance(algorithm, LinearProgram) or tight:
-            certifier = Certifier(prepared.normal, prepared.slater, prior, prepared.engine)
-            answer, status = _plan(prepared, certifier, name)
-            return feasible_solution(prepared, answer, status, name, time.perf_counter() - start, None)
-        precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
-        certifier = Certifier(prepared.normal, prepared.slater, prior, prepared.engine, precision)
+            return infeasible_solution(prepared, name, clock)
+        prior = restricted(start, prepared.normal.actions)
+        certifier = Certifier(
+            *(prepared.normal, prepared.slater, prior, prepared.engine), relaxation=prepared.relaxation
+        )
+        ending = Ending(name, tolerance)
+        if prepared.slater.stopped is not None:
+            return _without_slater(prepared, certifier, ending, clock)
+        tight = prepared.feasibility is not Feasibility.SLACK
+        if tight or isinstance(algorithm, LinearProgram | ColumnGeneration):
+            return _plan(prepared, certifier, ending, clock)
+        certifier.precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
         estimator = None if evaluator is None else evaluator(prepared.normal)
         steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
         monitor = None if evaluator is None else exact_evaluator(prepared.normal, prepared.engine)
         recorder = Recorder[LearningTable[Any]](monitor)
-        run = _Run(prepared, certifier, steps, iterations, output, deadline, progress, recorder)
-        answer, status = run.to_the_end(tolerance)
-        seconds = time.perf_counter() - start
-        return feasible_solution(prepared, answer, status, name, seconds, run.recorder.trace().run(0))
+        run = _Run(prepared, certifier, steps, iterations, output, clock, progress, recorder)
+        answer, ending = run.to_the_end(ending)
+        trace, improve = run.recorder.trace().run(0), output is Output.POLISHED
+        return finished(prepared, certifier, answer, ending, clock, trace, improve)
 
 
 def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
@@ -125,47 +124,51 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
 
 def _precision(prepared: Prepared, tolerance: float) -> float:
     """Return how exact the values of swept best responses have to be: a small part of the gap to prove."""
-    target = gap_target(prepared.units, prepared.problem.discount, tolerance)
-    return EXACT * target(float(prepared.slater.value[0]))
+    target = normal_target(prepared.problem, prepared.units, tolerance)
+    return EXACT * target(max(float(prepared.slater.value[0]), 0.0))
 
 
-def _occupancy(prepared: Prepared) -> OptimalOccupancy | None:
-    """Solve the linear program; where nothing is to spare, again with the half of the tolerance that a constraint has."""
-    normal = prepared.normal
-    if prepared.feasibility is not Feasibility.TIGHT:
-        return LinearProgram().plan(normal)
-    with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
-        optimum = LinearProgram().plan(normal)
+def _without_slater(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock) -> Solution:
+    """Return what is known where the search for a Slater policy was stopped."""
+    clock.extend()
+    try:
+        answer = certifier.assess(prepared.slater.policy)
+    except TimeoutError:
+        answer = certifier.known()
+    ending = ending.stop(INTERRUPTED if isinstance(prepared.slater.stopped, KeyboardInterrupt) else TIMEOUT)
+    return finished(prepared, certifier, answer, ending, clock)
+
+
+def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock) -> Solution:
+    """Solve by the linear program: on request, or where there is no Slater point; close the gap that it leaves."""
+    target = normal_target(prepared.problem, prepared.units, ending.tolerance)
+    answer = certifier.known()
+    if ending.algorithm != "lp":
+        why = f"{prepared.feasibility.value.capitalize()}, so that no bound on the multipliers is known"
+        ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
+    try:
+        optimum = _occupancy(prepared, clock)
         if optimum is not None:
-            return optimum
-    looser = normal.with_limits(normal.threshold - 0.5 * tolerances(normal))
-    with suppress(RuntimeError):
-        return LinearProgram().plan(looser)
+            certifier.bound(optimum.multiplier, 0.0)
+            answer = certifier.judge(occupancy_policy(optimum.occupancy, certifier.prior))
+            certifier.add(answer.low, answer.policy)
+        if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+            mixture, _ = certifier.prove((), target, CLOSING_ROUNDS)
+            answer = better(certifier.answer(mixture), certifier.bounded(answer))
+    except TimeoutError:
+        ending = ending.stop(TIMEOUT)
+    except KeyboardInterrupt:
+        ending = ending.stop(INTERRUPTED)
+    return finished(prepared, certifier, answer, ending, clock)
+
+
+def _occupancy(prepared: Prepared, clock: Clock) -> OptimalOccupancy | None:
+    """Solve the linear program; None where it finds nothing, as may be where there is no Slater point."""
+    if prepared.feasibility is not Feasibility.SLACK and prepared.normal.actions.sum() > TIGHT_PAIRS:
+        return None
+    with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
+        return LinearProgram().plan(prepared.normal, clock.left)
     return None
-
-
-def _plan(prepared: Prepared, certifier: Certifier, name: str) -> tuple[Answer, Status]:
-    """Solve by the linear program: on request, or where the constraints leave nothing to spare."""
-    optimum = _occupancy(prepared)
-    if optimum is None:  # infeasible by less than the tolerance
-        certifier.bound(certifier.multiplier, 0.0)
-        answer = certifier.judge(prepared.slater.policy)
-    else:
-        certifier.bound(optimum.multiplier, 0.0)
-        answer = certifier.judge(occupancy_policy(optimum.occupancy, certifier.prior))
-    why = (
-        ""
-        if name == "lp"
-        else f" {prepared.feasibility.value.capitalize()}, so that no bound on the multipliers is known, and {name} did not run."
-    )
-    gap = number(answer.gap * float(prepared.units.span[0]))
-    if optimum is None and answer.gap > TIGHT_GAP * max(abs(answer.upper_bound), 1.0):
-        return answer, Status(
-            Kind.STOPPED,
-            f"Stopped: the constraints leave nothing to spare, and the linear program finds no policy that meets them; returned is "
-            f"the one that comes closest, with a proved gap of {gap}. Loosen a limit by a little to have the optimum.",
-        )
-    return answer, Status(Kind.SOLVED, f"Solved by the linear program, with a proved gap of {gap}.{why}")
 
 
 @dataclass
@@ -177,7 +180,7 @@ class _Run:
     steps: Steps
     iterations: int | None
     output: Output
-    deadline: float
+    clock: Clock
     progress: Callable[[Progress], None] | None
     recorder: Recorder[LearningTable[Any]]
 
@@ -185,18 +188,19 @@ class _Run:
         self.averages = MultiplierAverages(1 + self.prepared.normal.shape[2])
         self.occupancy = np.zeros(self.prepared.normal.actions.shape)  # of the output average
 
-    def to_the_end(self, tolerance: float) -> tuple[Answer, Status]:
+    def to_the_end(self, ending: Ending) -> tuple[Answer, Ending]:
         """Run for the given horizon, or until the tolerance is proved, or until stopped."""
         try:
             self._advance(1)
-            self.certifier.engine.heed(self._tick)
-            return self._to_the_horizon() if self.iterations else self._to_the_tolerance(tolerance)
+            if self.iterations:
+                return self._to_the_horizon(), ending._replace(completed=self.iterations)
+            return self._to_the_tolerance(ending.tolerance), ending
         except TimeoutError:
-            return self._stopped("the time limit was reached; allow more time or a larger tolerance")
+            return self._stopped(), ending.stop(TIMEOUT)
         except KeyboardInterrupt:
-            return self._stopped("interrupted; run it again to go further")
+            return self._stopped(), ending.stop(INTERRUPTED)
 
-    def _to_the_horizon(self) -> tuple[Answer, Status]:
+    def _to_the_horizon(self) -> Answer:
         assert self.iterations is not None
         block = max(1, self.iterations // 100)
         while self.averages.count < self.iterations:
@@ -206,23 +210,19 @@ class _Run:
         if self.output is not Output.POLISHED:
             average = occupancy_policy(self.occupancy, self.certifier.prior)
             answer = self.certifier.assess(average)
-        return answer, self._status(Kind.COMPLETED, answer, f"{self.iterations} iterations done")
+        return answer
 
-    def _to_the_tolerance(self, tolerance: float) -> tuple[Answer, Status]:
+    def _to_the_tolerance(self, tolerance: float) -> Answer:
+        target = normal_target(self.prepared.problem, self.prepared.units, tolerance)
         rounds = 1
         while True:
             self._advance(max(FIRST_CHECK, self.averages.count // 8))
-            target = self._target(tolerance)
             mixture, optimal = self.certifier.prove(self.averages, target, rounds)
-            if optimal or self.certifier.upper_bound - mixture.value <= target(self.certifier.upper_bound):
+            bound = self.certifier.upper_bound
+            if optimal or bound - mixture.value <= target(bound):
                 answer = self.certifier.answer(mixture)
-                if answer.gap <= target(answer.upper_bound):
-                    return answer, self._status(
-                        Kind.SOLVED, answer, f"a relative gap of {tolerance:g} is proved"
-                    )
-                if optimal:
-                    why = "the tolerance is below what double precision can prove; ask for a larger one"
-                    return answer, self._status(Kind.STOPPED, answer, why)
+                if optimal or is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                    return answer
             self._report(mixture.value)
             rounds += 1
 
@@ -238,32 +238,25 @@ class _Run:
             value = self.recorder.add(step)
             self.certifier.add(value[0], table)
             self.averages.add(step.weight[0])
-            self._tick()
-
-    def _tick(self) -> None:
-        if time.perf_counter() > self.deadline:
-            raise TimeoutError
+            self.clock.tick()
 
     def _answer(self) -> Answer:
-        target = (lambda _: 0.0) if self.certifier.engine.exact else self._target(FINAL_GAP)
-        mixture, _ = self.certifier.prove(self.averages, target, FINAL_ROUNDS)
+        exact = self.certifier.engine.exact
+        target = normal_target(self.prepared.problem, self.prepared.units, FINAL_GAP)
+        mixture, _ = self.certifier.prove(
+            self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS
+        )
         return self.certifier.answer(mixture)
 
-    def _stopped(self, why: str) -> tuple[Answer, Status]:
-        engine = self.certifier.engine
-        engine.heed(lambda: None)
-        answer = self._answer() if engine.exact else self._answer_at_once()
-        return answer, self._status(Kind.STOPPED, answer, why)
-
-    def _answer_at_once(self) -> Answer:
-        """Answer from what is known; bound once where nothing bounds the optimum yet."""
-        if self.certifier.upper_bound == np.inf:
-            self.certifier.bound(self.certifier.multiplier)
-        return self.certifier.answer(self.certifier.polish())
-
-    def _target(self, tolerance: float) -> Callable[[float], float]:
-        """Return the gap to prove, given the bound, in normalised units."""
-        return gap_target(self.prepared.units, self.prepared.problem.discount, tolerance)
+    def _stopped(self) -> Answer:
+        """Answer from what is known, as well as can be done in a moment."""
+        self.clock.extend()
+        try:
+            if self.certifier.engine.exact:
+                return self._answer()
+            return self.certifier.answer(self.certifier.polish())
+        except TimeoutError:
+            return self.certifier.known()
 
     def _report(self, value: float = np.nan) -> None:
         if self.progress is not None:
@@ -271,8 +264,3 @@ class _Run:
             values = np.array([value, self.certifier.upper_bound]) * units.span[0] + units.offset[0]
             values = np.where(np.isfinite(values), sign * values, np.nan)
             self.progress(Progress(self.averages.count, self.iterations, float(values[0]), float(values[1])))
-
-    def _status(self, kind: Kind, answer: Answer, what: str) -> Status:
-        gap = number(answer.gap * float(self.prepared.units.span[0]))
-        met = "" if answer.feasible else " This average misses a constraint: take Output.POLISHED to deploy."
-        return Status(kind, f"{kind.value.capitalize()}: {what}; the proved gap is {gap}.{met}")

@@ -1,15 +1,21 @@
-"""Units: the loop runs on utilities within [0, 1], as the paper assumes, whatever the user's are.
+"""Units: the loop runs on utilities with span 1, as the paper assumes, whatever the user's are.
 
-    u' = (u − min u) / span,     V' = (V − min u/(1−γ)) / span,     span = max u − min u over available pairs
+    u' = (u − origin) / span,     V' = (V − origin/(1−γ)) / span,     span = max u − min u over available pairs
 
 So λ_0 = 1 inside is span_r/span_i outside, and neither the scale nor the origin of a utility changes the
-run. Where all utilities range over [0, 1], as in the gridworld, this is the paper's algorithm. A constraint
+run. Where all utilities range over [0, 1], as in the gridworld, this is the paper's algorithm. The origin is 0, or else the number nearest
+to it that the utility takes: so rounding stays relative to what a policy really collects, and −1 ≤ u' ≤ 1. A constraint
 with span 0 is presolved away: it is met or infeasible whatever the policy.
+
+Thresholds are converted in rational arithmetic: where a utility varies little beside its size, the difference of doubles
+would be all rounding. A threshold that every policy meets is no limit, and one that none could reach is out of reach: both are brought to within
+1/(1−γ) of what there is, so that any number may stand for "no limit".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +23,7 @@ from numpy.typing import NDArray
 from painless.arrays import Array
 from painless.problem import CMDP
 
-TOLERANCE = 1e-9  # a constraint may be missed by this, relative to max(|b|, span/(1−γ))
+TOLERANCE = 1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
 
 
 @dataclass(frozen=True)
@@ -25,35 +31,73 @@ class Units:
     """The spans and origins of the user's utilities, in the internal sense."""
 
     span: Array  # (J,) with 1 in place of 0
-    offset: Array  # (J,) min u/(1−γ)
+    offset: Array  # (J,) origin/(1−γ)
     kept: NDArray[np.intp]  # the constraints that are left, of K
+    origin: Array  # (J,) of a constraint that is set aside what it is in every pair
+    discount: float
+
+    @classmethod
+    def of(cls, problem: CMDP) -> Units:
+        """Return the units of a problem that is normalised already."""
+        count = len(problem.utility)
+        return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.discount)
+
+    def exact(self, utility: int, value: float) -> Fraction:
+        """Return a normalised value in the user's units, V'·span + origin/(1−γ), without rounding."""
+        offset = Fraction(float(self.origin[utility])) / (1 - Fraction(self.discount))
+        return Fraction(value) * Fraction(float(self.span[utility])) + offset
+
+    def threshold(self, problem: CMDP, index: int, relaxed: Fraction) -> float:
+        """(b − relaxed − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach."""
+        unit = 1 / (1 - Fraction(self.discount))
+        origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
+        available = problem.constraint_reward[index][problem.actions]
+        least = ((Fraction(float(available.min())) - origin) / span - 1) * unit
+        most = ((Fraction(float(available.max())) - origin) / span + 1) * unit
+        limit = float(problem.threshold[index])
+        if np.isinf(limit):
+            return float(least if limit < 0 else most)
+        return float(min(max((Fraction(limit) - relaxed - origin * unit) / span, least), most))
 
     def multiplier(self, multiplier: Array) -> Array:
         """Return multipliers (..., K') of the kept constraints as (..., K) in the user's units."""
         result = np.zeros((*multiplier.shape[:-1], len(self.span) - 1))
-        result[..., self.kept] = multiplier * self.span[0] / self.span[1 + self.kept]
+        result[..., self.kept] = multiplier * (self.span[0] / self.span[1 + self.kept])
         return result
 
 
-def normalise(problem: CMDP) -> tuple[CMDP, Units]:
-    """Return the problem in normalised units, without its constant constraints, and the way back."""
-    utility = problem.utility
-    low = utility.min((1, 2), where=problem.actions, initial=np.inf)
-    high = utility.max((1, 2), where=problem.actions, initial=-np.inf)
+def utility_range(problem: CMDP) -> tuple[Array, Array]:
+    """Return the least and the largest of every utility over the available pairs, (J,) each."""
+    low = problem.utility.min((1, 2), where=problem.actions, initial=np.inf)
+    high = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf)
+    return low, high
+
+
+def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP, Units]:
+    """Return the problem in normalised units, without its constant constraints, and the way back.
+
+    `met` names constraints that every policy meets at the largest value that there is, 1 in every pair (see `presolve`).
+    """
+    low, high = utility_range(problem)
+    origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
     varies = high > low
+    if met is not None:
+        varies[1 + met], origin[1 + met] = False, high[1 + met]
     span = np.where(varies, high - low, 1.0)
-    scaled = np.where(problem.actions, (utility - low[:, None, None]) / span[:, None, None], 0.0)
+    scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
     kept = np.flatnonzero(varies[1:])
-    offset = low / (1 - problem.discount)
-    threshold = (problem.threshold - offset[1:]) / span[1:]
-    normal = problem.with_constraints(scaled[0], scaled[1:][kept], threshold[kept])
-    return normal, Units(span, offset, kept)
+    units = Units(span, origin / (1 - problem.discount), kept, origin, problem.discount)
+    threshold = np.array([units.threshold(problem, int(i), Fraction(0)) for i in kept])
+    return problem.with_constraints(scaled[0], scaled[1:][kept], threshold), units
 
 
-def tolerances(problem: CMDP) -> Array:
-    """By how much each constraint may be missed, (K,): 1e-9·max(|b|, span_c/(1−γ))."""
-    utility = problem.constraint_reward
-    low = utility.min((1, 2), where=problem.actions, initial=np.inf)
-    high = utility.max((1, 2), where=problem.actions, initial=-np.inf)
-    scale = np.maximum(np.abs(problem.threshold), (high - low) / (1 - problem.discount))
-    return TOLERANCE * scale
+def rounded(value: Fraction, up: bool) -> float:
+    """Return the nearest double above or below.
+
+    >>> rounded(Fraction(1, 3), up=True) > Fraction(1, 3) > rounded(Fraction(1, 3), up=False)
+    True
+    """
+    near = float(value)
+    if Fraction(near) < value if up else Fraction(near) > value:
+        near = float(np.nextafter(near, np.inf if up else -np.inf))
+    return near

@@ -31,12 +31,14 @@ def price(
     weight: Array,
     tolerance: float,
     error: float,
+    roundings: float,
     choice: Indices,
     value: Array,
 ) -> tuple[float, float, int, int]:
     """Improve the policy `choice` (S,) until it is within `tolerance` of the best for `weight` (J,), in place.
 
-    `value` (S, J) has its values to within `error`, which is infinite where they are not known. Return the bound on all
+    `value` (S, J) has its values to within `error`, which is infinite where they are not known; `roundings` is the relative
+    error of a Bellman sweep. Return the bound on all
     policies, the error of the values, and the numbers of evaluations and of Bellman sweeps.
     """
     states = len(choice)
@@ -64,8 +66,8 @@ def price(
             0,
             states,
         )
-        rounding = margin + 4 * EPSILON * high
-        bound = min(bound, at_start + tail * (high + rounding) + rounding)
+        rounding = roundings * (np.abs(single).max() + abs(high))
+        bound = min(bound, at_start + tail * (high + rounding) + rounding + states * EPSILON * abs(at_start))
         goal = max(tolerance, 4 * rounding * (1 + tail))
         if not changed or bound - initial @ single + error <= goal:
             break
@@ -132,4 +134,4 @@ def evaluate(
             system[s, successor[k]] -= discount * probability[k]
     value[:] = np.linalg.solve(system, gain)
     residual = np.abs(gain - system @ value).max()
-    return (residual + 4 * EPSILON * np.abs(value).max()) / (1 - discount)
+    return (residual + (states + 4) * EPSILON * np.abs(value).max()) / (1 - discount)

@@ -7,6 +7,8 @@ sweeps alternate between ascending and descending states, which carries a change
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from painless.arrays import Array
@@ -22,10 +24,18 @@ class ActiveStates:
         self.rows, self.discount, self.threads = rows, discount, threads
         self._sources = kernels.sources(rows.first, rows.pointer, rows.successor)
 
-    def improve(self, utility: Array, value: Array, choice: Indices, least: float, limit: float) -> float:
+    def improve(
+        self,
+        utility: Array,
+        value: Array,
+        choice: Indices,
+        least: float,
+        limit: float,
+        tick: Callable[[], None] = lambda: None,
+    ) -> float:
         """Go on until no value changes by more than `least`, or for the work of `limit` sweeps; return that work.
 
-        `value` (S,) and `choice` (S,) are changed in place.
+        `value` (S,) and `choice` (S,) are changed in place. `tick` is called between rounds; it may raise.
         """
         states, work, rounds = len(value), 0, 0
         active, crossing = np.ones(states, dtype=bool), np.zeros(states, dtype=bool)
@@ -43,4 +53,5 @@ class ActiveStates:
             np.logical_or(active, crossing, out=active)
             crossing[:] = False
             rounds += 1
+            tick()
         return work / states

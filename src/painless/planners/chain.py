@@ -27,6 +27,7 @@ from painless.planners.sparse_rows import Indices, SparseRows
 from painless.planners.two_threads import PIECES, TwoThreads
 
 EPSILON = float(np.finfo(np.float64).eps)
+STEPS = 16  # roundings of a sweep beside those of its sums
 NO_PAIR = np.uint32(2**32 - 1)
 BURST = 6  # sweeps between two looks at the error, at most
 UNTRIED = 0.8  # even sweeps that shrink the error by less are worth comparing with the other kind
@@ -120,6 +121,17 @@ class Values:
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
+    def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
+        """Do as `solve` does, but where `tick` raises TimeoutError return the error that is proved by then, (J,)."""
+        try:
+            return self.solve(chain, tolerance)
+        except TimeoutError:
+            self.along_flow = False
+            self._even_sweep(chain)
+            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
+            self._low, self._high = self.discount * self._low, self.discount * self._high
+            return self._centred(self._rounding(chain))
+
     def solve(self, chain: Chain, tolerance: float) -> Array:
         """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,)."""
         self.order = None
@@ -128,13 +140,12 @@ class Values:
         width, rate, turns = self.sweep(chain, 1), 0.0, 0
         done, entered = 1, width  # sweeps of this kind, and the width when they began
         while True:
-            rounding = 8 * EPSILON * max(self.value.max(), -self.value.min()) / (1 - self.discount)
+            rounding = self._rounding(chain)
             goal = 2 * (1 - self.discount) * max(tolerance, rounding)
             if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
-                self._centre()
                 if done > BURST and width > 0:
                     self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
-                return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
+                return self._centred(rounding)
             if rate > DRAGGING and not self.along_flow:
                 self.settle(chain)  # before a sweep: what is proved is proved of the values after it
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
@@ -150,6 +161,16 @@ class Values:
                     self._krylov(chain, tolerance)
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
+
+    def _rounding(self, chain: Chain) -> float:
+        """Return what rounding may do to the values, at most."""
+        roundings = (STEPS + int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
+        return float(roundings * max(self.value.max(), -self.value.min()) / (1 - self.discount))
+
+    def _centred(self, rounding: float) -> Array:
+        """Move V to the middle of what is proved, and return the error, (J,)."""
+        self._centre()
+        return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
 
     def _solve_narrow(self, chain: Chain) -> None:
         """Solve directly if the chain is narrow, and remember whether it is."""

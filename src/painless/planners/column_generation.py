@@ -15,16 +15,22 @@ through its occupancy, and is evaluated anew.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.clock import Clock
 from painless.errors import InputError
 from painless.problem import CMDP
+from painless.units import TOLERANCE
+
+if TYPE_CHECKING:
+    from painless.planners.swept import Swept
 
 
 class Ending(Enum):
@@ -35,6 +41,7 @@ class Ending(Enum):
     TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
     INTERRUPT = "interrupted; run it again to go further"
     INFEASIBLE = "no policy meets all constraints"
+    TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
 
 
 @dataclass(frozen=True)
@@ -60,14 +67,14 @@ class Planned:
     """A policy and the proof that comes with it, in the units of the problem."""
 
     answer: Point
-    slater_value: (
-        Array | None
-    )  # (J,) of the mixture with the largest joint slack found; None where not needed
+    slater_value: Array | None  # (J,) of the mixture with the largest joint slack found; None where not needed
     slater_weight: Array  # (K,) of the constraints: proves `slack_bound`
     slack_bound: float  # no policy has a larger joint slack
     upper_bound: float  # no feasible policy has a larger reward
     multiplier: Array  # (K,) that proves it
-    feasible: bool
+    response: NDArray[np.unsignedinteger]  # (S,) actions: the best policy for them
+    columns: list[tuple[Array, NDArray[np.unsignedinteger]]]  # values (J,) of policies, at least these, and their actions (S,)
+    feasible: bool  # whether the answer provably meets every constraint
     ending: Ending
     solves: int  # of unconstrained MDPs
     sweeps: int  # of one policy
@@ -112,15 +119,21 @@ class ColumnGeneration:
         problem: CMDP,
         target: Callable[[float], float] | float = 1e-6,
         *,
-        deadline: float = np.inf,
+        clock: Clock | None = None,
         progress: Callable[[Search], None] | None = None,
+        engine: Swept | None = None,
+        spare: Array | None = None,
+        start: Array | None = None,
     ) -> Planned:
         """Solve a problem whose utilities lie in [0, 1], as `units.normalise` returns it.
 
         Arguments:
             target: the gap to prove, given the bound; a number is relative to the bound, as in `solve`.
-            deadline: on the clock of `time.perf_counter`; the best answer so far is returned, as on Ctrl-C.
+            clock: when its time is up the best answer so far is returned, as on Ctrl-C.
             progress: called after every solve; it may raise KeyboardInterrupt.
+            engine: the rows of the model, if they are laid out already.
+            spare: (K,) by how much each constraint may be missed and yet count as met (see `judgement`); 1e-9/(1−γ) by default.
+            start: a policy (S, A) to begin with.
 
         >>> import painless
         >>> planned = ColumnGeneration().plan(painless.gridworld(), 1e-9)
@@ -128,11 +141,11 @@ class ColumnGeneration:
         (1.65272184, True)
         """
         from painless.planners.search import Searcher
+        from painless.planners.swept import Swept
 
-        def tick() -> None:
-            if time.perf_counter() > deadline:
-                raise TimeoutError
-
-        least = 1e-6 / (1 - problem.discount)
+        unit = 1 / (1 - problem.discount)
+        least = 1e-6 * unit
         gap = target if callable(target) else lambda bound: target * max(abs(bound), least)
-        return Searcher(problem, self, gap, tick, progress).run()
+        spare = np.full(problem.shape[2], TOLERANCE * unit) if spare is None else spare
+        search = Searcher(self, engine or Swept(problem), gap, clock or Clock(), progress, spare)
+        return search.run(start)

@@ -8,7 +8,7 @@ model's size each, whatever its graph; they start from the last answer, and go o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,23 @@ from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 EXACT_STATES = 500  # up to which sparse models are factorised; more are swept
+UNIT_ROUNDOFF = 2.0**-53
+STEPS = 16  # roundings of a step beside those of its sum
 PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
 
 Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in as few bytes as it takes
+
+
+class Bracket(NamedTuple):
+    """Values of all utilities that are proved: the exact ones lie between `low` and `high`, (J,) each."""
+
+    low: Array
+    high: Array
+
+    @property
+    def middle(self) -> Array:
+        """The best guess, (J,)."""
+        return (self.low + self.high) / 2
 
 
 class Response(Protocol):
@@ -43,6 +57,10 @@ class Response(Protocol):
         """Σ_j w_j V_j(ρ) of this policy, at least."""
 
     @property
+    def rounding(self) -> float:
+        """What of the distance between the two is rounding: no better bound can be had."""
+
+    @property
     def value(self) -> Array:
         """V(ρ) of all utilities, (J,), at least."""
 
@@ -61,19 +79,23 @@ class Engine(Protocol):
     def exact(self) -> bool:
         """Whether answers are exact to rounding, at once; otherwise what is asked for decides the cost."""
 
+    @property
+    def rounding(self) -> float:
+        """What rounding may do to a value of this model, at most."""
+
     def best(
         self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
     ) -> Response:
         """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
 
-    def value(self, policy: Array | Actions) -> Array:
-        """Return V(ρ) of all utilities, (J,): the policy has at least these, to full precision."""
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
 
     def heed(self, tick: Callable[[], None]) -> None:
-        """Call `tick` between sweeps from now on; it may raise."""
+        """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
     def stored(self, actions: Actions) -> Array | Actions:
         """Return a deterministic policy in the form in which many of them are kept."""
@@ -89,6 +111,12 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
     if policy.ndim == 2:
         return np.asarray(policy, dtype=np.float64)
     return np.asarray(np.eye(n_actions)[policy])
+
+
+def value_rounding(problem: CMDP, terms: int) -> float:
+    """Bound what rounding does to values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
+    unit = 1 / (1 - problem.discount)
+    return (terms + STEPS) * UNIT_ROUNDOFF * unit * unit
 
 
 def occupancy(engine: Engine, policy: Array | Actions) -> Array:

@@ -14,20 +14,26 @@ from painless.bellman import (
     occupancy_value,
     policy_transition,
     policy_utility,
-    policy_value,
     resolvent,
 )
-from painless.planners.engine import Actions, as_table
-from painless.planners.policy_iteration import Plan, policy_iteration
-from painless.problem import CMDP
+from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, value_rounding
+from painless.planners.policy_iteration import Plan, most_successors, policy_iteration
+from painless.problem import CMDP, Transition
 
 
-@dataclass(frozen=True)
+STEPS = 8  # roundings of a residual beside those of its sums
+EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
+
+
 class Factorised:
     """Finds best responses by policy iteration."""
 
-    problem: CMDP
     exact = True
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem = problem
+        self.rounding = value_rounding(problem, most_successors(problem))
+        self._tick: Callable[[], None] = lambda: None
 
     def best(
         self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
@@ -37,11 +43,16 @@ class Factorised:
         problem = self.problem
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
         first = None if start is None else start.astype(np.intp)
-        return FactorisedResponse(problem, policy_iteration(problem, utility, first))
+        return FactorisedResponse(problem, policy_iteration(problem, utility, first, self._tick))
 
-    def value(self, policy: Array | Actions) -> Array:
-        """Return V(ρ) of all utilities, (J,)."""
-        return policy_value(self.problem, as_table(policy, self.problem.shape[1]))
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return what is proved of V(ρ), of a policy (S, A) or actions (S,)."""
+        self._tick()
+        problem = self.problem
+        table = as_table(policy, problem.shape[1])
+        chain = policy_transition(problem, table)
+        gain = policy_utility(problem.utility, table)
+        return bracket(problem, chain, gain, resolvent(chain, problem.discount).state_value(gain))
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
@@ -53,11 +64,36 @@ class Factorised:
         return resolvent(chain, self.problem.discount).state_occupancy(self.problem.initial)
 
     def heed(self, tick: Callable[[], None]) -> None:
-        """Do nothing: a factorisation is not to be interrupted."""
+        """Call `tick` before every factorisation from now on; it may raise."""
+        self._tick = tick
 
     def stored(self, actions: Actions) -> Array:
         """Return the table: it is small."""
         return as_table(actions, self.problem.shape[1])
+
+
+def bracket(problem: CMDP, chain: Transition, gain: Array, value: Array) -> Bracket:
+    """V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ) at ρ, with r = u + γPV − V, and what rounding does to it, (J,) each."""
+    residual, terms = _residual(chain, problem.discount, gain, value)
+    size = np.abs(value).max(1) + np.abs(gain).max(1)
+    rounding = (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size  # of the sums, the policy's rows and the rest
+    unit, at_start = 1 / (1 - problem.discount), value @ problem.initial
+    spread = np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * size
+    return Bracket(
+        at_start + (residual.min(1) - rounding) * unit - spread,
+        at_start + (residual.max(1) + rounding) * unit + spread,
+    )
+
+
+def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> tuple[Array, float]:
+    """Return u + γPV − V, (J, S), and the roundings of its sums; in extended precision where that costs little."""
+    if not isinstance(chain, np.ndarray):
+        terms = float(np.diff(chain.indptr).max(initial=1))
+        return gain + discount * (chain @ value.T).T - value, terms
+    kind = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
+    wide = value.astype(kind)
+    residual = gain + discount * (wide @ chain.T.astype(kind)) - wide
+    return residual.astype(np.float64), len(chain) * float(np.finfo(kind).eps) / UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
@@ -87,11 +123,18 @@ class FactorisedResponse:
         """Σ_j w_j V_j(ρ) of this policy."""
         return self.plan.value
 
+    @property
+    def rounding(self) -> float:
+        """What of the bound's excess is rounding."""
+        return self.plan.rounding
+
     @cached_property
     def value(self) -> Array:
-        """V(ρ) of all utilities, (J,)."""
-        gained = policy_utility(self.problem.utility, self.plan.policy(self.problem.shape[1]))
-        return self.plan.resolvent.state_value(gained) @ self.problem.initial
+        """V(ρ) of all utilities, (J,), at least."""
+        problem = self.problem
+        gain = policy_utility(problem.utility, self.plan.policy(problem.shape[1]))
+        chain = action_transition(problem, self.plan.actions)
+        return bracket(problem, chain, gain, self.plan.resolvent.state_value(gain)).low
 
     def value_and_visits(self) -> tuple[Array, Array]:
         """Return Σ d(s, a) u(s, a), (J,), and d(s), (S,)."""

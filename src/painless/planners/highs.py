@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from painless.arrays import Array
 
 PRECISION = 1e-10  # of primal and dual feasibility, which HiGHS holds to 1e-7 unless told
 
 
-def minimise(objective: Array, **program: Any) -> Any:
-    """Solve a linear program given as SciPy's `linprog` takes it; return SciPy's result.
+def minimise(objective: Array, *, time_limit: float = np.inf, **program: Any) -> Any:
+    """Solve a linear program given as SciPy's `linprog` takes it; return SciPy's result, of status 1 where the time is up.
 
-    >>> import numpy as np
     >>> minimise(np.array([1.0]), bounds=[(2, None)]).fun
     2.0
     """
     from scipy import optimize
 
     solver: Any = optimize.linprog
-    tolerances = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
-    return solver(objective, **program, method="highs", options=tolerances)
+    options: dict[str, float] = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
+    if np.isfinite(time_limit):
+        options["time_limit"] = max(time_limit, 0.0)
+    return solver(objective, **program, method="highs", options=options)

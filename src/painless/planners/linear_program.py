@@ -30,8 +30,8 @@ class LinearProgram:
     It goes through the same verb as the algorithms: `solve(problem, LinearProgram())`.
     """
 
-    def plan(self, problem: CMDP) -> OptimalOccupancy | None:
-        """Return an optimal occupancy, or None where the constraints cannot be met."""
+    def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
+        """Return an optimal occupancy, or None where the constraints cannot be met; TimeoutError after so many seconds."""
         states, actions, constraints = problem.shape
         pairs = np.flatnonzero(problem.actions)
         kernel = (
@@ -49,7 +49,10 @@ class LinearProgram:
             b_ub=-problem.threshold if constraints else None,
             A_eq=scipy.sparse.csc_array((stay - problem.discount * chosen).T),
             b_eq=problem.initial,
+            time_limit=time_limit,
         )
+        if result.status == 1 and np.isfinite(time_limit):
+            raise TimeoutError
         if result.status == 2:
             return None
         if result.status != 0:

@@ -35,6 +35,7 @@ class Column(NamedTuple):
     choice: NDArray[np.unsignedinteger]  # (S,)
     value: Array
     multiplier: Array | None  # (K,) that it was the best for; None where the reward did not count
+    low: Array  # (J,) proved: it has at least these values
 
 
 class Mixer:
@@ -48,12 +49,14 @@ class Mixer:
 
     def any_column(self) -> Column:
         """Return some policy, unevaluated."""
-        return Column(self.pricer.compact(), np.zeros(len(self.pricer.rows.utility)), None)
+        least = self.pricer.rows.utility.min(1) / (1 - self.problem.discount)
+        return Column(self.pricer.compact(), least, None, least)
 
-    def is_feasible(self, value: Array) -> bool:
-        """Whether values (J,) meet every constraint, to the tolerance of the definition."""
-        scale = np.maximum(np.abs(self.problem.threshold), 1 / (1 - self.problem.discount))
-        return bool((value[1:] >= self.problem.threshold - TOLERANCE * scale).all())
+    def single(self, column: Column) -> Point:
+        """Return the point of one column by what is known of it."""
+        choices = self.pricer.pairs(column.choice)[None]
+        error = float(np.abs(column.value - column.low).max(initial=0.0))
+        return Point(self._table(choices, np.ones(choices.shape)), column.low, 2 * error)
 
     def point(
         self, columns: list[Column], weights: Array, slater: Array | None, precision: float = 0.0
@@ -70,7 +73,7 @@ class Mixer:
         self._precision = max(precision * (1 - self.problem.discount), PRECISION)
         point = self._point(columns, weights)
         for factor in (1.0, 2.0, 1e3, np.inf):
-            if safe is None or self.is_feasible(point.value):
+            if safe is None or (point.value[1:] >= self.problem.threshold).all():
                 break
             share = self._needed(point, columns, safe, factor)
             point = self._point(columns, (1 - share) * weights + share * safe)

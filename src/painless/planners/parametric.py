@@ -56,7 +56,7 @@ def trace(
     """Return the graph of F over the threshold of constraint `varied`; `pool` holds the others.
 
     `tolerance` bounds how far F lies above the edges, relative to its range. `progress` is called with the numbers of
-    edges that are proved, and of those that are not yet.
+    edges that are proved, and of those that are not yet. When the pool's time is up, or on Ctrl-C, the edges stay as they are then.
     """
     first, last = (_vertex(pool, weight, varied) for weight in (REWARD, CONSTRAINT))
     area = _Area(pool.rounding, tolerance, first.reward - last.reward, last.constraint - first.constraint)
@@ -68,7 +68,11 @@ def trace(
         if weight is None:  # in one respect or the other, the one is as good as the other
             edges.append(Edge(start, end, 0.0, 0.0))
             continue
-        middle = _vertex(pool, weight, varied)
+        try:
+            middle = _vertex(pool, weight, varied)
+        except (TimeoutError, KeyboardInterrupt):
+            edges += [_unproved(*ends, area) for ends in [(start, end), *reversed(waiting)]]
+            break
         if area.above(start, middle, end) > 0:
             waiting += [(middle, end), (start, middle)]
         else:
@@ -78,6 +82,13 @@ def trace(
         if progress is not None:
             progress(len(edges), len(waiting))
     return _tidy(edges, area)
+
+
+def _unproved(start: Vertex, end: Vertex, area: _Area) -> Edge:
+    """Return an edge of which nothing is known but that F falls from one end to the other."""
+    dx, dr = end.constraint - start.constraint, start.reward - end.reward
+    scale = dx * area.height + dr * area.width
+    return Edge(start, end, max(dr, 0.0), max(dx * dr, 0.0) / scale if scale > 0 else 0.0)
 
 
 class _Area(NamedTuple):
@@ -134,5 +145,20 @@ def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
             kept.append(anchor)
     if high > low:
         kept.append(high)
+    kept = _falling(kept, vertices)
     gap = [max(gaps[i:k]) for i, k in pairwise(kept)]
     return Graph([vertices[k] for k in kept], np.array(gap), max(edge.error for edge in edges))
+
+
+def _falling(kept: Sequence[int], vertices: Sequence[Vertex]) -> list[int]:
+    """Drop vertices that rounding puts out of order: from one to the next the constraint rises and the reward falls."""
+    falling: list[int] = []
+    for k in kept:
+        while falling and vertices[k].constraint <= vertices[falling[-1]].constraint:
+            if vertices[k].reward < vertices[falling[-1]].reward:
+                break
+            falling.pop()
+        else:
+            if not falling or vertices[k].reward < vertices[falling[-1]].reward:
+                falling.append(k)
+    return falling

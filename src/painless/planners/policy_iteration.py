@@ -1,6 +1,6 @@
 """Policy iteration for one utility: the best response to a multiplier, and a safe bound on its value.
 
-    V* ≤ V + max_s (TV − V)₊/(1−γ),     T the Bellman optimality operator
+    V* ≤ V + (max_s (TV − V)₊ + δ)/(1−γ),     T the Bellman optimality operator, δ what rounding does to TV
 
 A state changes its action only for a strict improvement, and the iteration ends when the values no longer
 rise: ties and rounding can neither cycle nor stall it.
@@ -8,6 +8,7 @@ rise: ties and rounding can neither cycle nor stall it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from painless.bellman import Resolvent, action_transition, action_value, resolve
 from painless.problem import CMDP
 
 ROUNDING = 1e-14  # relative to the largest value; a smaller improvement is none
+UNIT_ROUNDOFF = 2.0**-53
+STEPS = 8  # roundings of TV beside those of its sum
 
 
 class Plan(NamedTuple):
@@ -28,14 +31,22 @@ class Plan(NamedTuple):
     upper_bound: float  # of every policy, at ρ
     resolvent: Resolvent
     evaluations: int = 1  # of policies that it took
+    rounding: float = 0.0  # what of the bound's excess is rounding
 
     def policy(self, n_actions: int) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""
         return np.eye(n_actions)[self.actions]
 
 
-def policy_iteration(problem: CMDP, utility: Array, start: NDArray[np.intp] | None = None) -> Plan:
+def policy_iteration(
+    problem: CMDP,
+    utility: Array,
+    start: NDArray[np.intp] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Plan:
     """Maximise the value of one utility (S, A), from the deterministic policy `start` if given.
+
+    `tick` is called before every factorisation; it may raise.
 
     >>> from painless import CMDP
     >>> two = CMDP([[[1.0], [1.0]]], [[0.0, 1.0]], initial=[1.0], discount=0.5)
@@ -49,6 +60,7 @@ def policy_iteration(problem: CMDP, utility: Array, start: NDArray[np.intp] | No
     evaluations = 0
     while True:
         evaluations += 1
+        tick()
         inverse = resolvent(action_transition(problem, actions), problem.discount)
         value = inverse.state_value(utility[states, actions][None])[0]
         if best is not None and not value.sum() > best[1].sum():
@@ -60,6 +72,16 @@ def policy_iteration(problem: CMDP, utility: Array, start: NDArray[np.intp] | No
             break
         actions = np.where(better, q.argmax(1), actions)
     actions, value, q, inverse = best
+    size = max(float(np.abs(value).max()), float(np.abs(utility).max(where=problem.actions, initial=0.0)))
+    rounding = (most_successors(problem) + STEPS) * UNIT_ROUNDOFF * size
     excess = max(float((q.max(1) - value).max()), 0.0) / (1 - problem.discount)
     at_start = float(value @ problem.initial)
-    return Plan(actions, at_start, at_start + excess, inverse, evaluations)
+    rounded = rounding / (1 - problem.discount) + len(value) * UNIT_ROUNDOFF * size
+    return Plan(actions, at_start, at_start + excess + rounded, inverse, evaluations, rounded)
+
+
+def most_successors(problem: CMDP) -> int:
+    """Return the largest number of successors that a pair has; a dense model's pairs may have all."""
+    if isinstance(problem.transition, np.ndarray):
+        return problem.shape[0]
+    return int(np.diff(problem.transition.indptr).max(initial=1))

@@ -8,14 +8,14 @@ policies found so far (see `column_generation`), so that one weight after anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from painless.arrays import Array
 from painless.planners import master
-from painless.planners.engine import Actions, engine_of
+from painless.planners.engine import UNIT_ROUNDOFF, Actions, engine_of
 from painless.planners.master import Mixture
 from painless.problem import CMDP
 from painless.units import TOLERANCE
@@ -36,11 +36,11 @@ class Response(NamedTuple):
 class Pool:
     """The policies found so far, of a problem in normalised units, some of whose constraints are held."""
 
-    def __init__(self, problem: CMDP, held: Sequence[int]) -> None:
+    def __init__(self, problem: CMDP, held: Sequence[int], tick: Callable[[], None] = lambda: None) -> None:
         self.problem = problem
         self.held = np.array(held, dtype=np.intp)
         self.unit = 1 / (1 - problem.discount)
-        self.rounding = max(ROUNDING, 16 * float(np.finfo(float).eps) * self.unit) * self.unit
+        self.rounding = max(ROUNDING, 32 * UNIT_ROUNDOFF * self.unit) * self.unit
         self.threshold = problem.threshold[self.held]
         self._safe = np.empty(0)  # weights of the policies: the mixture with the largest joint slack
         self.actions: list[Actions] = []  # (S,) of each policy
@@ -48,10 +48,11 @@ class Pool:
         self.solves = 0
         self._known: dict[bytes, int] = {}
         self._engine = engine_of(problem, sweep_dense=True)
+        self._engine.heed(tick)
         self._last: Actions | None = None
 
     def meet(self) -> float:
-        """Find the largest joint slack of the held constraints; it is negative where no policy meets them."""
+        """Find the largest joint slack of the held constraints, and return a bound: no policy has more."""
         from painless.planners.tiny_master import largest_slack
 
         weight, least, slack = np.full(len(self.held), 1 / len(self.held)), np.inf, -np.inf
@@ -64,10 +65,10 @@ class Pool:
                 break
         self._safe = mixture.weights
         spare = 0.1 * TOLERANCE * self.unit
-        if -TOLERANCE * self.unit <= slack < spare:  # nothing to spare: lower by less than the tolerance
+        if slack < spare:  # no Slater point: lower by what counts as met
             self.threshold = self.threshold + slack - spare
             self.rounding = max(self.rounding, TOLERANCE * self.unit)  # what that may bring is no gain
-        return slack
+        return least
 
     def best(self, weight: Array, varied: int | None) -> Response:
         """Return the best response to weights (2,) of the reward and of constraint `varied`, which sum to 1."""

@@ -29,7 +29,7 @@ from painless.arrays import Array
 from painless.planners import _improve_kernels as kernels
 from painless.planners._small_kernels import price as price_small
 from painless.planners.active_states import ActiveStates
-from painless.planners.chain import DRAGGING, EPSILON, Chain, ChangingChain, Values, chain_of
+from painless.planners.chain import DRAGGING, EPSILON, STEPS, Chain, ChangingChain, Values, chain_of
 from painless.planners.narrow import SMALL
 from painless.planners.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.planners.two_threads import PIECES, TwoThreads
@@ -49,6 +49,7 @@ class Priced(NamedTuple):
     choice: NDArray[np.unsignedinteger]  # (S,) the number of the pair among the state's own
     value: Array  # (J,)
     upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
+    error: float  # of the values, at most
 
 
 class SweepCount:
@@ -61,10 +62,6 @@ class SweepCount:
         """Count so many more."""
         self.sweeps += sweeps
         self.tick()
-
-    def never_stop(self) -> None:
-        """Heed no deadline any more: what is left is to finish."""
-        self.tick = lambda: None
 
 
 class Pricer:
@@ -84,6 +81,9 @@ class Pricer:
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
         self._active: ActiveStates | None = None
         self._error = np.inf  # of the values, as those of the current policy
+        # Of a Bellman sweep, relative to the values: those of a row's sum, and those of a piece of the sum over the first states.
+        self._roundings = (self.rows.most_successors + STEPS) * EPSILON / 2
+        self._sum_roundings = (states / PIECES + STEPS) * EPSILON / 2
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
 
@@ -103,7 +103,7 @@ class Pricer:
             size = float(max(abs(value.max()), abs(value.min())))
             error, self._error = self._error, np.inf  # until it is known that the policy stays
             at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
-            above, width, rounding = self._macqueen(at_start, low, high, 4 * EPSILON * (size + high))
+            above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
             bound, goal = min(bound, above), max(tolerance, rounding)
             if bound - float(self.initial @ value) + error <= goal:
                 self._choice, self._error = evaluated, error
@@ -130,31 +130,46 @@ class Pricer:
                 self._follow(count)
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
-        return Priced(self.compact(), self.initial @ self.values.value, bound)
+        return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
+
+    def start_from(self, choice: Indices, tolerance: float) -> None:
+        """Take a policy, given by its pairs (S,), as the one to improve on."""
+        self._choice[:] = choice
+        self._error = np.inf
+        if len(choice) > SMALL:
+            self.evaluate(tolerance)
 
     def _price_small(self, weight: Array, tolerance: float) -> Priced:
         """Price by policy iteration, all in one kernel."""
         bound, self._error, evaluations, sweeps = price_small(
-            *(*self.rows[:5], self.discount, self.initial, weight, tolerance, self._error),
+            *(*self.rows[:5], self.discount, self.initial, weight, tolerance, self._error, self._roundings),
             *(self._choice, self.values.value),
         )
         self.bellman_sweeps += sweeps
         self.count(evaluations)
-        return Priced(self.compact(), self.initial @ self.values.value, bound)
+        return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:
         self.count.tick()
         if self._active is None:
             self._active = ActiveStates(self.rows, self.discount, self.threads)
-        self.bellman_sweeps += self._active.improve(utility, value, self._choice, least, STRETCH)
+        self._error = np.inf  # an interruption leaves another policy than the one that was evaluated
+        self.bellman_sweeps += self._active.improve(
+            utility, value, self._choice, least, STRETCH, self.count.tick
+        )
 
     def _macqueen(
         self, at_start: float, low: float, high: float, rounding: float
     ) -> tuple[float, float, float]:
         """Return the upper bound at ρ, its distance from the lower one, and what of that is rounding."""
         tail = self.discount / (1 - self.discount)
-        bound = at_start + tail * (high + rounding) + rounding
+        bound = at_start + tail * (high + rounding) + rounding + self._sum_roundings * abs(at_start)
         return bound, tail * (high - low), 4 * rounding * (1 + tail)
+
+    def rounding(self, weight: Array) -> float:
+        """Return what rounding does to the bound for `weight` (J,) and to the values of the current policy."""
+        size = float(weight @ np.abs(self.values.value).max(0))
+        return 8 * self._roundings * size / (1 - self.discount)
 
     @property
     def along_flow(self) -> bool:
@@ -184,10 +199,13 @@ class Pricer:
         self._error = float(error.max())
 
     def value_of(self, chain: Chain, tolerance: float) -> tuple[Array, Array]:
-        """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,)."""
+        """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,).
+
+        Where the time is up on the way, the error is larger than `tolerance`.
+        """
         values = Values(self.values.value.copy(), self.discount, self.count, self.threads)
         values.along_flow, values.narrow = self.along_flow, self.values.narrow
-        error = values.solve(chain, tolerance)
+        error = values.solve_in_time(chain, tolerance)
         return self.initial @ values.value - error, error
 
     def chain(self, choices: Indices, shares: Array | None = None) -> Chain:

@@ -12,13 +12,15 @@ from painless.planners.column_generation import Ending, Planned, Point, Search
 from painless.planners.interpolation import interpolated
 from painless.planners.master import Mixture
 from painless.planners.mixing import Column, Mixer
-from painless.planners.pricing import Priced, Pricer
+from painless.planners.engine import UNIT_ROUNDOFF
+from painless.planners.pricing import Priced
 from painless.planners.tiny_master import best_mixture, largest_slack
-from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 if TYPE_CHECKING:
+    from painless.clock import Clock
     from painless.planners.column_generation import ColumnGeneration
+    from painless.planners.swept import Swept
 
 COARSE = 1e-3  # the first pricing is this exact, relative to 1/(1−γ)
 BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
@@ -38,19 +40,24 @@ class Searcher:
 
     def __init__(
         self,
-        problem: CMDP,
         settings: ColumnGeneration,
+        engine: Swept,
         target: Callable[[float], float],
-        tick: Callable[[], None],
+        clock: Clock,
         progress: Callable[[Search], None] | None,
+        spare: Array,
     ) -> None:
+        problem = engine.problem
         self.problem, self.settings, self.target, self.progress = problem, settings, target, progress
+        self.engine, self.clock, self.spare = engine, clock, spare
         self.constraints = problem.shape[2]
         self.unit = 1 / (1 - problem.discount)
-        self.pricer = Pricer(problem, tick)
+        engine.heed(clock.tick)
+        self.pricer = engine.pricer
         self.mixer = Mixer(problem, self.pricer)
         self.columns: list[Column] = []
-        self.threshold = problem.threshold  # lowered by less than the tolerance where nothing is to spare
+        self.threshold = problem.threshold
+        self.response = self.pricer.compact()  # the best policy for the multipliers
         self.upper_bound = self.unit  # utilities are at most 1
         self.multiplier = np.zeros(self.constraints)
         self.mixture: Array | None = None  # weights of the columns: the best feasible mixture
@@ -60,26 +67,34 @@ class Searcher:
         self.slater_weight = np.full(self.constraints, 1 / max(self.constraints, 1))
         self.slack_proof = self.slater_weight  # the weights that prove the bound on the slack
 
-    def run(self) -> Planned:
+    def run(self, start: Array | None = None) -> Planned:
         """Search until the gap is proved, or there is no more to gain, or it is stopped."""
         try:
+            if start is not None:
+                self.pricer.start_from(self.engine.pairs_of(start), COARSE * self.unit)
             ending = self._search()
         except TimeoutError:
             ending = Ending.TIMEOUT
         except KeyboardInterrupt:
             ending = Ending.INTERRUPT
-        self.pricer.count.never_stop()
-        return self._planned(ending)
+        if ending in (Ending.TIMEOUT, Ending.INTERRUPT):
+            self.clock.extend()
+        try:
+            return self._planned(ending, self._point(ending))
+        except TimeoutError:
+            return self._planned(Ending.TIMEOUT, self._known_point())
 
     def _search(self) -> Ending:
         self._bound(np.zeros(self.constraints), COARSE * self.unit)
-        if self.constraints and not self._meets(self.columns[0].value):
-            self._play()
-            if self.slack < -TOLERANCE * self.unit:
-                return Ending.INFEASIBLE
-            spare = 0.1 * TOLERANCE * self.unit
-            self.threshold = self.threshold + min(0.0, self.slack - spare)
+        if self.constraints and not self._meets(self.columns[0].low) and not self._has_slack():
+            disproved = self.slack_bound + float(self.spare.max()) < 0
+            return Ending.INFEASIBLE if disproved else Ending.TIGHT
         return self._close_in()
+
+    def _has_slack(self) -> bool:
+        """Play the game for the joint slack; return whether there is any to speak of."""
+        self._play()
+        return self.slack > TOLERANCE * self.unit
 
     def _meets(self, value: Array) -> bool:
         return bool((value[1:] >= self.threshold).all())
@@ -127,8 +142,11 @@ class Searcher:
             gap = self.upper_bound - self.lower_bound
             target = self.target(self.upper_bound)
             if gap <= aim * target:
-                if self.upper_bound - self._answer().value[0] <= target:
+                answer = self._answer()
+                if self.upper_bound - answer.value[0] <= target and self._meets(answer.value):
                     return Ending.PROVED
+                if self.slater is None and not self._meets(answer.value) and not self._has_slack():
+                    return Ending.TIGHT
                 aim *= 0.3
             if share < 1e-8 or aim < 1e-6:
                 return Ending.ROUNDING
@@ -186,9 +204,11 @@ class Searcher:
         """Price r + λ·c, and keep d(λ) = max_π V_r + λ·(V_c − b) if it is the least so far."""
         scale = 1 + float(multiplier.sum())
         priced = self._price(np.append(1.0, multiplier) / scale, tolerance)
-        dual = priced.upper_bound * scale - float(multiplier @ self.problem.threshold)
+        threshold = self.problem.threshold
+        rounding = (len(threshold) + 4) * UNIT_ROUNDOFF * float(multiplier @ np.abs(threshold))
+        dual = priced.upper_bound * scale - float(multiplier @ threshold) + rounding
         if dual < self.upper_bound:
-            self.upper_bound, self.multiplier = dual, multiplier
+            self.upper_bound, self.multiplier, self.response = dual, multiplier, priced.choice
         self._report()
         return priced
 
@@ -196,7 +216,7 @@ class Searcher:
         needed = EXACT * self.target(self.upper_bound) * (weight[0] or weight.max())
         priced = self.pricer.price(weight, tolerance, max(needed, FINEST * self.unit))
         own = weight[1:] / weight[0] if weight[0] > 0 else None
-        self.columns.append(Column(priced.choice, priced.value, own))
+        self.columns.append(Column(priced.choice, priced.value, own, priced.value - priced.error))
         return priced
 
     def _report(self) -> None:
@@ -212,14 +232,23 @@ class Searcher:
 
     # ------------------------------------------------------------ the end
 
-    def _planned(self, ending: Ending) -> Planned:
+    def _point(self, ending: Ending) -> Point:
+        """Return the stationary policy of the best mixture, or of the one with the largest slack."""
         if not self.columns:
             self.columns.append(self.mixer.any_column())
-        if self.mixture is None or ending is Ending.INFEASIBLE:
+        if self.mixture is None or ending in (Ending.INFEASIBLE, Ending.TIGHT):
             weights = np.ones(1) if self.slater is None else self.slater
-            answer = self.mixer.point(self.columns, weights, self.slater)
-        else:
-            answer = self._answer()
+            return self.mixer.point(self.columns, weights, self.slater)
+        return self._answer()
+
+    def _known_point(self) -> Point:
+        """Return the best of the columns by what is known of them, at no cost."""
+        slack = [(column.low[1:] - self.threshold).min(initial=np.inf) for column in self.columns]
+        reward = [column.low[0] if least >= 0 else -np.inf for column, least in zip(self.columns, slack, strict=True)]
+        best = int(np.argmax(reward)) if max(slack) >= 0 else int(np.argmax(slack))
+        return self.mixer.single(self.columns[best])
+
+    def _planned(self, ending: Ending, answer: Point) -> Planned:
         return Planned(
             answer=answer,
             slater_value=None if self.slater is None else self.slater @ self._values()[: len(self.slater)],
@@ -227,7 +256,9 @@ class Searcher:
             slack_bound=self.slack_bound,
             upper_bound=self.upper_bound,
             multiplier=self.multiplier,
-            feasible=ending is not Ending.INFEASIBLE and self.mixer.is_feasible(answer.value),
+            response=self.engine.actions_of(self.response),
+            columns=[(column.low, self.engine.actions_of(column.choice)) for column in self.columns],
+            feasible=ending is not Ending.INFEASIBLE and self._meets(answer.value),
             ending=ending,
             solves=self.pricer.solves,
             sweeps=self.pricer.sweeps,

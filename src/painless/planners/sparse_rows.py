@@ -27,6 +27,7 @@ class SparseRows(NamedTuple):
     probability: Array  # (nnz,)
     utility: Array  # (J, N)
     action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None where none is masked
+    most_successors: int  # of a pair
 
 
 def sparse_rows(problem: CMDP) -> SparseRows:
@@ -57,6 +58,7 @@ def sparse_rows(problem: CMDP) -> SparseRows:
         probability=probability,
         utility=np.ascontiguousarray(utility),
         action=column,
+        most_successors=int(np.diff(kernel.indptr).max(initial=1)),
     )
 
 

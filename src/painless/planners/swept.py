@@ -14,7 +14,7 @@ import numpy as np
 from painless.arrays import Array
 from painless.planners.chain import Chain, chain_of
 from painless.planners.chain_occupancy import chain_occupancy
-from painless.planners.engine import PRECISION, Actions
+from painless.planners.engine import PRECISION, Actions, Bracket, value_rounding
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
 from painless.problem import CMDP
@@ -52,18 +52,34 @@ class Swept:
         finest = FINEST * self.unit
         precision = max(precision, finest)
         priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
-        action = self.pricer.rows.action
-        chosen = priced.choice if action is None else action[self.pricer.pairs(priced.choice)]
+        low = priced.value - priced.error
         return SweptResponse(
-            actions=chosen.astype(self.compact),
-            value=priced.value - precision,
+            actions=self.actions_of(priced.choice),
+            value=low,
             upper_bound=priced.upper_bound * scale,
-            weighted_value=float(weight @ (priced.value - precision)),
+            weighted_value=float(weight @ low),
+            rounding=self.pricer.rounding(weight),
         )
 
-    def value(self, policy: Array | Actions) -> Array:
-        """Return V(ρ) of all utilities, (J,): the policy has at least these, to full precision."""
-        return self.pricer.value_of(self.chain(policy), PRECISION * self.unit)[0]
+    def actions_of(self, choice: Actions) -> Actions:
+        """Return the actions of a policy that is given by the numbers of its pairs among each state's own, (S,)."""
+        action = self.pricer.rows.action
+        chosen = choice if action is None else action[self.pricer.pairs(choice)]
+        return chosen.astype(self.compact)
+
+    def pairs_of(self, policy: Array) -> Indices:
+        """Return the pairs that a policy (S, A) most likely takes, (S,)."""
+        return self._pairs[policy.argmax(1), np.arange(len(policy))]
+
+    @cached_property
+    def rounding(self) -> float:
+        """What rounding may do to a value of this model, at most."""
+        return value_rounding(self.problem, self.pricer.rows.most_successors)
+
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
+        low, error = self.pricer.value_of(self.chain(policy), PRECISION * self.unit)
+        return Bracket(low, low + 2 * error)
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
@@ -111,6 +127,7 @@ class SweptResponse:
     value: Array  # (J,) at least
     upper_bound: float
     weighted_value: float
+    rounding: float
     evaluations: int = 1
 
     def value_and_visits(self) -> tuple[Array, None]:

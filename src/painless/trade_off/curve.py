@@ -15,12 +15,12 @@ from painless import render
 from painless.arrays import Array
 from painless.bellman import occupancy_policy
 from painless.errors import InputError
+from painless.judgement import LEAST, allowance
 from painless.pages.build import frontier_page, in_frame
 from painless.planners.visits import visits
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
 from painless.trade_off import storage, summary
-from painless.units import TOLERANCE
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
 
@@ -166,7 +166,8 @@ class Frontier:
         """The tightest limit in the internal sense, with the tolerance of every constraint."""
         end = float(self.threshold[-1]) * self._sign
         utility = self.problem.constraint_reward[self.constraint][self.problem.actions]
-        return end + TOLERANCE * max(abs(end), float(np.ptp(utility)) / (1 - self.problem.discount))
+        least = LEAST * float(np.ptp(utility)) / (1 - self.problem.discount)
+        return end + allowance(self.problem.discount) * (2 * abs(end) + least)
 
     @property
     def _names(self) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,42 @@
+"""The time that a solve may take, heeded in every phase."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+GRACE = 0.25  # seconds after the time limit, or a twentieth of it, in which an answer may still be put together
+AFTER_INTERRUPT = 1.0  # seconds, likewise after Ctrl-C
+
+
+class Clock:
+    """Counts from its creation; `tick` raises TimeoutError once the limit is passed."""
+
+    def __init__(self, limit: float | None = None) -> None:
+        self.start, self.limit = time.perf_counter(), limit
+        self.deadline = np.inf if limit is None else self.start + limit
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start."""
+        return time.perf_counter() - self.start
+
+    @property
+    def left(self) -> float:
+        """The time until the deadline, infinite where there is none."""
+        return float(self.deadline - time.perf_counter())
+
+    def tick(self) -> None:
+        """Raise TimeoutError where the deadline has passed."""
+        if time.perf_counter() > self.deadline:
+            raise TimeoutError
+
+    def extend(self) -> None:
+        """Allow what it takes to put an answer together from what is known."""
+        grace = AFTER_INTERRUPT if self.limit is None else max(GRACE, 0.05 * self.limit)
+        self.deadline = time.perf_counter() + grace
+
+    def allow(self, seconds: float) -> None:
+        """Bring the deadline forward to so many seconds from now, if it is later."""
+        self.deadline = min(self.deadline, time.perf_counter() + seconds)

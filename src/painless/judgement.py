@@ -1,0 +1,135 @@
+"""What counts as solved and as feasible. Every path goes through these definitions.
+
+    solved:     gap ≤ tolerance · max(|upper bound|, 1e-6·span_r/(1−γ)),    a finite gap, of a feasible policy
+    feasible:   V_c + ε·(V_|c| + |b| + 1e-6·span_c/(1−γ)) ≥ b,              ε = max(1e-9, 16·2⁻⁵³/(1−γ))
+
+V_|c| is the total of |c| under the policy: rounding is relative to the sums that are really involved. A reward with span 0 counts as the
+size of its constant, or 1. The constraint is relaxed by what is linear in the occupancy, so that the problem with relaxed constraints,
+
+    c + ε|c|  with threshold  b − ε·(|b| + 1e-6·span_c/(1−γ)),
+
+is a CMDP like any other: "infeasible" means that some weights of its constraints disprove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from painless.arrays import Array, Mask
+from painless.planners.engine import engine_of
+from painless.problem import CMDP
+from painless.units import Units, rounded, utility_range
+
+PRECISION = 1e-9  # the relative error that a constraint may have
+ROUNDINGS = 16  # or so many roundings of every step, if they are more
+LEAST = 1e-6  # of span/(1−γ): values and limits that are smaller count as this large
+UNIT_ROUNDOFF = 2.0**-53
+
+
+def allowance(discount: float) -> float:
+    """ε = max(1e-9, 16·2⁻⁵³/(1−γ))."""
+    return max(PRECISION, ROUNDINGS * UNIT_ROUNDOFF / (1 - discount))
+
+
+def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
+    """Return the gap to prove, given the bound, both in the user's units."""
+    low, high = (float(side[0]) for side in utility_range(problem))
+    size = (high - low) or abs(high) or 1.0
+    least = LEAST * size / (1 - problem.discount)
+    return lambda bound: tolerance * max(abs(bound), least)
+
+
+def normal_target(problem: CMDP, units: Units, tolerance: float) -> Callable[[float], float]:
+    """Return the gap to prove, given the bound, both in normalised units."""
+    target = gap_target(problem, tolerance)
+    span, offset = float(units.span[0]), float(units.offset[0])
+    return lambda bound: target(bound * span + offset) / span
+
+
+def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
+    """Whether a gap is proved that is at most the target; all in the same units."""
+    return bool(feasible and np.isfinite(bound) and np.isfinite(gap) and gap <= target(bound))
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The normalised problem with its constraints relaxed by what the definition of feasible allows."""
+
+    problem: CMDP  # the user's
+    normal: CMDP
+    units: Units
+
+    @classmethod
+    def of(cls, normal: CMDP) -> Relaxation:
+        """Return that of a problem whose units are the user's."""
+        return cls(normal, normal, Units.of(normal))
+
+    @cached_property
+    def relaxed(self) -> CMDP:
+        """The relaxed problem, made when it is first needed: it is as large as the model."""
+        size = np.abs(self.problem.utility[1 + self.units.kept]) / self._span[:, None, None]
+        return self.normal.with_constraints(
+            self.normal.reward,
+            self.normal.constraint_reward + self._epsilon * size,
+            self._threshold,
+        )
+
+    @cached_property
+    def spare(self) -> Array:
+        """How much a relaxed constraint may at most be met by more, (K',), whatever the policy."""
+        kept = 1 + self.units.kept
+        low, high = (side[kept] for side in utility_range(self.problem))
+        largest = np.maximum(np.abs(low), np.abs(high)) / (1 - self.problem.discount)
+        return self._epsilon * largest / self._span + (self.normal.threshold - self._threshold)
+
+    def allows(self, policy: Array, low: Array) -> bool:
+        """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
+        short = self.normal.threshold - low[1:]
+        if (short <= 0).all():
+            return True
+        if (short > self.spare).any():
+            return False
+        proved = engine_of(self.relaxed).values(policy).low
+        return bool((proved[1:] >= self.relaxed.threshold).all())
+
+    @property
+    def _epsilon(self) -> float:
+        return allowance(self.problem.discount)
+
+    @property
+    def _span(self) -> Array:
+        return self.units.span[1 + self.units.kept]
+
+    @cached_property
+    def _threshold(self) -> Array:
+        """(b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span, (K',)."""
+        least = Fraction(LEAST) / (1 - Fraction(self.problem.discount))
+        found = []
+        for index in self.units.kept:
+            limit = float(self.problem.threshold[index])
+            size = abs(Fraction(limit)) if np.isfinite(limit) else Fraction(0)
+            allowed = Fraction(self._epsilon) * (size + least * Fraction(float(self.units.span[1 + index])))
+            found.append(self.units.threshold(self.problem, int(index), allowed))
+        return np.array(found)
+
+
+def constant_shortfall(problem: CMDP, units: Units) -> Array:
+    """By how much each constraint that was set aside is missed, (K,), whatever the policy; 0 for the others."""
+    short: Array = np.zeros(problem.shape[2])
+    for index in np.setdiff1d(np.arange(problem.shape[2]), units.kept):
+        limit = float(problem.threshold[index])
+        exact = -units.exact(1 + int(index), 0.0)
+        short[index] = max(rounded(Fraction(limit) + exact, up=True), 0.0) if np.isfinite(limit) else 0.0
+    return short
+
+
+def misses_constant(problem: CMDP, units: Units) -> Mask:
+    """Return which constraints that were set aside are missed by more than is allowed, (K,)."""
+    limit = np.where(np.isfinite(problem.threshold), np.abs(problem.threshold), 0.0)
+    allowed = allowance(problem.discount) * (np.abs(units.offset[1:]) + limit)
+    return constant_shortfall(problem, units) > allowed

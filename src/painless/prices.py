@@ -1,0 +1,123 @@
+"""Shadow prices with a proof: between which two numbers the price of every limit lies.
+
+Every multiplier λ that is optimal satisfies, for every policy π and any upper bound on the optimum,
+
+    V_r(π) + λ·(V_c(π) − b) ≤ upper bound,        λ ≥ 0
+
+The least and the largest λ_i over these inequalities are a proved range of each price: from the derivative of the optimum when the limit is
+loosened to that when it is tightened. It narrows as the bound gets better and as policies are added: the best response at an end of
+the range either cuts it off, or shows that the end stays.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.certificate import Answer, Certifier, better
+from painless.planners import highs
+
+NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
+SETTLED = 1e-12  # a dual value that exceeds the bound by less, relative to 1/(1−γ), does not exceed it
+PRICINGS = 40  # best responses for each end of a range, at most; a few are usual
+CLOSING = 8  # and at first to bring the bound down, times the constraints and one
+IMPROVED = 5000  # states up to which the answer is improved while prices are narrowed
+WIDENED = 1e-9  # by which ranges are widened, relatively: the precision of the linear programs
+
+
+class PriceRanges(NamedTuple):
+    """The least and the largest price of each limit that is not disproved, (K,) each, in normalised units."""
+
+    low: Array
+    high: Array
+
+
+def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Answer:
+    """Go on with master and pricing after the gap is proved: prices are known as well as the bound is.
+
+    The answer gets better on the way, if `improve`, unless its mixture would cost too much to evaluate.
+    """
+    rounds = CLOSING * (1 + len(certifier.multiplier))
+    closer, certifier.precision = answer, 0.0  # as fine as can be
+    try:
+        mixture, _ = certifier.prove((), lambda _: 0.0, rounds)
+        if improve and len(certifier.prior) <= IMPROVED:
+            closer = certifier.answer(mixture)
+    except (TimeoutError, KeyboardInterrupt):
+        pass  # what is proved by now
+    return better(closer, certifier.bounded(answer))
+
+
+def price_ranges(certifier: Certifier, answer: Answer, narrow: bool = True) -> PriceRanges:
+    """Return a proved range for every price, narrowed by best responses at its ends until the engine's time is up."""
+    count = len(certifier.multiplier)
+    ranges = _Ranges(certifier, answer)
+    low, high = np.zeros(count), ranges.quick()
+    ends = [(i, side) for i in range(count) for side in (-1, 1) if narrow and high[i] > NONE]
+    try:
+        for _ in range(PRICINGS):
+            ends = [end for end in ends if not ranges.stays(*end)]
+            if not ends:
+                break
+    except (TimeoutError, KeyboardInterrupt):
+        pass  # what is proved by now
+    for i in range(count):
+        if high[i] > NONE:
+            low[i], high[i] = ranges.ends(i)
+    return PriceRanges(low, high)
+
+
+class _Ranges:
+    """The inequalities A·λ ≤ r of the policies known so far."""
+
+    def __init__(self, certifier: Certifier, answer: Answer) -> None:
+        self.certifier, self.answer = certifier, answer
+        self.unit = 1 / (1 - certifier.problem.discount)
+
+    def quick(self) -> Array:
+        """Return an upper end for each price from single inequalities, (K,): r/a where no other constraint is missed."""
+        slack, room = self._rows()
+        slack, room = slack[(slack >= 0).all(1)], room[(slack >= 0).all(1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(slack > 0, np.maximum(room, 0.0)[:, None] / slack, np.inf)
+        return ratio.min(0, initial=np.inf)
+
+    def stays(self, index: int, side: int) -> bool:
+        """Price at an end of a range; return whether it stays, or else cut it off by what was found."""
+        certifier = self.certifier
+        end = self._extreme(index, side)
+        if end is None:
+            return True
+        dual = certifier.bound(end, SETTLED * self.unit)
+        return dual - certifier.upper_bound <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.rounding
+
+    def ends(self, index: int) -> tuple[float, float]:
+        """Return both ends of a range."""
+        low, high = (self._extreme(index, side) for side in (-1, 1))
+        least = 0.0 if low is None else float(low[index])
+        most = np.inf if high is None else float(high[index])
+        return max(least * (1 - WIDENED) - WIDENED * NONE, 0.0), most * (1 + WIDENED)
+
+    def _rows(self) -> tuple[Array, Array]:
+        """Return V_c − b (n, K) and what it may cost at most, bound − V_r (n,), by values that the policies have at least."""
+        certifier = self.certifier
+        low = np.array([*certifier.proved, self.answer.low])
+        low = low[np.isfinite(low).all(1)]
+        slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
+        return slack, (certifier.upper_bound - low[:, 0]) / self.unit  # negative where a policy that misses a limit earns more
+
+    def _extreme(self, index: int, side: int) -> Array | None:
+        """Return the multipliers with the least (−1) or the largest (+1) λ_i; None where there is no such end."""
+        slack, room = self._rows()
+        if slack.shape[1] == 1:
+            part = slack[:, 0] * side > 0
+            if not part.any():
+                return None if side > 0 else np.zeros(1)
+            found = room[part] / slack[part, 0]
+            return np.array([max(found.min() if side > 0 else found.max(), 0.0)])
+        objective = np.zeros(slack.shape[1])
+        objective[index] = -side
+        result = highs.minimise(objective, A_ub=slack, b_ub=room)
+        return np.maximum(result.x, 0.0) if result.status == 0 else None

@@ -1,0 +1,164 @@
+"""Why no policy meets all constraints, and what would help: which limits conflict, and how far each has to be loosened.
+
+A smallest set of constraints that conflict is found by leaving out one after another. Loosening one limit alone can only help if it is
+in that set; how far it has to go is a constrained problem of its own: the best value of that constraint, with all others held. Whatever
+is advised is attained by a policy that was evaluated, and rounded to the side that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.certificate import Answer, Certifier
+from painless.feasibility import Feasibility, attainable_slack, conflict, slater_policy
+from painless.judgement import Relaxation, constant_shortfall, misses_constant
+from painless.planners.engine import Engine, engine_of
+from painless.policy import uniform_policy
+from painless.problem import CMDP
+from painless.render import number, number_beyond
+from painless.solution import Infeasibility
+from painless.units import Units, normalise, rounded
+
+GAP = 1e-9  # relative to 1/(1−γ), to which the best value of a constraint is found
+ROUNDS = 100  # of master and pricing for it; a handful is usual
+RESOLUTION = 1e-6  # relative to span/(1−γ): advised limits are looser than they need be by no more
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """An infeasibility, the limits that suffice alone, and the sentences that say so."""
+
+    infeasibility: Infeasibility
+    remedy: Array  # (K,) the limit that suffices alone, in the user's terms; not a number where none does
+    sentence: str
+
+
+def explain(problem: CMDP, low: Array, tick: Callable[[], None]) -> Explanation:
+    """Explain why a problem is infeasible; `low` (K,) are values that the returned policy has at least, in the internal sense."""
+    search = _Search(problem, tick)
+    count = problem.shape[2]
+    joint = low - problem.threshold
+    own, members, remedy = np.full(count, np.nan), tuple(range(count)), np.full(count, np.nan)
+    try:
+        members = search.conflict()
+        own = search.own_slack()
+        for index in members:
+            remedy[index] = search.remedy(index)
+    except TimeoutError:
+        pass  # what was not found in time is not advised
+    together = [search.looser(i, float(low[i])) for i in range(count) if joint[i] < 0]
+    sentence = _sentence(problem, members, remedy, [i for i in range(count) if joint[i] < 0], together)
+    return Explanation(Infeasibility(joint, own, members), remedy, sentence)
+
+
+class _Search:
+    """What is asked of an infeasible problem, in normalised units and without presolving."""
+
+    def __init__(self, problem: CMDP, tick: Callable[[], None]) -> None:
+        self.problem, self.tick = problem, tick
+        self.normal: CMDP
+        self.units: Units
+        self.normal, self.units = normalise(problem)
+        self.missed = misses_constant(problem, self.units)  # (K,) constraints that are constant
+        self.engine: Engine = engine_of(self.normal)
+        self.engine.heed(tick)
+
+    def conflict(self) -> tuple[int, ...]:
+        """Return constraints that cannot be met together, though any fewer of them can."""
+        if self.missed.any():
+            return (int(np.flatnonzero(self.missed)[0]),)
+        relaxation = Relaxation(self.problem, self.normal, self.units)
+        members = conflict(self.normal, self.engine, relaxation)
+        return tuple(int(i) for i in self.units.kept[members])
+
+    def own_slack(self) -> Array:
+        """Return the best slack of each constraint on its own, (K,), in the user's units."""
+        own = -constant_shortfall(self.problem, self.units)
+        kept = self.units.kept
+        own[kept] = attainable_slack(self.normal, self.engine) * self.units.span[1 + kept]
+        return own
+
+    def remedy(self, index: int) -> float:
+        """Return the limit that suffices for one constraint if all others stay, in the user's terms; NaN where none does."""
+        others = [i for i in range(self.normal.shape[2]) if self.units.kept[i] != index]
+        if np.delete(self.missed, index).any():
+            return np.nan
+        if self.missed[index]:
+            rest = self._best(self.normal.reward, others)
+            return np.nan if rest is None else self.looser(index, self._value(index, 0.0))
+        place = int(np.flatnonzero(self.units.kept == index)[0])
+        best = self._best(self.normal.constraint_reward[place], others)
+        if best is None:
+            return np.nan
+        return self.looser(index, self._value(index, float(best.low[0])))
+
+    def looser(self, index: int, value: float) -> float:
+        """Return a limit in the user's terms that a policy with at least this value meets, with digits that people can type."""
+        sign = float(self.problem.sign[1 + index])
+        span = float(self.units.span[1 + index]) / (1 - self.problem.discount)
+        return float(number_beyond(sign * value, up=sign < 0, digits=9, resolution=RESOLUTION * span))
+
+    def _value(self, index: int, value: float) -> float:
+        """Return a normalised value of a constraint in the user's units, rounded down."""
+        return rounded(self.units.exact(1 + index, value), up=False)
+
+    def _best(self, reward: Array, others: list[int]) -> Answer | None:
+        """Return the best policy for a utility that meets the other constraints, or None where none does."""
+        part = self.normal.with_constraints(
+            reward, self.normal.constraint_reward[others], self.normal.threshold[others]
+        )
+        engine = engine_of(part)
+        engine.heed(self.tick)
+        slater = slater_policy(part, engine)
+        if slater.stopped is not None:
+            raise TimeoutError
+        if slater.feasibility in (Feasibility.NONE, Feasibility.UNKNOWN):
+            return None
+        certifier = Certifier(part, slater, uniform_policy(part.actions), engine)
+        mixture, _ = certifier.prove((), lambda _: GAP / (1 - part.discount), ROUNDS)
+        return certifier.answer(mixture)
+
+
+def _sentence(
+    problem: CMDP, members: tuple[int, ...], remedy: Array, missed: list[int], together: list[float]
+) -> str:
+    """Say what conflicts, which limit suffices alone, and which ones do together."""
+
+    def named(index: int, limit: float) -> str:
+        return f"{problem.name('constraints', index)} {problem.sense[index]} {number_text(limit)}"
+
+    listed = _and([named(i, float(problem.limit[i])) for i in members])
+    if len(members) == 1:
+        (i,) = members
+        if np.isfinite(remedy[i]):
+            return f"Infeasible: no policy has {listed}. Set its limit to {number_text(remedy[i])} or looser."
+        start = f"Infeasible: no policy has {listed}, and to loosen it alone is not enough."
+    else:
+        start = f"Infeasible: no policy meets {listed} together."
+        alone = [named(i, float(remedy[i])) for i in members if np.isfinite(remedy[i])]
+        if alone:
+            start += f" Loosening one of them is enough: to {_or(alone)}."
+        elif len(members) < problem.shape[2]:
+            start += " Loosening one of them alone is not enough."
+    if not missed:
+        return start
+    limits = _and([named(i, x) for i, x in zip(missed, together, strict=True)])
+    return f"{start} Loosened together, {limits} {'is' if len(missed) == 1 else 'are'} enough: the returned policy does so."
+
+
+def number_text(value: float) -> str:
+    """Return a number in full: what is advised has to work as it is shown."""
+    short = number(value)
+    return short if float(short) == value else repr(float(value))
+
+
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _or(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
