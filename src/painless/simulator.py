@@ -129,6 +129,11 @@ class TableSimulator:
     problem: CMDP
     time_limit: int | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, CMDP):
+            raise InputError(f"{self.problem!r} is no problem; give a CMDP")
+        validation.require_sound(self.problem.transition)
+
     @cached_property
     def specification(self) -> Specification:
         """What the table says of itself."""

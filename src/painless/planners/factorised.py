@@ -20,6 +20,7 @@ from painless.bellman import (
 from painless.planners.engine import Actions, as_table
 from painless.planners.policy_iteration import Plan, policy_iteration
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Factorised:
 
     problem: CMDP
     exact = True
+
+    def __post_init__(self) -> None:
+        require_sound(self.problem.transition)
 
     def best(
         self, weight: Array, tolerance: float, precision: float, start: Actions | None = None

@@ -72,6 +72,7 @@ def garnet(
         discount=discount,
         constraint_reward=utility[1:],
         threshold=np.zeros(constraints),
+        copy=False,
     )
     return loose.with_limits(_binding(loose, tightness)) if constraints else loose
 

@@ -58,6 +58,7 @@ def gridworld(
         constraint_reward=constraint_reward[:constraints],
         threshold=threshold,
         names={"states": [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)], "actions": list(MOVES)},
+        copy=False,
     )
 
 
