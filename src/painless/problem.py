@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -185,19 +184,25 @@ class CMDP:
 
     def name(self, kind: str, index: int) -> str:
         """Return the name of a state, an action or a constraint; its number where it has none."""
+        if not isinstance(kind, str) or kind not in NAME_KEYS:
+            raise unknown("kind of names", str(kind), NAME_KEYS)
+        count = self.shape[[*NAME_KEYS].index(kind)]
+        if validation.whole("index", index, least=0) >= count:
+            raise InputError(f"index is {index}; the problem has {count} {kind}")
         given = self.names.get(kind)
         return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        ending = files.as_path(path).suffix
         validation.require_sound(self.transition)
         content = {key: value for key, value in self._content().items() if value is not None}
         writers = {".json": files.write_json, ".npz": mapped.write_npz, ".drn": drn.write}
-        if Path(path).suffix == ".json":
+        if ending == ".json":
             content |= {key: _limit_texts(content[key]) for key in LIMIT_KEYS if key in content}
-        if Path(path).suffix not in writers:
+        if ending not in writers:
             raise InputError(f"{path} must end in .npz, .json or .drn; rename it")
-        writers[Path(path).suffix](path, content)
+        writers[ending](path, content)
 
     def _content(self) -> dict[str, Any]:
         gained = self.sense.count(">=")
@@ -227,6 +232,18 @@ class CMDP:
         size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         kind = "sparse" if self.is_sparse else "dense"
         return f"CMDP({size}, discount {self.discount:g}, {kind})"
+
+
+def require_problem(given: Any) -> CMDP:
+    """Refuse what is no problem."""
+    if isinstance(given, CMDP):
+        return given
+    if isinstance(given, str | os.PathLike):
+        name = os.fspath(given)
+        raise InputError(
+            f"problem is {name!r}; give the problem itself: painless.make({name!r}), or painless.load({name!r}) for a file"
+        )
+    raise InputError(f"problem is a {type(given).__name__}; give a CMDP, such as painless.make('gridworld')")
 
 
 def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
@@ -263,7 +280,7 @@ def load(
         "constraint_cost": constraint_cost,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    if Path(path).suffix == ".drn":
+    if files.as_path(path).suffix == ".drn":
         return _problem(path, lambda: drn.read(path, given))
     for name in given:
         if name not in ("discount", "limit"):

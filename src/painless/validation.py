@@ -16,6 +16,7 @@ from painless.errors import InputError, unknown
 
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision
+MOST = 2**63 - 1  # of anything that is counted
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
 SHORTEST = 1e-12  # 1 − γ, below which double precision proves nothing
 
@@ -92,11 +93,34 @@ def number(name: str, value: Any, advice: str) -> float:
         return float("inf") if cast(float, given) > 0 else float("-inf")
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def share(name: str, value: Any) -> float:
+    """Check that something is a number strictly between 0 and 1."""
+    found = number(name, value, "give one such as 0.95")
+    if not 0 < found < 1:
+        raise InputError(f"{name} is {value}; it must lie between 0 and 1, such as 0.95")
+    return found
+
+
+def function(name: str, value: Any) -> None:
+    """Refuse what cannot be called, unless it is None."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} is {value!r}; give a function")
+
+
+def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
     """Check that something counted is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} is {value}; it must be a whole number of at least {least}")
+    counted = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not counted or value < least:
+        shown = repr(value) if isinstance(value, str) else value
+        raise InputError(f"{name} is {shown}; it must be a whole number of at least {least}")
+    if value > most:
+        raise InputError(f"{name} is too large; it must be a whole number of at most {most}")
     return int(value)
+
+
+def seed(value: Any) -> int:
+    """Check a random seed: a whole number, however large."""
+    return whole("seed", value, least=0, most=float("inf"))
 
 
 def discount(value: Any) -> float:
