@@ -134,12 +134,43 @@ def test_files_hold_nothing_that_is_not_there(tmp_path):
         assert set(archive.files) == {"transition", "reward", "initial", "discount"}
 
 
-@given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=2), st.sampled_from(SUFFIXES))
+@given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=2), st.sampled_from(SUFFIXES))
 def test_every_number_comes_back_to_the_bit(tmp_path_factory, numbers, suffix):
     path = tmp_path_factory.getbasetemp() / f"numbers-{os.getpid()}{suffix}"
     problem = CMDP([[[1.0], [1.0]]], cost=[numbers], initial=[1.0], discount=0.5)
     problem.save(path)
     assert_same(problem, load(path))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json", ".drn"])
+def test_infinite_limits_come_back(tmp_path, suffix):
+    utility = [[[1.0, 2.0]], [[3.0, 4.0]]]
+    problem = CMDP(
+        [[[1.0], [1.0]]],
+        [[0.0, 1.0]],
+        initial=[1.0],
+        discount=0.5,
+        constraint_reward=utility,
+        threshold=[-np.inf, 0.1],
+        constraint_cost=utility,
+        budget=[0.2, np.inf],
+    )
+    problem.save(tmp_path / f"problem{suffix}")
+    assert_same(problem, load(tmp_path / f"problem{suffix}"))
+    text = (tmp_path / f"problem{suffix}").read_bytes()
+    if suffix == ".json":  # which has no infinite numbers
+
+        def refuse(constant):
+            raise AssertionError(f"{constant} is no JSON")
+
+        assert json.loads(text, parse_constant=refuse)["threshold"] == ["-inf", 0.1]
+    if suffix == ".drn":
+        assert b'multi(R{"reward"}max=? [C], R{"c1"}>=0.1 [C], R{"c2"}<=0.2 [C])' in text
+
+
+def test_a_single_infinite_limit_may_be_text(tmp_path):
+    content = ONE | {"constraint_cost": ONE["reward"], "budget": "inf"}
+    assert load(written(tmp_path / "problem.json", content)).limit == [np.inf]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

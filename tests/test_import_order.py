@@ -15,6 +15,7 @@ ORDER = [
         "learners",
         "files",
         "mapped",
+        "distributions",
         "validation",
         "drn",
         "backends",

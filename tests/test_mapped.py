@@ -42,7 +42,7 @@ def test_a_large_sparse_problem_is_used_where_it_lies(tmp_path, small):
     problem.save(tmp_path / "problem.npz")
     again = load(tmp_path / "problem.npz")
     assert_same(problem, again)
-    arrays = [*parts(again), again.reward, again.constraint_reward, again.initial]
+    arrays = [*parts(again), again.reward, again.constraint_reward]
     assert all(is_mapped(array) for array in arrays)
     assert all(array.flags.aligned and not array.flags.writeable for array in arrays)
     assert not any(is_mapped(array) for array in parts(problem))

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, fields
+from math import fsum
 
 import numpy as np
 import pytest
@@ -11,7 +12,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from painless import CMDP, garnet
+from painless import (
+    CMDP,
+    ColumnGeneration,
+    InputError,
+    LinearProgram,
+    TabularPolicy,
+    evaluate,
+    from_rows,
+    garnet,
+    solve,
+)
+from painless.distributions import normalised, sparse_divisors
+from painless.kernels import table_sampler
+from painless.planners.sparse_rows import sparse_rows
+from painless.policy import uniform_policy
 
 S, A = 3, 2
 MASK = np.array([[True, True], [True, False], [False, True]])
@@ -171,39 +186,86 @@ def test_masked_pairs_of_a_utility_of_the_successor_may_be_nan(layout):
 # Whose memory
 
 
-def test_arrays_that_fit_are_not_copied():
-    transition, reward, constraint_reward = kernel(), utilities(), utilities(2)
-    initial, threshold, actions = np.full(S, 1 / S), np.zeros(2), MASK.copy()
-    problem = make(
-        transition,
-        reward,
-        initial=initial,
-        constraint_reward=constraint_reward,
-        threshold=threshold,
-        actions=actions,
-    )
-    assert np.shares_memory(problem.transition, transition)
-    assert np.shares_memory(problem.reward, reward)
-    assert np.shares_memory(problem.constraint_reward, constraint_reward)
-    assert np.shares_memory(problem.initial, initial)
-    assert np.shares_memory(problem.threshold, threshold)
-    assert np.shares_memory(problem.actions, actions)
+def given_arrays():
+    return {
+        "transition": kernel(),
+        "reward": utilities(),
+        "constraint_reward": utilities(2),
+        "initial": np.full(S, 1 / S),
+        "threshold": np.zeros(2),
+        "actions": MASK.copy(),
+    }
 
 
-def test_a_constraint_without_its_axis_is_not_copied():
+def wiped(array):
+    for part in (array.data, array.indices, array.indptr) if sparse.issparse(array) else (array,):
+        part[...] = 0
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_a_problem_owns_its_numbers(layout):
+    given, names = given_arrays() | {"transition": layout(kernel())}, {"states": ["a", "b", "c"]}
+    problem, before = make(**given, names=names), make(**copy.deepcopy(given), names=names)
+    for array in given.values():
+        wiped(array)
+    names["states"][0] = "z"
+    assert problem.names == {"states": ("a", "b", "c")}
+    for name in given:
+        one, two = getattr(problem, name), getattr(before, name)
+        assert_array_equal(*(x.toarray() if sparse.issparse(x) else x for x in (one, two)))
+
+
+def test_what_is_small_is_copied_always():
+    given = given_arrays()
+    problem = make(**given, copy=False)
+    for name in ("initial", "threshold", "actions"):
+        wiped(given[name])
+    assert_array_equal(problem.initial, np.full(S, 1 / S))
+    assert_array_equal(problem.actions, MASK)
+
+
+def test_problems_of_one_array_that_is_filled_again_differ():
+    reward, problems = np.zeros((S, A)), []
+    for level in (10.0, 20.0, 30.0):
+        reward[...] = level
+        problems.append(make(reward=reward))
+    assert [problem.reward[0, 0] for problem in problems] == [10.0, 20.0, 30.0]
+
+
+def test_large_arrays_are_shared_on_request():
+    given = given_arrays()
+    problem = make(**given, copy=False)
+    for name in ("transition", "reward", "constraint_reward"):
+        assert np.shares_memory(getattr(problem, name), given[name])
+        assert given[name].flags.writeable
+
+
+def test_a_constraint_without_its_axis_is_shared_on_request():
     constraint_reward = utilities()
-    problem = make(constraint_reward=constraint_reward, threshold=0.0)
+    problem = make(constraint_reward=constraint_reward, threshold=0.0, copy=False)
     assert np.shares_memory(problem.constraint_reward, constraint_reward)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-def test_a_csr_matrix_that_fits_is_not_copied(kind):
+@pytest.mark.parametrize("share", [True, False])
+def test_a_csr_matrix_is_shared_on_request(kind, share):
     matrix = kind(flat(kernel()))
-    problem = make(matrix)
-    assert problem.is_sparse
-    assert np.shares_memory(problem.transition.data, matrix.data)
-    assert np.shares_memory(problem.transition.indices, matrix.indices)
-    assert np.shares_memory(problem.transition.indptr, matrix.indptr)
+    stored = make(matrix, copy=not share).transition
+    for part in ("data", "indices", "indptr"):
+        assert np.shares_memory(getattr(stored, part), getattr(matrix, part)) == share
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+@pytest.mark.parametrize("duplicate", [lambda problem: problem, copy.deepcopy])
+def test_owned_memory_cannot_be_written_through_the_attributes(layout, duplicate):
+    given = given_arrays() | {"transition": layout(kernel())}
+    problem = duplicate(make(**given))
+    matrix = problem.transition
+    parts = (matrix.data, matrix.indices, matrix.indptr) if problem.is_sparse else (matrix,)
+    for array in (*parts, problem.reward, problem.constraint_reward, problem.initial, problem.actions):
+        while isinstance(array, np.ndarray):
+            assert not array.flags.writeable
+            array = array.base
 
 
 @pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.dok_array, sparse.bsr_array])
@@ -373,3 +435,116 @@ def test_dense_and_sparse_are_the_same_problem(states, actions, constraints, see
     assert thin.shape == dense.shape
     assert_array_equal(thin.transition.toarray().reshape(dense.transition.shape), dense.transition)
     assert_array_equal(thin.utility, dense.utility)
+
+
+# Rows whose sums are not quite 1
+
+
+def rows_of(count, size, rng):
+    """Return random rows with entries over many orders of magnitude, some of them 0 or subnormal."""
+    rows = rng.random((count, size)) ** rng.choice([1.0, 20.0, 300.0], (count, 1))
+    rows[rng.random((count, size)) < rng.choice([0.0, 0.5], (count, 1))] = 0.0
+    rows[:, 0] += rng.choice([1e-3, 1.0], count)
+    rows[:, -1] += rng.choice([0.0, 5e-324, 1e-310], count)
+    rows /= rows.sum(1, keepdims=True)
+    return rows * (1 + rng.choice([0.0, 2.0**-52, 3.0**-30, 1e-12, 9e-9, -9e-9], (count, 1)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 100, 1000, 10_000])
+def test_a_row_is_divided_at_most_once(size):
+    rows = rows_of(max(10, min(2000, 50_000 // size)), size, np.random.default_rng(size))
+    once = normalised(rows)
+    for row, raw in zip(once, rows, strict=True):
+        total, entries = fsum(raw), np.count_nonzero(raw)
+        assert abs(fsum(row) - 1) <= entries * 2.0**-52
+        assert np.array_equal(row, raw if abs(total - 1) <= entries * 2.0**-52 else raw / total)
+    assert normalised(once) is once
+    matrix = sparse.csr_array(once)
+    sums = matrix @ np.ones(size)
+    everywhere = np.ones(len(once), dtype=bool)
+    assert sparse_divisors(matrix.data, matrix.indptr, sums, everywhere) is None
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+@pytest.mark.parametrize("excess", [9e-9, -9e-9, 1e-14])
+def test_rows_that_are_slightly_off_are_divided_by_their_sum(layout, excess):
+    skewed = kernel() * (1 + excess)
+    given = layout(skewed)
+    initial = np.array([0.5, 0.25, 0.25]) * (1 + excess)
+    problem = make(given, initial=initial)
+    dense = (problem.transition.toarray() if problem.is_sparse else problem.transition).reshape(S, A, S)
+    expected = [[row / fsum(row) for row in rows] for rows in skewed]
+    assert_array_equal(dense, expected)
+    assert_array_equal(problem.initial, initial / fsum(initial))
+    again = make(problem.transition, initial=problem.initial, copy=False)
+    assert np.shares_memory(*(p.transition.data if p.is_sparse else p.transition for p in (problem, again)))
+    assert_array_equal(given.toarray() if sparse.issparse(given) else given, skewed.reshape(given.shape))
+
+
+def test_rewards_of_rows_that_are_slightly_off_are_those_of_their_quotients():
+    skew = 1 + 9e-9
+    rows = [(0, 0, 0, 0.5 * skew, 1.0), (0, 0, 1, 0.5 * skew, 3.0), (1, 0, 1, skew, 5.0)]
+    problem = from_rows(rows, initial=[1.0, 0.0], discount=0.5)
+    assert_array_equal(problem.reward, [[2.0], [5.0]])
+    assert_array_equal(problem.transition.toarray(), [[0.5, 0.5], [0.0, 1.0]])
+
+
+def test_a_bound_holds_for_rows_that_are_slightly_off():
+    # With rows of 1 + 9e-9 taken as they are, the optimum would be 1/(1 − 0.99·(1 + 9e-9)) of the reward.
+    transition = np.full((2, 2, 2), 0.5 * (1 + 9e-9))
+    problem = CMDP(transition, np.full((2, 2), 100.0) + np.eye(2), initial=[0.5, 0.5], discount=0.99)
+    solution = solve(problem, LinearProgram())
+    assert solution.upper_bound == pytest.approx(10_100.0, rel=1e-12)
+    assert solution.reward_value == pytest.approx(10_100.0, rel=1e-12)
+
+
+# Shared memory that changes under a problem
+
+
+VERBS = {
+    "linear program": lambda problem: solve(problem, LinearProgram()),
+    "column generation": lambda problem: solve(problem, ColumnGeneration()),
+    "prm": lambda problem: solve(problem, iterations=3),
+    "evaluation": lambda problem: evaluate(
+        TabularPolicy(uniform_policy(problem.actions)), problem, episodes=2
+    ),
+    "sampler": table_sampler,
+    "rows": sparse_rows,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+@pytest.mark.parametrize("junk", [2**31 - 1, -1])
+def test_indices_that_changed_in_shared_memory_are_refused(verb, part, junk):
+    made = garnet(30, 3, 4, seed=1, dense=False)
+    matrix = made.transition.copy()
+    arguments = {"initial": made.initial, "discount": 0.9, "constraint_reward": made.constraint_reward}
+    problem = CMDP(matrix, made.reward, threshold=made.threshold, copy=False, **arguments)
+    getattr(matrix, part)[7] = junk
+    with pytest.raises(InputError, match="the indices of the sparse transition have changed since"):
+        verb(problem)
+    verb(CMDP(made.transition, made.reward, threshold=made.threshold, copy=False, **arguments))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, flat])
+def test_rows_that_were_emptied_in_shared_memory_are_refused(layout):
+    matrix = layout(kernel())
+    problem = make(matrix, copy=False)
+    (matrix.data if sparse.issparse(matrix) else matrix)[...] = 0.0
+    with pytest.raises(
+        InputError, match="transitions have changed since the problem was made: a row is empty"
+    ):
+        table_sampler(problem)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_a_mask_that_changes_later_leaves_the_problem_as_it_was(share):
+    made = garnet(30, 3, 4, seed=1, dense=False)
+    mask = np.ones(made.actions.shape, dtype=bool)
+    mask[:, 2] = False
+    arguments = {"initial": made.initial, "discount": 0.9, "actions": mask, "copy": not share}
+    problem = CMDP(made.transition, made.reward, **arguments)
+    before = solve(problem, ColumnGeneration()).reward_value
+    mask[...] = False
+    assert solve(problem, ColumnGeneration()).reward_value == before

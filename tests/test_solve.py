@@ -473,8 +473,8 @@ def test_initial_policy_may_be_a_policy():
         ({"algorithm": CBP(1.0, entropy=-0.1)}, "entropy is -0.1"),
         ({"algorithm": GDA(2.0, 0.1, entropy=0.5)}, "entropy 0.5 times rate 2.0 is at least 1"),
         ({"initial_policy": np.ones((2, 2))}, r"shape \(2, 2\), not \(S, A\)"),
-        ({"initial_policy": np.full((25, 4), 0.3)}, r"initial_policy\[0\] is not a distribution"),
-        ({"initial_policy": np.eye(4)[np.zeros(25, int)]}, r"initial_policy\[0, 1\] is 0, so that action"),
+        ({"initial_policy": np.full((25, 4), 0.3)}, r"initial_policy\[0\] sums to 1.200000, not 1"),
+        ({"initial_policy": np.zeros(25, int)}, r"shape \(25,\), not \(S, A\) = \(25, 4\).*np.eye"),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -484,7 +484,7 @@ def test_bad_arguments(arguments, message):
 
 def test_initial_policy_on_an_action_that_is_not_there():
     problem = CMDP(np.ones((1, 2, 1)), [[0.0, 1.0]], initial=[1.0], discount=0.5, actions=[[True, False]])
-    with pytest.raises(InputError, match="does not have that action"):
+    with pytest.raises(InputError, match="state 0 does not have action 1"):
         painless.solve(problem, initial_policy=[[0.5, 0.5]])
 
 

@@ -91,6 +91,14 @@ def test_a_discount_that_is_no_number_is_refused(discount):
     refused(f"discount must be a number, not {discount!r}", discount=discount)
 
 
+@pytest.mark.parametrize("discount", [1 - 1e-13, 1 - 2**-53])
+def test_a_discount_too_close_to_one_to_prove_anything_is_refused(discount):
+    refused(
+        f"discount is {discount!r}, so close to 1 that double precision proves nothing", discount=discount
+    )
+    make(discount=1 - 1e-11)
+
+
 def test_another_discount_is_checked_too():
     with pytest.raises(InputError, match=r"discount is 1.0, outside \[0, 1\)"):
         make().with_discount(1.0)
@@ -214,6 +222,15 @@ def test_an_objective_must_be_finite(layout):
     refused("reward[2, 0, 3] is inf", transition, reward=filled((S, A, S), (2, 0, 3), np.inf))
 
 
+@pytest.mark.parametrize("size", [1.0000001e100, -1.7e308])
+def test_utilities_whose_values_overflow_are_refused(size):
+    refused(f"reward[1, 1] is {size!r}, beyond ±1e+100", reward=filled((S, A), (1, 1), size))
+    refused("constraint_cost[2, 0, 3] is", constraint_cost=filled((S, A, S), (2, 0, 3), size), budget=1.0)
+    mask = np.ones((S, A), dtype=bool)
+    mask[1, 1] = False
+    assert not make(reward=filled((S, A), (1, 1), size), actions=mask).reward.any()
+
+
 # Constraints
 
 
@@ -254,14 +271,14 @@ def test_constraints_and_limits_must_be_finite():
     one, two = filled((S, A), (2, 1), np.nan), filled((2, S, A), (1, 2, 0), np.inf)
     refused("constraint_reward[2, 1] is nan", constraint_reward=one, threshold=0.0)
     refused("constraint_reward[1][2, 0] is inf", constraint_reward=two, threshold=[0.0, 0.0])
-    refused("threshold[1] is nan; every entry", constraint_reward=filled((2, S, A)), threshold=[0, np.nan])
+    refused("threshold[1] is nan; give a number", constraint_reward=filled((2, S, A)), threshold=[0, np.nan])
 
 
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
         ([1.0], r"1 limit\(s\) given for 2 constraint\(s\); give one number for each"),
-        ([1.0, np.nan], r"limit\[1\] is nan; every entry must be finite"),
+        ([1.0, np.nan], r"limit\[1\] is nan; give a number, or an infinite one for no limit"),
         ([[1.0, 2.0]], r"limit has shape \(1, 2\), not \(K,\)"),
         (["low", "high"], r"limit is not a numeric array"),
     ],
@@ -270,6 +287,21 @@ def test_other_limits_are_checked(limits, message):
     problem = make(constraint_reward=filled((2, S, A)), threshold=[0.0, 0.0])
     with pytest.raises(InputError, match=message):
         problem.with_limits(limits)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "limit", "none", "never"),
+    [("constraint_reward", "threshold", -np.inf, np.inf), ("constraint_cost", "budget", np.inf, -np.inf)],
+)
+def test_an_infinite_limit_is_no_limit_or_one_that_no_policy_meets(constraint, limit, none, never):
+    utility = filled((2, S, A))
+    problem = make(**{constraint: utility, limit: [1.0, none]})
+    np.testing.assert_array_equal(problem.limit, [1.0, none])
+    np.testing.assert_array_equal(problem.with_limits([none, 2.0]).limit, [none, 2.0])
+    message = f"[1] is {never}, which no policy meets; {none} is no limit"
+    refused(f"{limit}{message}", **{constraint: utility, limit: [1.0, never]})
+    with pytest.raises(InputError, match=re.escape(f"limit{message}")):
+        problem.with_limits([1.0, never])
 
 
 # Actions

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from painless import validation
 from painless.arrays import Array, Setting
 from painless.duals import Alternating, Dual, Lagrangian, Switching
 from painless.errors import InputError
@@ -213,8 +214,10 @@ class CRPO:
         """Return the learner and the dual."""
         del situation
         require_positive("rate", self.rate)
-        if not np.all(np.asarray(self.tolerance) >= 0):
+        if not (as_floats("tolerance", self.tolerance) >= 0).all():
             raise InputError(f"tolerance is {self.tolerance}; it must be at least 0")
+        for seed in [] if self.seed is None else np.ravel(self.seed):
+            validation.seed(seed)
         require_entropy(self.entropy, self.rate)
         return ExponentiatedGradient(self.rate, self.entropy), Switching(self.tolerance, self.seed)
 
@@ -238,6 +241,41 @@ class PrimalDual:
     def build(self, situation: Situation) -> Pieces:
         """Return the learner and the dual."""
         return self.primal(situation), self.dual(situation)
+
+
+def require_single(algorithm: Algorithm) -> None:
+    """Refuse a preset whose settings are arrays: one for each of several runs, where there is one."""
+    if isinstance(algorithm, CBP | PRM | GDA | CRPO):
+        for field in fields(algorithm):
+            if np.ndim(getattr(algorithm, field.name)):
+                raise InputError(
+                    f"{field.name} is an array; give one number, or several algorithms to solve_batch"
+                )
+
+
+SPELLED = {
+    "lp": "LinearProgram()",
+    "linear-program": "LinearProgram()",
+    "column-generation": "ColumnGeneration()",
+    "cbp": "CBP()",
+    "cbp-theory": "CBP.theoretical()",
+    "gda": "GDA()",
+    "gda-theory": "GDA.theoretical()",
+    "crpo": "CRPO()",
+}
+
+
+def require_algorithm(given: Any) -> Algorithm:
+    """Refuse what is no algorithm, such as its name."""
+    if not isinstance(given, type) and callable(getattr(given, "build", None)) and hasattr(given, "name"):
+        found: Algorithm = given
+        return found
+    if isinstance(given, type):
+        raise InputError(
+            f"algorithm is the class {given.__name__}; give an object: painless.{given.__name__}()"
+        )
+    spelled = SPELLED.get(given.lower(), "PRM()") if isinstance(given, str) else "PRM()"
+    raise InputError(f"algorithm is {given!r}; give an object, such as painless.{spelled}")
 
 
 def require_positive(name: str, setting: Setting) -> None:

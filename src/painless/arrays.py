@@ -37,6 +37,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array that nobody else holds; what it is a view of cannot be written to, either."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner.flags.writeable = False
+        owner = owner.base
+    return array.view()
+
+
 def one_thread() -> AbstractContextManager[object]:
     """Hold BLAS to one thread, so that a result does not depend on the number of cores."""
     from threadpoolctl import threadpool_limits

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.algorithms import Algorithm, kind, stack
+from painless import validation
+from painless.algorithms import Algorithm, kind, require_algorithm, require_single, stack
 from painless.arrays import one_thread
 from painless.errors import InputError
 from painless.feasibility import Feasibility
 from painless.framework import Recorder, Trace
 from painless.policy import LearningTable, TabularPolicy, initial_policy
 from painless.prepare import prepare
-from painless.problem import CMDP
-from painless.solve import check_horizon
+from painless.problem import CMDP, require_problem
 
 
 def solve_batch(
@@ -36,8 +36,16 @@ def solve_batch(
     >>> [len(trace) for trace in traces]
     [5, 5]
     """
-    check_horizon(iterations)
+    require_problem(problem)
+    validation.whole("iterations", iterations)
+    seed = validation.seed(seed)
+    if isinstance(algorithms, str) or not isinstance(algorithms, Sequence):
+        raise InputError(f"algorithms is {algorithms!r}; give a list of them, such as [painless.CBP()]")
+    for algorithm in algorithms:
+        require_single(require_algorithm(algorithm))
     starts = initial_policies if initial_policies is not None else [None] * len(algorithms)
+    if isinstance(starts, str) or not isinstance(starts, Sequence | np.ndarray):
+        raise InputError(f"initial_policies is {starts!r}; give a list with one for each algorithm")
     if len(starts) != len(algorithms):
         raise InputError(
             f"{len(starts)} initial policies for {len(algorithms)} algorithms; give one for each"

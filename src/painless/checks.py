@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
+from painless.errors import InputError
 from painless.evaluators.base import Evaluator
 from painless.learners.base import Learner
 from painless.planners.linear_program import LinearProgram
 from painless.policy import LearningTable, dirichlet_policy
-from painless.problem import CMDP, load
+from painless.problem import CMDP, load, require_problem
 from painless.solve import solve
 
 ROUNDS = 20
@@ -114,7 +115,9 @@ def check_problem(make: Callable[[], CMDP]) -> None:
     >>> import painless
     >>> check_problem(painless.gridworld)
     """
-    problem, again = make(), make()
+    if not callable(make):
+        raise InputError(f"make is {make!r}; give a function that makes the problem")
+    problem, again = require_problem(make()), require_problem(make())
     assert _same(problem, again), (
         "two calls gave two different problems; draw from a seed that is an argument"
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from painless import validation
 from painless.arrays import Array, one_thread
 from painless.confidence import betting_interval
 from painless.errors import InputError
 from painless.feature_policies.mixture import MixturePolicy
-from painless.policy import TabularPolicy
+from painless.policy import TabularPolicy, checked_policy, policy_table
 from painless.problem import CMDP
 from painless.rollouts import Acts, roll_out
-from painless.simulator import Simulator, TableSimulator
+from painless.simulator import Simulator, TableSimulator, require_simulator
+from painless.validation import share, whole
 
 BATCH = 500  # episodes in lockstep
 
@@ -53,7 +57,7 @@ class Estimate:
 
 
 def evaluate(
-    policy: Acts | MixturePolicy | TabularPolicy,
+    policy: Acts | MixturePolicy | TabularPolicy | ArrayLike,
     problem: Simulator | CMDP,
     *,
     episodes: int = 1000,
@@ -61,6 +65,13 @@ def evaluate(
     seed: int = 0,
 ) -> Estimate:
     """Roll out fresh episodes, and return the mean returns with confidence intervals that hold at once.
+
+    Arguments:
+        policy: what `solve` or `train` returned as such, anything with `at(states)`, or for a table the probabilities (S, A).
+        problem: a table or a simulator.
+        episodes: how many to roll out, at least 2.
+        confidence: that all intervals hold at once.
+        seed: for what is drawn at random.
 
     A table's episodes are cut off after so many steps that little is missed; the intervals count what is.
 
@@ -70,17 +81,18 @@ def evaluate(
     >>> bool(found.low[0] < 1.6527 < found.high[0])
     True
     """
-    if episodes < 2:
-        raise InputError(f"episodes is {episodes}; give at least 2")
-    simulator = TableSimulator(problem) if isinstance(problem, CMDP) else problem
+    episodes, seed = whole("episodes", episodes, least=2), validation.seed(seed)
+    confidence = share("confidence", confidence)
+    simulator = TableSimulator(problem) if isinstance(problem, CMDP) else require_simulator(problem)
+    acting = _acting(policy, simulator)
     with one_thread():
-        returns, steps = _returns(policy, simulator, episodes, np.random.default_rng(seed))
+        returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
     least, most = specification.return_range
     if not specification.declared:  # the range was seen, not known: let it hold what was seen since
         least, most = np.minimum(least, returns.min(0)), np.maximum(most, returns.max(0))
-    share = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
-    intervals = [betting_interval(r, a, b, share) for r, a, b in zip(returns.T, least, most, strict=True)]
+    single = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
+    intervals = [betting_interval(r, a, b, single) for r, a, b in zip(returns.T, least, most, strict=True)]
     mean, low, high = np.array(intervals).T
     if isinstance(problem, CMDP):
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
@@ -99,8 +111,31 @@ def evaluate(
     )
 
 
+def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
+    """Return a policy that fits the simulator, or refuse it."""
+    table = isinstance(policy, TabularPolicy)
+    if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
+        return cast("Acts | MixturePolicy", policy)
+    if not table and not isinstance(policy, np.ndarray | list | tuple):
+        hint = "its policy, such as solution.policy," if hasattr(policy, "policy") else "a TabularPolicy,"
+        raise InputError(
+            f"policy is a {type(policy).__name__}, which cannot act; give {hint} or a table of probabilities (S, A)"
+        )
+    if isinstance(simulator, TableSimulator):
+        return TabularPolicy(checked_policy(policy, simulator.problem.actions))
+    found = policy if table else TabularPolicy(policy_table("policy", policy))
+    _require_actions(found, simulator.specification.actions)
+    return found
+
+
+def _require_actions(policy: TabularPolicy, actions: int) -> None:
+    shape = policy.probabilities.shape
+    if shape[1] != actions:
+        raise InputError(f"policy has shape {shape}, but the simulator {actions} actions; give one for it")
+
+
 def _returns(
-    policy: Acts | MixturePolicy | TabularPolicy,
+    policy: Acts | MixturePolicy,
     simulator: Simulator,
     episodes: int,
     rng: np.random.Generator,

@@ -19,9 +19,16 @@ from painless.errors import InputError
 NPY_MAGIC = b"\x93NUMPY"
 
 
+def as_path(path: object) -> Path:
+    """Return a path, or refuse what is none."""
+    if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
+        return Path(path)
+    raise InputError(f"{path!r:.60} is no path; give the name of a file or folder as text")
+
+
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Call `write` on a temporary file beside `path`, then rename it: readers see the old file or the new."""
-    path = Path(path)
+    path = as_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -83,7 +90,7 @@ def read(
 
     An array of an archive is what `open_array` makes of its entry; where that is None, it is read into memory.
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix not in (".npz", ".json"):
         raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for the formats")
     try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import TypeVar
 
 import numpy as np
 
+from painless import validation
 from painless.arrays import Array, one_thread
 from painless.clock import Clock
 from painless.errors import InputError, unknown
@@ -14,7 +16,7 @@ from painless.judgement import Relaxation, misses_constant
 from painless.planners.parametric import Graph, Vertex, trace
 from painless.planners.pool import REWARD, Pool
 from painless.presolve import presolve
-from painless.problem import CMDP
+from painless.problem import CMDP, require_problem
 from painless.render import number
 from painless.trade_off import Frontier
 from painless.units import Units, normalise
@@ -54,9 +56,11 @@ def frontier(
     >>> round(optimum.reward_value, 6), round(optimum.multiplier[0], 6)
     (1.652722, 0.17323)
     """
+    require_problem(problem)
+    validation.function("progress", progress)
     if tolerance is None:
         tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
-    if not 0 <= tolerance < 1:
+    if not 0 <= validation.number("tolerance", tolerance, "give one such as 1e-4") < 1:
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
@@ -102,8 +106,8 @@ def find_constraint(problem: CMDP, given: int | str) -> int:
         return names.index(given)
     if isinstance(given, str) and not given.isdecimal():
         raise unknown("constraint", given, names)
-    chosen = given if isinstance(given, float) else int(given)
-    if isinstance(given, bool) or chosen not in range(count):
+    chosen = int(given) if isinstance(given, str) else given
+    if isinstance(chosen, bool) or not isinstance(chosen, Real) or chosen not in range(count):
         raise InputError(f"constraint is {given}; give a number from 0 to {count - 1}, or a name")
     return int(chosen)
 

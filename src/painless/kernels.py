@@ -23,7 +23,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.errors import InputError
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 Indices = NDArray[np.int64]
 
@@ -109,8 +111,11 @@ def table_sampler(problem: CMDP) -> TableSampler:
     The same probabilities give the same sampler, whether the model is dense or sparse.
     """
     states, actions, constraints = problem.shape
+    require_sound(problem.transition)
     pair, successor, probability = _entries(problem)
     count = np.bincount(pair, minlength=states * actions)
+    if not count[problem.actions.reshape(-1)].all():
+        raise InputError("transitions have changed since the problem was made: a row is empty; make it anew")
     pointer = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     cumulative = row_sums(pointer, probability)
     total = np.bincount(pair, probability, minlength=states * actions)

@@ -12,12 +12,23 @@ from typing import Any, Generic, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from painless import files
-from painless.arrays import Array, Mask
+from painless import files, validation
+from painless.arrays import Array, Mask, frozen
+from painless.distributions import normalised
 from painless.errors import InputError
 from painless.learners.base import Learner, State
-from painless.validation import as_floats, first
+from painless.validation import (
+    as_floats,
+    as_numbers,
+    first,
+    is_single,
+    owned,
+    require_finite,
+    require_not_negative,
+    require_sums,
+)
 
+MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions
 DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as certain
 
 
@@ -99,6 +110,11 @@ class TabularPolicy:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     visits: Array | None = None  # (S,) discounted, where they are known; 0 in states that it never comes to
 
+    def __post_init__(self) -> None:
+        table = frozen(policy_table("probabilities", self.probabilities))
+        object.__setattr__(self, "probabilities", table)
+        object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
+
     @property
     def randomised(self) -> NDArray[np.intp]:
         """The states in which more than one action has a positive probability."""
@@ -106,11 +122,16 @@ class TabularPolicy:
 
     def at(self, states: ArrayLike) -> Array:
         """Return the probabilities of all actions in some states, (n, A)."""
-        return self.probabilities[np.asarray(states)]
+        return self.probabilities[require_states(states, len(self.probabilities))]
 
-    def act(self, state: int, rng: np.random.Generator) -> int:
-        """Draw an action."""
-        return int(rng.choice(self.probabilities.shape[1], p=self.probabilities[state]))
+    def act(self, state: int, rng: np.random.Generator | None = None) -> int:
+        """Draw an action; without a generator, from one that is seeded by the system."""
+        if np.ndim(state):
+            raise InputError(f"state is {state!r}; give one number, or take at(states) for several")
+        rng = np.random.default_rng() if rng is None else rng
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {rng!r}; give a generator: np.random.default_rng(seed)")
+        return int(rng.choice(self.probabilities.shape[1], p=self.at(state)))
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV, a row for each state, with names where there are any; write it to `path`.
@@ -129,6 +150,61 @@ class TabularPolicy:
         if path is not None:
             files.write_atomically(path, lambda stream: stream.write(buffer.getvalue().encode()))
         return buffer.getvalue()
+
+
+def require_states(states: ArrayLike, count: int) -> NDArray[np.integer]:
+    """Check indices of states, 0..count − 1."""
+    index = as_numbers("states", states)
+    if index.size and index.dtype.kind not in "iu":
+        raise InputError(f"states are given as {index.dtype}; give whole numbers from 0 to {count - 1}")
+    wrong = (index < 0) | (index >= count)
+    if wrong.any():
+        shown = index[wrong].reshape(-1)[0]
+        raise InputError(f"there is no state {shown}; the policy has the states 0 to {count - 1}")
+    return index if index.size else index.astype(np.intp)
+
+
+def policy_table(
+    name: str, values: Any, axes: tuple[int, ...] = (2,), shape: tuple[int, int] | None = None
+) -> Array:
+    """Check that the rows of a table are distributions over the actions; return a copy with rows π/Σπ.
+
+    `axes` are the numbers of axes that it may have, `shape` is (S, A) where that is known.
+    """
+    given = as_numbers(name, values)
+    if given.ndim not in axes or not given.size or (shape and given.shape[-2:] != shape):
+        one = ": np.eye(A)[actions] for one action in each" if given.ndim == 1 and given.size else ""
+        raise InputError(
+            f"{name} has shape {given.shape}, not (S, A){f' = {shape}' if shape else ''}; "
+            f"give the probability of every action in every state{one}"
+        )
+    table = as_floats(name, given)
+    require_finite(name, table)
+    require_not_negative(name, table)
+    require_sums(name, np.asarray(table.sum(-1)), True, is_single(given), "divide the row by its sum")
+    return owned(normalised(table), given)
+
+
+def checked_policy(
+    given: ArrayLike | TabularPolicy, actions: Mask, name: str = "policy", axes: tuple[int, ...] = (2,)
+) -> Array:
+    """Check a policy of a problem whose states have these actions, (S, A); return its table.
+
+    >>> checked_policy([[0.5, 0.5]], np.array([[True, False]]))
+    Traceback (most recent call last):
+        ...
+    painless.errors.InputError: policy[0, 1] is 0.5, but state 0 does not have action 1; set it to 0
+    """
+    values = given.probabilities if isinstance(given, TabularPolicy) else given
+    table = policy_table(name, values, axes, actions.shape)
+    wrong = (table > 0) & ~actions
+    if wrong.any():
+        state, action = (int(i) for i in np.argwhere(wrong)[0][-2:])
+        raise InputError(
+            f"{name}{first(wrong)} is {table[wrong][0]:g}, but state {state} does not have action {action}; "
+            "set it to 0"
+        )
+    return table
 
 
 def uniform_policy(actions: Mask) -> Array:
@@ -152,23 +228,14 @@ def dirichlet_policy(actions: Mask, rng: np.random.Generator) -> Array:
 
 
 def initial_policy(given: ArrayLike | TabularPolicy | None, actions: Mask) -> Array:
-    """Check a starting policy, (S, A) or (B, S, A); None is the uniform policy over available actions."""
+    """Check a starting policy, (S, A) or (B, S, A); None is the uniform policy over available actions.
+
+    An action that starts at 0 would stay there. In states where an available one does, `MIXED` = 1 % of the uniform policy is
+    mixed in: π ← 0.99·π + 0.01·uniform.
+    """
+    uniform = uniform_policy(actions)
     if given is None:
-        return uniform_policy(actions)
-    policy = as_floats("initial_policy", given.probabilities if isinstance(given, TabularPolicy) else given)
-    if policy.ndim not in (2, 3) or policy.shape[-2:] != actions.shape:
-        raise InputError(f"initial_policy has shape {policy.shape}, not (S, A) = {actions.shape}")
-    sums = policy.sum(-1)
-    if not np.isfinite(policy).all() or (policy < 0).any() or (np.abs(sums - 1) > 1e-8).any():
-        wrong = ~(np.abs(sums - 1) <= 1e-8) | (policy < 0).any(-1)
-        raise InputError(f"initial_policy{first(wrong)} is not a distribution over the actions; normalise it")
-    if (policy[..., ~actions] > 0).any():
-        wrong = (policy > 0) & ~actions
-        raise InputError(f"initial_policy{first(wrong)} is positive, but the state does not have that action")
-    if (policy[..., actions] == 0).any():
-        wrong = (policy == 0) & actions
-        raise InputError(
-            f"initial_policy{first(wrong)} is 0, so that action could never be chosen; "
-            "mix in a little of the uniform policy: 0.99 * policy + 0.01 * uniform"
-        )
-    return policy
+        return uniform
+    policy = checked_policy(given, actions, "initial_policy", (2, 3))
+    stuck = ((policy == 0) & actions).any(-1, keepdims=True)
+    return np.where(stuck, (1 - MIXED) * policy + MIXED * uniform, policy)

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,12 +18,13 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from painless import drn, files, mapped, validation
-from painless.arrays import Array, Mask, read_only
+from painless.arrays import Array, Mask, frozen, read_only
 from painless.errors import InputError, unknown
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
 NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
+LIMIT_KEYS = ("threshold", "budget")
 SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
@@ -46,6 +46,11 @@ class CMDP:
         constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
         actions: (S, A), which actions each state has; all of them by default.
         names: lists of names under "states", "actions" and "constraints".
+        copy: whether the problem copies what it is given. With False it shares transitions and utilities that need no
+            conversion, which halves the memory of a large model: leave them alone as long as the problem is in use.
+
+    A row of probabilities is divided by its sum where that is off by up to 1e-8; one whose sum is 1 to rounding
+    is kept bit for bit. A threshold of −∞ or a budget of ∞ is no limit.
 
     Attributes in the internal sense: `reward` (S, A), `constraint_reward` (K, S, A) and `threshold` (K,).
 
@@ -82,40 +87,45 @@ class CMDP:
         budget: ArrayLike | None = None,
         actions: ArrayLike | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
+        copy: bool = True,
     ) -> None:
         start = validation.initial(initial)
         gamma = validation.discount(discount)
         n_actions = validation.action_count(transition, len(start))
         available = validation.actions(actions, (len(start), n_actions))
-        kernel = validation.transition(transition, available)
+        kernel = validation.transition(transition, available, copy)
         if (reward is None) == (cost is None):
             given = "neither is" if reward is None else "both are"
             raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
         name, objective = ("cost", cost) if reward is None else ("reward", reward)
         gained, lower = validation.constraints(
-            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available
+            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
         )
         paid, upper = validation.constraints(
-            "constraint_cost", constraint_cost, "budget", budget, kernel, available
+            "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
         )
-        utility = validation.utility(name, objective, kernel, available)
+        utility = validation.utility(name, objective, kernel, available, copy)
         self._set(
+            frozen if copy else read_only,
             transition=kernel,
             reward=utility if cost is None else -utility,
             constraint_reward=np.concatenate([gained, -paid]) if len(paid) else gained,
-            threshold=np.concatenate([lower, -upper]) if len(upper) else lower,
-            initial=start,
+            threshold=frozen(np.concatenate([lower, -upper])),
+            initial=frozen(start),
             discount=gamma,
-            actions=available,
+            actions=frozen(available),
             sense=(">=",) * len(lower) + ("<=",) * len(upper),
             minimise=cost is not None,
             names=validation.names(names, (len(start), n_actions, len(lower) + len(upper))),
         )
 
-    def _set(self, **attributes: Any) -> None:
+    def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
         for name, value in attributes.items():
-            frozen = read_only(value) if isinstance(value, np.ndarray) else value
-            object.__setattr__(self, name, frozen)
+            object.__setattr__(self, name, _protected(value, protect))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the numbers of a pickled problem, which nobody else holds."""
+        self._set(frozen, **state)
 
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
         """Return the same process with other utilities, in the internal sense and taken as they are."""
@@ -134,13 +144,8 @@ class CMDP:
 
     def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
         """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
-        limits = validation.limits("limit", limit)
-        if len(limits) != self.shape[2]:
-            raise InputError(
-                f"{len(limits)} limit(s) given for {self.shape[2]} constraint(s); "
-                "give one number for each, in the order of the constraints"
-            )
-        return self._replace(threshold=limits * self.sign[1:])
+        limits = validation.limits("limit", limit, self.sign[1:])
+        return self._replace(threshold=frozen(limits * self.sign[1:]))
 
     def with_discount(self, discount: float) -> CMDP:
         """Return the same problem with another discount."""
@@ -179,16 +184,25 @@ class CMDP:
 
     def name(self, kind: str, index: int) -> str:
         """Return the name of a state, an action or a constraint; its number where it has none."""
+        if not isinstance(kind, str) or kind not in NAME_KEYS:
+            raise unknown("kind of names", str(kind), NAME_KEYS)
+        count = self.shape[[*NAME_KEYS].index(kind)]
+        if validation.whole("index", index, least=0) >= count:
+            raise InputError(f"index is {index}; the problem has {count} {kind}")
         given = self.names.get(kind)
         return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        ending = files.as_path(path).suffix
+        validation.require_sound(self.transition)
         content = {key: value for key, value in self._content().items() if value is not None}
         writers = {".json": files.write_json, ".npz": mapped.write_npz, ".drn": drn.write}
-        if Path(path).suffix not in writers:
+        if ending == ".json":
+            content |= {key: _limit_texts(content[key]) for key in LIMIT_KEYS if key in content}
+        if ending not in writers:
             raise InputError(f"{path} must end in .npz, .json or .drn; rename it")
-        writers[Path(path).suffix](path, content)
+        writers[ending](path, content)
 
     def _content(self) -> dict[str, Any]:
         gained = self.sense.count(">=")
@@ -220,6 +234,28 @@ class CMDP:
         return f"CMDP({size}, discount {self.discount:g}, {kind})"
 
 
+def require_problem(given: Any) -> CMDP:
+    """Refuse what is no problem."""
+    if isinstance(given, CMDP):
+        return given
+    if isinstance(given, str | os.PathLike):
+        name = os.fspath(given)
+        raise InputError(
+            f"problem is {name!r}; give the problem itself: painless.make({name!r}), or painless.load({name!r}) for a file"
+        )
+    raise InputError(f"problem is a {type(given).__name__}; give a CMDP, such as painless.make('gridworld')")
+
+
+def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+    """Return an array, or a sparse matrix, that cannot be written to; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return protect(value)
+    if hasattr(value, "indptr"):
+        parts = tuple(protect(part) for part in (value.data, value.indices, value.indptr))
+        return scipy.sparse.csr_array(parts, shape=value.shape)
+    return value
+
+
 def load(
     path: str | os.PathLike[str],
     *,
@@ -244,7 +280,7 @@ def load(
         "constraint_cost": constraint_cost,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    if Path(path).suffix == ".drn":
+    if files.as_path(path).suffix == ".drn":
         return _problem(path, lambda: drn.read(path, given))
     for name in given:
         if name not in ("discount", "limit"):
@@ -262,7 +298,7 @@ def _problem(path: str | os.PathLike[str], read: Callable[[], dict[str, Any]]) -
         if key not in FILE_KEYS:
             raise InputError(f"{path}: {unknown('entry', key, FILE_KEYS)}")
     try:
-        return CMDP(**_arguments(content))
+        return CMDP(**_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -273,6 +309,7 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
         if key not in content:
             raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
     names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
+    content |= {key: _limit_numbers(content[key]) for key in LIMIT_KEYS if key in content}
     parts = [content.pop(key, None) for key in SPARSE_KEYS]
     if any(part is not None for part in parts):
         if "transition" in content:
@@ -281,6 +318,19 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
     if "transition" not in content:
         raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
     return content | {"names": names}
+
+
+def _limit_texts(limits: Array) -> list[float | str]:
+    """Return limits for JSON, which has no infinite numbers: "inf" or "-inf" in their place."""
+    return [limit if np.isfinite(limit) else str(limit) for limit in limits.tolist()]
+
+
+def _limit_numbers(limits: Any) -> Any:
+    """Return limits of a file with "inf" and "-inf" as numbers."""
+    numbers = {"inf": np.inf, "-inf": -np.inf}
+    if isinstance(limits, list):
+        return [numbers.get(limit, limit) if isinstance(limit, str) else limit for limit in limits]
+    return numbers.get(limits, limits) if isinstance(limits, str) else limits
 
 
 def _names(key: str, values: Any) -> list[str]:

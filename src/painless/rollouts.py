@@ -89,6 +89,17 @@ def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     return lockstep(simulator, policy, episodes, rng) if found is None else found
 
 
+def _probabilities(policy: Acts, states: States, actions: int) -> Array:
+    """Return the probabilities of all actions in some states, (n, A), or refuse those of another number of actions."""
+    found = np.asarray(policy.at(states))
+    if found.size != len(states) * actions:
+        raise InputError(
+            f"the policy gives probabilities of shape {found.shape} for {len(states)} states with {actions} actions "
+            "each; give (n, A)"
+        )
+    return found.reshape(len(states), actions)
+
+
 def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.Generator) -> Trajectories:
     """Run `episodes` episodes, a step of all of them at a time."""
     specification = simulator.specification
@@ -98,7 +109,7 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     parts: list[tuple[States, NDArray[np.intp], Array, States, Mask]] = []
     factor = 1.0
     for _ in range(specification.time_limit or 0):
-        probabilities = policy.at(states).reshape(len(states), -1)
+        probabilities = _probabilities(policy, states, specification.actions)
         actions = draw_actions(probabilities, rng.random(len(states)))
         successors, utilities, terminated, truncated = simulator.step(states, actions, rng)
         parts.append((states, actions, utilities, successors, terminated))

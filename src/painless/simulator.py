@@ -112,6 +112,26 @@ class Simulator(Protocol):
         """Take one action in each state."""
 
 
+def require_simulator(given: Any) -> Simulator:
+    """Refuse what is no simulator."""
+    parts = ("reset", "step")
+    if isinstance(given, type) or not all(callable(getattr(given, part, None)) for part in parts):
+        raise InputError(
+            f"{_shown(given)} is neither a problem nor a simulator; give a CMDP, such as painless.make('gridworld'), "
+            "or an object with specification, reset and step"
+        )
+    if not isinstance(getattr(given, "specification", None), Specification):
+        raise InputError(
+            f"{_shown(given)} has no specification; from_gymnasium makes simulators of environments"
+        )
+    found: Simulator = given
+    return found
+
+
+def _shown(given: Any) -> str:
+    return repr(given) if isinstance(given, str) else f"a {type(given).__name__}"
+
+
 @dataclass(frozen=True, eq=False)
 class TableSimulator:
     """A table as a simulator: successors are drawn from its rows. It never terminates.
@@ -128,6 +148,13 @@ class TableSimulator:
 
     problem: CMDP
     time_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, CMDP):
+            raise InputError(f"{_shown(self.problem)} is no table; give a CMDP")
+        if self.time_limit is not None:
+            validation.whole("time_limit", self.time_limit)
+        validation.require_sound(self.problem.transition)
 
     @cached_property
     def specification(self) -> Specification:
@@ -156,6 +183,7 @@ class TableSimulator:
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
         """Draw successors from the rows of the pairs."""
         problem = self.problem
+        self._require_available(states, actions)
         draws = rng.random(len(states))
         if isinstance(problem.transition, np.ndarray):
             total = problem.transition[states, actions].cumsum(-1)
@@ -169,3 +197,13 @@ class TableSimulator:
             successors = rows.indices[np.clip(place, start, rows.indptr[1:] - 1)]
         utilities = problem.utility[:, states, actions].T
         return Outcome(successors, utilities, np.zeros(len(states), dtype=bool))
+
+    def _require_available(self, states: States, actions: NDArray[np.intp]) -> None:
+        """Refuse actions that the states do not have."""
+        count = self.problem.shape[1]
+        missing = (actions < 0) | (actions >= count)
+        missing |= ~self.problem.actions[states, np.where(missing, 0, actions)]
+        if missing.any():
+            k = int(np.argmax(missing))
+            has = np.flatnonzero(self.problem.actions[states[k]]).tolist()
+            raise InputError(f"state {states[k]} does not have action {actions[k]}; it has {has}")

@@ -143,7 +143,7 @@ class Solution:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `policy.csv`, `arrays.npz` and, last, `solution.json` into a folder."""
-        folder = Path(folder)
+        folder = files.as_path(folder)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file; give a folder to save into")
         self.policy.to_csv(folder / "policy.csv")
@@ -160,7 +160,7 @@ class Solution:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Solution:
         """Read what `save` wrote."""
-        content = files.read(Path(folder) / "solution.json")
+        content = files.read(files.as_path(folder) / "solution.json")
         arrays = files.read(Path(folder) / "arrays.npz")
         try:
             return cls(**_arguments(content, arrays))

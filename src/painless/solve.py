@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.algorithms import PRM, Algorithm
+from painless import validation
+from painless.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.arrays import one_thread
 from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy_policy
@@ -27,9 +28,9 @@ from painless.planners.column_generation import ColumnGeneration
 from painless.planners.engine import occupancy
 from painless.planners.linear_program import LinearProgram, OptimalOccupancy
 from painless.policy import LearningTable, TabularPolicy, restricted
-from painless.policy import initial_policy as checked_policy
+from painless.policy import initial_policy as starting_policy
 from painless.prepare import Prepared, Steps, prepare
-from painless.problem import CMDP
+from painless.problem import CMDP, require_problem
 from painless.solution import Solution
 
 FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
@@ -61,7 +62,8 @@ def solve(
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
         time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
-        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default.
+        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default. In states where it
+            leaves out an available action, 1 % of the uniform policy is mixed in, since what starts at 0 would stay there.
         output: which policy to return after a given number of iterations.
         evaluator: makes an evaluator of the problem in normalised units, such as
             `lambda normal: TemporalDifference(normal, 1000)`; exact by default. The algorithm then sees
@@ -74,15 +76,15 @@ def solve(
     >>> solution.feasible, solution.gap < 1.7e-3
     (True, True)
     """
-    check_horizon(iterations, output)
-    if not 0 < tolerance < np.inf:
-        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
+    require_problem(problem)
+    time_limit = _checked_limit(algorithm, iterations, tolerance, time_limit, output)
+    seed = validation.seed(seed)
+    for given_name, function in (("evaluator", evaluator), ("progress", progress)):
+        validation.function(given_name, function)
     clock = Clock(time_limit)
     algorithm = PRM() if algorithm is None else algorithm
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
-    start = checked_policy(initial_policy, problem.actions)
+    start = starting_policy(initial_policy, problem.actions)
     with one_thread():
         if isinstance(algorithm, ColumnGeneration):
             warm = None if initial_policy is None else start
@@ -113,13 +115,29 @@ def solve(
         return finished(prepared, certifier, answer, ending, clock, trace, improve)
 
 
+def _checked_limit(
+    algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
+) -> float | None:
+    """Refuse an algorithm, a horizon or a tolerance that is none; return the time limit."""
+    if algorithm is not None and not isinstance(algorithm, LinearProgram | ColumnGeneration):
+        require_single(require_algorithm(algorithm))
+    check_horizon(iterations, output)
+    if not 0 < validation.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
+        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
+    seconds = None if time_limit is None else validation.number("time_limit", time_limit, "give seconds")
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
+    return seconds
+
+
 def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
     """Refuse a horizon that is not a whole number of at least 1, and an average that lacks one."""
-    if iterations is None:
-        if output is not Output.POLISHED:
-            raise InputError(f"output {output.name} needs a given number of iterations")
-    elif isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1:
-        raise InputError(f"iterations is {iterations}; it must be a whole number of at least 1")
+    if not isinstance(output, Output):
+        raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
+    if iterations is not None:
+        validation.whole("iterations", iterations)
+    elif output is not Output.POLISHED:
+        raise InputError(f"output {output.name} needs a given number of iterations")
 
 
 def _precision(prepared: Prepared, tolerance: float) -> float:

@@ -12,7 +12,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from painless import validation
-from painless.arrays import Array
+from painless.arrays import Array, Mask
+from painless.distributions import sparse_divisors
 from painless.errors import InputError
 from painless.problem import CMDP
 from painless.validation import as_floats
@@ -51,11 +52,20 @@ def from_rows(
     n_actions = int(action.max()) + 1
     pair, pairs = state * n_actions + action, states * n_actions
     kernel = scipy.sparse.csr_array((table[:, 3], (pair, successor)), shape=(pairs, states))
-    utility = np.array([np.bincount(pair, table[:, 3] * column, pairs) for column in table[:, 4:].T])
-    utility = utility.reshape(-1, states, n_actions)
     available = np.bincount(pair, minlength=pairs).reshape(states, n_actions) > 0
-    limits = _limits(utility[1:], threshold, budget)
-    return CMDP(kernel, utility[0], initial=start, discount=discount, actions=available, **limits, **options)
+    probability = table[:, 3] / _divisors(kernel, available)[pair]
+    utility = np.array([np.bincount(pair, probability * column, pairs) for column in table[:, 4:].T])
+    utility = utility.reshape(-1, states, n_actions)
+    given = _limits(utility[1:], threshold, budget) | {"initial": start, "discount": discount}
+    return CMDP(kernel, utility[0], actions=available, copy=False, **given, **options)
+
+
+def _divisors(kernel: scipy.sparse.csr_array[np.float64], available: Mask) -> Array:
+    """Return what the probabilities of each pair are divided by as they are normalised, (S·A,)."""
+    validation.transition(kernel, available, copy=False)  # refuses what is no distribution
+    sums = np.asarray(kernel @ np.ones(kernel.shape[1]))
+    divisors = sparse_divisors(kernel.data, kernel.indptr, sums, available.ravel())
+    return np.ones(len(sums)) if divisors is None else divisors
 
 
 def _indices(columns: Array, states: int) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ from painless import render
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.frontier import Infeasible, find_constraint, frontier
-from painless.problem import CMDP
+from painless.problem import CMDP, require_problem
 from painless.units import normalise
+from painless.validation import whole
 
 LOOSE = 0.01  # how far below all that can be attained a freed limit lies, relative to its range
 
@@ -50,8 +52,10 @@ def frontier_surface(
     >>> frontier_surface(painless.gridworld(constraints=3), points=3)
     Surface sampled at 3 × 3 limits (constraint 1 from 0.08 to 2.55727, constraint 2 from 0.0607608 to 3.00915), 67% of them feasible
     """
-    if isinstance(points, bool) or int(points) != points or points < 2:
-        raise InputError(f"points is {points}; give a whole number of at least 2")
+    require_problem(problem)
+    whole("points", points, least=2)
+    if isinstance(constraints, str) or not isinstance(constraints, Sequence):
+        raise InputError(f"constraints is {constraints!r}; give two of them, such as (0, 1)")
     if len(constraints) != 2:
         raise InputError(f"a surface has two constraints, not {len(constraints)}; frontier takes one")
     first, second = (find_constraint(problem, given) for given in constraints)

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless import files
-from painless.algorithms import CBP, Algorithm, Situation
+from painless import files, validation
+from painless.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.arrays import Array, one_thread
 from painless.backends import Backend
 from painless.checkpoint import Progressed, load_checkpoint, save_checkpoint
@@ -28,14 +27,14 @@ from painless.features.base import FeatureMap
 from painless.framework import Position, Trace, take_step
 from painless.polished_mixture import polished_mixture
 from painless.prepare import INITIAL_MULTIPLIER
+from painless.problem import CMDP
 from painless.sampled_feasibility import sampled_slack
 from painless.scaled import ScaledSimulator
-from painless.simulator import Simulator, Specification
+from painless.simulator import Simulator, Specification, require_simulator
 from painless.solution import Kind, Status
-from painless.solve import check_horizon
 from painless.spread import CHUNK, Spread
 from painless.training import Training
-from painless.validation import as_floats
+from painless.validation import as_floats, function, number, share, whole
 
 MIXED = 64  # iterates that the returned mixture may use, spread over the run
 
@@ -87,11 +86,29 @@ def train(
 
     Ctrl-C returns what there is, and leaves the checkpoint.
     """
-    check_horizon(iterations)
+    simulator = _simulator(simulator)
+    if algorithm is not None:
+        require_single(require_algorithm(algorithm))
+    if backend is not None and not (hasattr(backend, "workers") and hasattr(backend, "__enter__")):
+        raise InputError(f"backend is {backend!r}; give one such as painless.backends.Local(4)")
+    whole("iterations", iterations)
+    whole("episodes", episodes, least=2)
+    share("confidence", confidence)
+    seed = validation.seed(seed)
+    if not number("save_every", save_every, "give seconds") >= 0:
+        raise InputError(f"save_every is {save_every}; give seconds, at least 0")
+    for name, given in (("evaluator", evaluator), ("progress", progress)):
+        function(name, given)
     suggest = getattr(simulator, "features", None)
     chosen = features if features is not None else suggest() if callable(suggest) else None
     if chosen is None:
         raise InputError("this simulator suggests no features; give features, such as a TileCoding")
+    if (
+        isinstance(chosen, type)
+        or not callable(getattr(chosen, "at", None))
+        or not hasattr(chosen, "actions")
+    ):
+        raise InputError(f"features is {chosen!r}; give a feature map, such as a TileCoding")
     if chosen.actions != simulator.specification.actions:
         raise InputError(
             f"the features have {chosen.actions} actions and the simulator {simulator.specification.actions}"
@@ -110,6 +127,14 @@ def train(
             save_every,
             progress,
         ).run(multiplier_bound, resume=resume)
+
+
+def _simulator(given: Any) -> Simulator:
+    if isinstance(given, CMDP):
+        raise InputError(
+            "a table is solved, not trained: solve(problem); or give a simulator, TableSimulator(problem)"
+        )
+    return require_simulator(given)
 
 
 class _Train:
@@ -133,7 +158,7 @@ class _Train:
         self.simulator, self.algorithm, self.features = simulator, algorithm, features
         self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
         self.save_every = save_every
-        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.checkpoint = None if checkpoint is None else files.as_path(checkpoint)
         self.progress = progress
         self.scaled = ScaledSimulator(simulator)
         self.evaluator = evaluator(self.scaled, features)

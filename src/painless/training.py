@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,7 @@ class Training:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `policy.npz`, `trace.npz` and, last, `training.json` into a folder."""
-        folder = Path(folder)
+        folder = files.as_path(folder)
         save_policy(self.policy, folder / "policy.npz")
         trace = self.trace
         arrays = {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}

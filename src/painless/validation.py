@@ -11,10 +11,14 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from painless.arrays import Array, Mask, read_only
+from painless.distributions import normalised, sparse_divisors
 from painless.errors import InputError, unknown
 
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
-SINGLE_TOLERANCE = 1e-5  # for lower precision; such rows are normalised as they are converted
+SINGLE_TOLERANCE = 1e-5  # for lower precision
+MOST = 2**63 - 1  # of anything that is counted
+LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
+SHORTEST = 1e-12  # 1 − γ, below which double precision proves nothing
 
 
 def as_numbers(name: str, values: object) -> NDArray[Any]:
@@ -32,6 +36,11 @@ def as_floats(name: str, values: object) -> Array:
     """Return `values` as a C-ordered array of doubles, without a copy where they are one already."""
     array = as_numbers(name, values)
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def owned(array: NDArray[Any], given: NDArray[Any], copy: bool = True) -> NDArray[Any]:
+    """Return `array`, or a copy of it where that is asked for and it shares the memory of what was given."""
+    return array.copy() if copy and np.may_share_memory(array, given) else array
 
 
 def is_sparse(kernel: Any) -> bool:
@@ -73,37 +82,72 @@ def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advic
         raise InputError(f"{name}{first(wrong) if sums.ndim else ''} sums to {shown}, not 1; {advice}")
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def number(name: str, value: Any, advice: str) -> float:
+    """Return a real number as a float; infinite where it is too large for one."""
+    given = value.item() if isinstance(value, np.ndarray | np.generic) and not value.ndim else value
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise InputError(f"{name} must be a number, not {value!r}; {advice}")
+    try:
+        return float(cast(float, given))
+    except OverflowError:
+        return float("inf") if cast(float, given) > 0 else float("-inf")
+
+
+def share(name: str, value: Any) -> float:
+    """Check that something is a number strictly between 0 and 1."""
+    found = number(name, value, "give one such as 0.95")
+    if not 0 < found < 1:
+        raise InputError(f"{name} is {value}; it must lie between 0 and 1, such as 0.95")
+    return found
+
+
+def function(name: str, value: Any) -> None:
+    """Refuse what cannot be called, unless it is None."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} is {value!r}; give a function")
+
+
+def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
     """Check that something counted is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} is {value}; it must be a whole number of at least {least}")
+    counted = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not counted or value < least:
+        shown = repr(value) if isinstance(value, str) else value
+        raise InputError(f"{name} is {shown}; it must be a whole number of at least {least}")
+    if value > most:
+        raise InputError(f"{name} is too large; it must be a whole number of at most {most}")
     return int(value)
 
 
+def seed(value: Any) -> int:
+    """Check a random seed: a whole number, however large."""
+    return whole("seed", value, least=0, most=float("inf"))
+
+
 def discount(value: Any) -> float:
-    """Check 0 ≤ γ < 1."""
-    given = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
-    if not isinstance(given, Real):
-        raise InputError(f"discount must be a number, not {value!r}; give one such as 0.9")
-    number = cast(float, given)
-    if not 0 <= number < 1:
+    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that double precision proves nothing."""
+    gamma = number("discount", value, "give one such as 0.9")
+    if not 0 <= gamma < 1:
         raise InputError(
-            f"discount is {number}, outside [0, 1); for an average reward or an episode that ends, "
+            f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
             "use a discount close to 1, such as 0.999, or make the end an absorbing state"
         )
-    return float(number)
+    if 1 - gamma < SHORTEST:
+        raise InputError(
+            f"discount is {gamma!r}, so close to 1 that double precision proves nothing of values of "
+            f"1/(1 − discount) steps; give one of at most 1 − {SHORTEST:g}"
+        )
+    return gamma
 
 
 def initial(values: ArrayLike) -> Array:
-    """Check that ρ is a distribution over the states."""
+    """Check that ρ is a distribution over the states, and return a copy."""
     array = as_floats("initial", values)
     if array.ndim != 1 or not array.size:
         raise InputError(f"initial has shape {array.shape}, not (S,); give one probability for each state")
     require_finite("initial", array)
     require_not_negative("initial", array)
-    single = is_single(values)
-    require_sums("initial", np.asarray(array.sum()), True, single, "divide it by its sum")
-    return array / array.sum() if single else array
+    require_sums("initial", np.asarray(array.sum()), True, is_single(values), "divide it by its sum")
+    return owned(normalised(array), array)
 
 
 def action_count(kernel: Any, states: int) -> int:
@@ -131,7 +175,7 @@ def action_count(kernel: Any, states: int) -> int:
 
 
 def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
-    """Check the mask of available actions."""
+    """Check the mask of available actions, and return a copy."""
     if values is None:
         return np.ones(shape, dtype=bool)
     given = as_numbers("actions", values)
@@ -140,25 +184,25 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     wrong = np.zeros(0, dtype=bool) if given.dtype == np.bool_ else ~np.isin(given, (0, 1))
     if wrong.any():
         raise InputError(f"actions{first(wrong)} is {given[wrong][0]}; give true or false for each action")
-    mask = given.astype(bool, copy=False)
+    mask = given.astype(bool)
     if not mask.any(1).all():
         state = int(np.argmin(mask.any(1)))
         raise InputError(f"state {state} has no actions; give it one that stays there, with reward 0")
     return mask
 
 
-def transition(kernel: Any, available: Mask) -> Array | scipy.sparse.csr_array[np.float64]:
-    """Check that the row of every available pair is a distribution."""
+def transition(kernel: Any, available: Mask, copy: bool = True) -> Array | scipy.sparse.csr_array[np.float64]:
+    """Check that the row of every available pair is a distribution, and normalise those that need it."""
     single = is_single(kernel)
     if is_sparse(kernel):
-        return _sparse_transition(kernel, available, single)
-    array = as_floats("transition", kernel)
+        return _sparse_transition(kernel, available, single, copy)
+    given = as_numbers("transition", kernel)
+    array = as_floats("transition", given)
     require_finite("transition", array, available[:, :, None])
     require_not_negative("transition", array, available[:, :, None])
     array = _without_strays(array, available, 1.0)
-    sums: Array = array.sum(-1)
-    _require_rows(sums, available, single)
-    return array / np.where(available, sums, 1.0)[:, :, None] if single else array
+    _require_rows(array.sum(-1), available, single)
+    return owned(normalised(array, available), given, copy)
 
 
 def _require_rows(sums: Array, available: Mask, single: bool) -> None:
@@ -172,7 +216,9 @@ def _without_strays(array: Array, available: Mask, largest: float) -> Array:
     return np.where(available.reshape(available.shape + (1,) * (array.ndim - 2)), array, 0.0)
 
 
-def _sparse_transition(kernel: Any, available: Mask, single: bool) -> scipy.sparse.csr_array[np.float64]:
+def _sparse_transition(
+    kernel: Any, available: Mask, single: bool, copy: bool
+) -> scipy.sparse.csr_array[np.float64]:
     matrix = _canonical(kernel)
     count = np.diff(matrix.indptr)
     taken = None if available.all() else np.repeat(available.ravel(), count)  # None: every stored entry
@@ -192,14 +238,37 @@ def _sparse_transition(kernel: Any, available: Mask, single: bool) -> scipy.spar
         pointer = np.concatenate([[0], np.cumsum(np.where(available.ravel(), count, 0))])
         parts = (matrix.data[taken], matrix.indices[taken], pointer.astype(matrix.indptr.dtype))
         matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
-    totals = matrix.sum(1) if single else matrix @ np.ones(matrix.shape[1])
-    sums: Array = np.asarray(totals).reshape(available.shape)
-    _require_rows(sums, available, single)
-    if single:
-        matrix = scipy.sparse.csr_array(
-            scipy.sparse.diags_array(1 / np.where(available, sums, 1.0).ravel()) @ matrix
-        )
-    return _read_only_csr(matrix)
+    sums = np.asarray(matrix @ np.ones(matrix.shape[1]))
+    _require_rows(sums.reshape(available.shape), available, single)
+    divisor = sparse_divisors(matrix.data, matrix.indptr, sums, available.ravel())
+    data = matrix.data if divisor is None else matrix.data / np.repeat(divisor, np.diff(matrix.indptr))
+    owned_parts = tuple(_owned_part(part, kernel, copy) for part in (data, matrix.indices, matrix.indptr))
+    return scipy.sparse.csr_array(owned_parts, shape=matrix.shape)
+
+
+def _owned_part(part: NDArray[Any], kernel: Any, copy: bool) -> NDArray[Any]:
+    """Return a part of a sparse matrix, or a copy of it where it shares the memory of the one that was given."""
+    held = [values for values in vars(kernel).values() if isinstance(values, np.ndarray)]
+    return part.copy() if copy and any(np.may_share_memory(part, values) for values in held) else part
+
+
+def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
+    """Refuse a sparse matrix whose indices lead out of it: it was changed after it had been checked.
+
+    One pass over the indices, so that no compiled code reads memory that is not the model's.
+    """
+    if isinstance(kernel, np.ndarray):
+        return
+    rows, states = kernel.shape
+    pointer, indices, stored = kernel.indptr, kernel.indices, len(kernel.data)
+    fits = len(pointer) == rows + 1 and pointer[0] == 0 and pointer[-1] == stored == len(indices)
+    within = not stored or (indices.min() >= 0 and indices.max() < states)
+    if fits and within and (pointer[1:] >= pointer[:-1]).all():
+        return
+    raise InputError(
+        "the indices of the sparse transition have changed since the problem was made, and lead out of it; "
+        "make the problem anew, without copy=False"
+    )
 
 
 def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
@@ -233,17 +302,30 @@ def _read_only_csr(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.c
     return scipy.sparse.csr_array(parts, shape=matrix.shape)
 
 
-def utility(name: str, values: object, kernel: Any, available: Mask) -> Array:
+def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool = True) -> Array:
     """Check one utility, (S, A), and average one of shape (S, A, S) over the successor."""
-    array = as_floats(name, values)
+    given = as_numbers(name, values)
+    array = as_floats(name, given)
     states, n_actions = available.shape
     if array.shape not in (available.shape, (states, n_actions, states)):
         raise InputError(f"{name} has shape {array.shape}, not (S, A) = {available.shape} or (S, A, S)")
     pairs = available if array.ndim == 2 else available[:, :, None]
     require_finite(name, array, pairs)
-    largest = np.abs(array).max(initial=0.0, where=pairs)
-    array = _without_strays(array, available, float(largest))
-    return array if array.ndim == 2 else _over_successors(array, kernel)
+    largest = _require_size(name, array, pairs)
+    array = _without_strays(array, available, largest)
+    return owned(array if array.ndim == 2 else _over_successors(array, kernel), given, copy)
+
+
+def _require_size(name: str, array: Array, where: Mask) -> float:
+    """Return the largest size of an entry; refuse one so large that values would overflow."""
+    largest = float(np.abs(array).max(initial=0.0, where=where))
+    if largest > LARGEST:
+        wrong = (np.abs(array) > LARGEST) & where
+        raise InputError(
+            f"{name}{first(wrong)} is {float(array[wrong][0])!r}, beyond ±{LARGEST:g}, so that values would "
+            "overflow; give it in larger units"
+        )
+    return largest
 
 
 def _over_successors(array: Array, kernel: Any) -> Array:
@@ -255,16 +337,23 @@ def _over_successors(array: Array, kernel: Any) -> Array:
 
 
 def constraints(
-    name: str, values: object, limit_name: str, limit: ArrayLike | None, kernel: Any, available: Mask
+    name: str,
+    values: object,
+    limit_name: str,
+    limit: ArrayLike | None,
+    kernel: Any,
+    available: Mask,
+    copy: bool = True,
 ) -> tuple[Array, Array]:
     """Check constraints (K, S, A) and their limits (K,); K = 1 may drop its axis."""
     if (values is None) != (limit is None):
-        missing, given = (limit_name, name) if limit is None else (name, limit_name)
-        raise InputError(f"{given} is given without {missing}; give both")
+        missing, present = (limit_name, name) if limit is None else (name, limit_name)
+        raise InputError(f"{present} is given without {missing}; give both")
     if values is None or limit is None:
         return np.empty((0, *available.shape)), np.empty(0)
-    bound = limits(limit_name, limit)
-    array = as_floats(name, values)
+    bound = limits(limit_name, limit, -1.0 if limit_name == "budget" else 1.0)
+    given = as_numbers(name, values)
+    array = as_floats(name, given)
     states, n_actions = available.shape
     full = (len(bound), states, n_actions)
     if not array.size and not len(bound):
@@ -277,19 +366,35 @@ def constraints(
             f"that is {count} constraint(s); give (K, S, A) = {full} or as many limits as constraints"
         )
     if alone:
-        return utility(name, array, kernel, available)[None], bound
-    checked = [utility(f"{name}[{i}]", one, kernel, available) for i, one in enumerate(array)]
+        return owned(utility(name, array, kernel, available, False)[None], given, copy), bound
+    checked = [utility(f"{name}[{i}]", one, kernel, available, False) for i, one in enumerate(array)]
     untouched = all(np.shares_memory(one, array) for one in checked)
-    return (array if untouched else np.array(checked)), bound
+    return (owned(array, given, copy) if untouched else np.array(checked)), bound
 
 
-def limits(name: str, values: ArrayLike) -> Array:
-    """Check thresholds or budgets, (K,) or one number."""
-    bound = np.atleast_1d(as_floats(name, values))
+def limits(name: str, values: ArrayLike, sign: Array | float = 1.0) -> Array:
+    """Check thresholds (sign +1) or budgets (−1), (K,) or one number, and return a copy.
+
+    A threshold of −∞ or a budget of ∞ is no limit.
+    """
+    given = as_numbers(name, values)
+    bound = np.atleast_1d(as_floats(name, given))
     if bound.ndim != 1:
         raise InputError(f"{name} has shape {bound.shape}, not (K,); give one number for each constraint")
-    require_finite(name, bound)
-    return bound
+    if np.isnan(bound).any():
+        raise InputError(
+            f"{name}{first(np.isnan(bound))} is nan; give a number, or an infinite one for no limit"
+        )
+    if isinstance(sign, np.ndarray) and len(bound) != len(sign):
+        raise InputError(
+            f"{len(bound)} limit(s) given for {len(sign)} constraint(s); "
+            "give one number for each, in the order of the constraints"
+        )
+    never = bound * sign == np.inf
+    if never.any():
+        shown, none = bound[never][0], -bound[never][0]
+        raise InputError(f"{name}{first(never)} is {shown}, which no policy meets; {none} is no limit")
+    return owned(bound, given)
 
 
 def names(

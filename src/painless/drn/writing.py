@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -65,7 +66,7 @@ def _property(content: Mapping[str, Any]) -> str:
     parts = [f'R{{"{roles["cost" if best == "min" else "reward"][0]}"}}{best}=? [C]']
     for role, (sign, limit) in bounds.items():
         named = zip(roles.get(role, []), np.atleast_1d(content.get(limit, [])).tolist(), strict=True)
-        parts += [f'R{{"{name}"}}{sign}{bound!r} [C]' for name, bound in named]
+        parts += [f'R{{"{name}"}}{sign}{bound!r} [C]' for name, bound in named if isfinite(bound)]
     return parts[0] if len(parts) == 1 else f"multi({', '.join(parts)})"
 
 

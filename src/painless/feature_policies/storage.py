@@ -68,6 +68,10 @@ def load_policy(path: str | os.PathLike[str]) -> MixturePolicy:
 
 def to_arrays(mixture: MixturePolicy) -> dict[str, Any]:
     """Return everything that a mixture is made of; the iterates of a run share their history."""
+    if not isinstance(mixture, MixturePolicy):
+        raise InputError(
+            f"policy is a {type(mixture).__name__}; what is saved is the mixture that train returned: a table has to_csv"
+        )
     first = mixture.policies[0]
     description = {
         "features": describe(first.features, FEATURES),

@@ -28,6 +28,7 @@ from painless.clock import Clock
 from painless.errors import InputError
 from painless.problem import CMDP
 from painless.units import TOLERANCE
+from painless.validation import number, whole
 
 if TYPE_CHECKING:
     from painless.planners.swept import Swept
@@ -100,10 +101,10 @@ class ColumnGeneration:
     rounds: int = 1000
 
     def __post_init__(self) -> None:
-        if self.smoothing is not None and not 0 <= self.smoothing < 1:
+        advice = "give one in [0, 1), such as 0.3"
+        if self.smoothing is not None and not 0 <= number("smoothing", self.smoothing, advice) < 1:
             raise InputError(f"smoothing is {self.smoothing}; it must be in [0, 1), such as 0.3")
-        if self.rounds < 1:
-            raise InputError(f"rounds is {self.rounds}; it must be at least 1")
+        whole("rounds", self.rounds)
 
     def share(self, constraints: int) -> float:
         """The share of the best multipliers for K constraints."""

@@ -19,6 +19,7 @@ from painless.bellman import (
 from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, value_rounding
 from painless.planners.policy_iteration import Plan, most_successors, policy_iteration
 from painless.problem import CMDP, Transition
+from painless.validation import require_sound
 
 
 STEPS = 8  # roundings of a residual beside those of its sums
@@ -31,6 +32,7 @@ class Factorised:
     exact = True
 
     def __init__(self, problem: CMDP) -> None:
+        require_sound(problem.transition)
         self.problem = problem
         self.rounding = value_rounding(problem, most_successors(problem))
         self._tick: Callable[[], None] = lambda: None

@@ -14,6 +14,7 @@ import scipy
 from painless.arrays import Array
 from painless.planners import highs
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 
 class OptimalOccupancy(NamedTuple):
@@ -33,6 +34,7 @@ class LinearProgram:
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
         """Return an optimal occupancy, or None where the constraints cannot be met; TimeoutError after so many seconds."""
         states, actions, constraints = problem.shape
+        require_sound(problem.transition)
         pairs = np.flatnonzero(problem.actions)
         kernel = (
             problem.transition

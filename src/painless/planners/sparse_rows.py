@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 Indices = NDArray[np.uint32]
 
@@ -39,6 +40,7 @@ def sparse_rows(problem: CMDP) -> SparseRows:
     """
     states, actions, _ = problem.shape
     kernel: Any = problem.transition
+    require_sound(kernel)
     if isinstance(kernel, np.ndarray):
         kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
     utility = problem.utility.reshape(len(problem.utility), -1)

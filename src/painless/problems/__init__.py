@@ -43,8 +43,8 @@ def make(name: str, **parameters: object) -> CMDP:
     >>> make("gridworld", discount=0.8).limit
     array([0.7])
     """
-    if name not in REGISTRY:
-        raise unknown("problem", name, REGISTRY)
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise unknown("problem", str(name), REGISTRY)
     return REGISTRY[name](**parameters)
 
 

@@ -82,4 +82,5 @@ def deep_sea_treasure(
             "actions": list(MOVES),
             "constraints": ["steps"],
         },
+        copy=False,
     )

@@ -53,8 +53,8 @@ def garnet(
         raise InputError(
             f"a Garnet with {states} states cannot have {branching} successors and {actions} actions"
         )
-    if not 0 <= tightness <= 1:
-        raise InputError(f"tightness is {tightness:g}, outside [0, 1]")
+    if not 0 <= validation.number("tightness", tightness, "give one in [0, 1]") <= 1:
+        raise InputError(f"tightness is {tightness}, outside [0, 1]")
     rng = np.random.default_rng(seed)
     pairs = states * actions
     successors = _successors(rng, pairs, states, branching)
@@ -72,6 +72,7 @@ def garnet(
         discount=discount,
         constraint_reward=utility[1:],
         threshold=np.zeros(constraints),
+        copy=False,
     )
     return loose.with_limits(_binding(loose, tightness)) if constraints else loose
 

@@ -40,7 +40,7 @@ def gridworld(
     >>> gridworld()
     CMDP(25 states, 4 actions, 1 constraint, discount 0.9, dense)
     """
-    if constraints not in (1, 3):
+    if validation.whole("constraints", constraints) not in (1, 3):
         raise InputError(f"the gridworld has 1 or 3 constraints, not {constraints}")
     if threshold is None:
         threshold = _paper_threshold(discount, constraints)
@@ -58,6 +58,7 @@ def gridworld(
         constraint_reward=constraint_reward[:constraints],
         threshold=threshold,
         names={"states": [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)], "actions": list(MOVES)},
+        copy=False,
     )
 
 

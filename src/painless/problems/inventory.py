@@ -66,6 +66,7 @@ def inventory(
             "actions": [f"order {n}" for n in unit],
             "constraints": ["cost"],
         },
+        copy=False,
     )
 
 

@@ -66,4 +66,5 @@ def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
             "actions": ["leave", "repair"],
             "constraints": ["share of days in repair"],
         },
+        copy=False,
     )

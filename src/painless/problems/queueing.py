@@ -77,6 +77,7 @@ def queueing(
             "actions": [f"{do}, serve at {rate:g}" for do in ("refuse", "admit") for rate in rates],
             "constraints": ["throughput", "waiting"],
         },
+        copy=False,
     )
 
 

@@ -56,4 +56,5 @@ def random_cmdp(
             "actions": [f"action {a}" for a in range(actions)],
             "constraints": ["utility"],
         },
+        copy=False,
     )

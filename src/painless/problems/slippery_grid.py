@@ -76,6 +76,7 @@ def slippery_grid(
         constraint_cost=np.broadcast_to((kind == ord(HAZARD))[:, None], (states, actions)),
         budget=budget,
         names=_names(free, stay),
+        copy=False,
     )
 
 

@@ -61,4 +61,5 @@ def streaming(
             "actions": LINKS,
             "constraints": ["use of the fast link"],
         },
+        copy=False,
     )

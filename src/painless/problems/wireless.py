@@ -82,6 +82,7 @@ def wireless(
         budget=budget,
         actions=np.repeat(left >= 0, len(gains), 0),
         names=_names(shape),
+        copy=False,
     )
 
 

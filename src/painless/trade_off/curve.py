@@ -21,6 +21,7 @@ from painless.planners.visits import visits
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
 from painless.trade_off import storage, summary
+from painless.validation import as_floats, number, whole
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
 
@@ -92,13 +93,14 @@ class Frontier:
 
     def value(self, threshold: ArrayLike) -> Array:
         """Return the optimal value at each limit; not a number where none is feasible."""
-        given = np.asarray(threshold, dtype=np.float64) * self._sign
+        given = as_floats("threshold", threshold) * self._sign
         found = np.interp(given, self.threshold * self._sign, self.reward_value)
         return np.where(given > self._tightest, np.nan, found)
 
     def at(self, threshold: float) -> Point:
         """Return the optimum at a limit, with its shadow price and its policy."""
-        given, steps = float(threshold) * self._sign, self.threshold * self._sign
+        threshold = number("threshold", threshold, "give one such as 1.5")
+        given, steps = threshold * self._sign, self.threshold * self._sign
         if not given <= self._tightest:
             raise InputError(
                 f"no policy has {self.name} {self.sense} {threshold:g}; the tightest limit that any meets is "
@@ -127,14 +129,14 @@ class Frontier:
 
     def occupancy(self, vertex: int) -> Array:
         """Return the discounted visits of a vertex's policy to each pair, (S, A)."""
-        return self._mixed({vertex: 1.0})
+        return self._mixed({self._vertex(vertex): 1.0})
 
     def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
         """Return the stationary policy of a vertex; with one constraint it is deterministic.
 
         `occupancy` is that of the vertex, where it is known already.
         """
-        parts = self.mixtures[vertex]
+        parts = self.mixtures[self._vertex(vertex)]
         table = self._table(max(parts, key=lambda part: part[1])[0])
         if len(parts) > 1:
             table = occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
@@ -172,6 +174,11 @@ class Frontier:
     @property
     def _names(self) -> dict[str, tuple[str, ...]]:
         return {kind: names for kind, names in self.problem.names.items() if kind != "constraints"}
+
+    def _vertex(self, vertex: int) -> int:
+        if whole("vertex", vertex, least=0) >= len(self):
+            raise InputError(f"vertex is {vertex}; the frontier has {len(self)}, from 0")
+        return int(vertex)
 
     def _table(self, row: int) -> Array:
         return np.eye(self.problem.shape[1])[self.actions[row]]

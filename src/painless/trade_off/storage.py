@@ -23,7 +23,7 @@ SCALARS = {"constraint": int, "error": float, "solves": int, "seconds": float}
 
 def save(frontier: Frontier, folder: str | os.PathLike[str]) -> None:
     """Write a frontier into a folder."""
-    folder = Path(folder)
+    folder = files.as_path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a folder to save into")
     frontier.problem.save(folder / "problem.npz")
@@ -37,7 +37,7 @@ def save(frontier: Frontier, folder: str | os.PathLike[str]) -> None:
 
 def load(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of a saved frontier."""
-    problem = load_problem(Path(folder) / "problem.npz")
+    problem = load_problem(files.as_path(folder) / "problem.npz")
     arrays = files.read(Path(folder) / "arrays.npz")
     try:
         fields = {name: arrays[name] for name in NUMBERS} | {
