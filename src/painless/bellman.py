@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.arrays import Array
+from painless.arrays import Array, Mask
 from painless.problem import CMDP, Transition
 
 
@@ -96,6 +96,26 @@ def policy_transition(problem: CMDP, policy: Array) -> Transition:
         (policy.reshape(-1), np.arange(states * actions), pointer), shape=(states, states * actions)
     )
     return scipy.sparse.csr_array(weights @ problem.transition)
+
+
+def reachable(policy_transition: Transition, initial: Array) -> Mask:
+    """Return which states a chain may come to, (S,), from where it may start."""
+    from scipy.sparse import csgraph
+
+    chain = scipy.sparse.csr_array(policy_transition)
+    starts, states = np.flatnonzero(initial), len(initial)
+    graph = scipy.sparse.csr_array(
+        (
+            np.append(chain.data, np.ones(len(starts))),
+            np.append(chain.indices, starts),
+            np.append(chain.indptr, chain.nnz + len(starts)),
+        ),
+        shape=(states + 1, states + 1),
+    )
+    graph.eliminate_zeros()
+    found = np.zeros(states + 1, dtype=bool)
+    found[csgraph.breadth_first_order(graph, states, return_predecessors=False)] = True
+    return found[:-1]
 
 
 def batch_state_value(problem: CMDP, policies: Array, utility: Array) -> Array:

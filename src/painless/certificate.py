@@ -189,11 +189,11 @@ class Certifier:
         met = (low[:, 1:] >= self.threshold).all(1)
         best = int(np.where(met, low[:, 0], -np.inf).argmax()) if met.any() else 0
         policy = as_table(self.candidates[best][1], self.problem.shape[1])
-        return self._assessed(policy, Bracket(low[best], low[best] + 2 * self.engine.rounding))
+        return self._assessed(policy, Bracket(low[best], self.values[best] + self.engine.rounding, self.values[best]))
 
     def _assessed(self, policy: Array, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
-        return Answer(policy, value.middle, value.low, self.upper_bound, self.multiplier, feasible)
+        return Answer(policy, value.guess, value.low, self.upper_bound, self.multiplier, feasible)
 
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())

@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 
 from painless.arrays import Array, Mask
-from painless.bellman import policy_transition
+from painless.bellman import policy_transition, reachable
 from painless.certificate import Answer, Certifier
 from painless.clock import Clock
 from painless.feasibility import Feasibility, SlaterPolicy
@@ -86,12 +85,12 @@ def _prices(
     value = engine.values(answer.policy)
     bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slater = SlaterPolicy(
-        *(answer.policy, np.empty((0, 0)), value.middle, value.low, value.low[1:] - whole.threshold),
+        *(answer.policy, np.empty((0, 0)), value.guess, value.low, value.low[1:] - whole.threshold),
         *(np.empty(0), Feasibility.TIGHT),
     )
     judge = Certifier(whole, slater, certifier.prior, engine)
     judge.upper_bound = rounded(bound, up=True)
-    same = Answer(answer.policy, value.middle, value.low, judge.upper_bound, judge.multiplier, True)
+    same = Answer(answer.policy, value.guess, value.low, judge.upper_bound, judge.multiplier, True)
     return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same)))
 
 
@@ -186,7 +185,7 @@ def _solution(
     values = prepared.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
     names = {k: v for k, v in problem.names.items() if k != "constraints"}
-    visited = reachable(problem, policy)
+    visited = reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
@@ -224,23 +223,11 @@ def _violation(prepared: Prepared, low: Array) -> Array:
     """Return by how much each limit may at most be missed, (K,), as proved, in the user's units."""
     units, problem = prepared.units, prepared.problem
     missed = constant_shortfall(problem, units)
-    short = np.maximum(prepared.normal.threshold - low[1:], 0.0)
-    missed[units.kept] = np.nextafter(short * units.span[1 + units.kept], np.inf) * (short > 0)
+    for place, index in enumerate(units.kept):
+        limit, value = float(problem.threshold[index]), float(low[1 + place])
+        if not np.isfinite(value):
+            missed[index] = np.inf
+        elif np.isfinite(limit):
+            short = Fraction(limit) - units.exact(1 + int(index), value)
+            missed[index] = max(rounded(short, up=True), 0.0)
     return missed
-
-
-def reachable(problem: CMDP, policy: Array) -> Mask:
-    """Return which states a policy may come to, (S,), from where it may start."""
-    chain = scipy.sparse.csr_array(policy_transition(problem, (policy > 0).astype(np.float64)))
-    starts = np.flatnonzero(problem.initial)
-    states = len(problem.initial)
-    pointer = np.append(chain.indptr, chain.nnz + len(starts))
-    source = scipy.sparse.csr_array(
-        (np.append(chain.data, np.ones(len(starts))), np.append(chain.indices, starts), pointer),
-        shape=(states + 1, states + 1),
-    )
-    source.eliminate_zeros()
-    order = scipy.sparse.csgraph.breadth_first_order(source, states, return_predecessors=False)
-    found = np.zeros(states + 1, dtype=bool)
-    found[order] = True
-    return found[:-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from numbers import Real
 from typing import TypeVar
 
@@ -138,7 +139,10 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
     cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
     values[np.abs(values) <= cancelled] = 0.0  # what cancellation leaves
     values = values * problem.sign + 0.0
-    used = sorted({row for v in graph.vertices for row, _ in v.response.mixture})
+    kept = _in_order(values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index])
+    vertices, values = [graph.vertices[k] for k in kept], values[kept]
+    gap = np.array([max(graph.gap[a:b]) for a, b in pairwise(kept)])
+    used = sorted({row for v in vertices for row, _ in v.response.mixture})
     place = {row: k for k, row in enumerate(used)}
     return Frontier(
         problem=problem,
@@ -148,15 +152,26 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
         multiplier=_multipliers(
             values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
         ),
-        gap=graph.gap * units.span[0],
+        gap=gap * units.span[0],
         error=graph.error,
         actions=np.array([pool.actions[row] for row in used]),
         mixtures=tuple(
-            tuple((place[row], weight) for row, weight in v.response.mixture) for v in graph.vertices
+            tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices
         ),
         solves=pool.solves,
         seconds=seconds,
     )
+
+
+def _in_order(reward: Array, constraint: Array) -> list[int]:
+    """Return vertices from one to the next of which the constraint rises and the reward falls; rounding may spoil that."""
+    kept: list[int] = []
+    for k in range(len(reward)):
+        while kept and reward[k] >= reward[kept[-1]] and constraint[k] >= constraint[kept[-1]]:
+            kept.pop()
+        if not kept or (reward[k] < reward[kept[-1]] and constraint[k] > constraint[kept[-1]]):
+            kept.append(k)
+    return kept
 
 
 def _multipliers(reward: Array, constraint: Array) -> Array:

@@ -82,10 +82,7 @@ class Relaxation:
     @cached_property
     def spare(self) -> Array:
         """How much a relaxed constraint may at most be met by more, (K',), whatever the policy."""
-        kept = 1 + self.units.kept
-        low, high = (side[kept] for side in utility_range(self.problem))
-        largest = np.maximum(np.abs(low), np.abs(high)) / (1 - self.problem.discount)
-        return self._epsilon * largest / self._span + (self.normal.threshold - self._threshold)
+        return self._gain / (1 - self.problem.discount) + (self.normal.threshold - self._threshold)
 
     def allows(self, policy: Array, low: Array) -> bool:
         """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
@@ -106,15 +103,21 @@ class Relaxation:
         return self.units.span[1 + self.units.kept]
 
     @cached_property
+    def _gain(self) -> Array:
+        """ε·max|c|/span, (K',)."""
+        low, high = (side[1 + self.units.kept] for side in utility_range(self.problem))
+        return self._epsilon * np.maximum(np.abs(low), np.abs(high)) / self._span
+
+    @cached_property
     def _threshold(self) -> Array:
         """(b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span, (K',)."""
         least = Fraction(LEAST) / (1 - Fraction(self.problem.discount))
         found = []
-        for index in self.units.kept:
+        for index, gain in zip(self.units.kept, self._gain, strict=True):
             limit = float(self.problem.threshold[index])
             size = abs(Fraction(limit)) if np.isfinite(limit) else Fraction(0)
             allowed = Fraction(self._epsilon) * (size + least * Fraction(float(self.units.span[1 + index])))
-            found.append(self.units.threshold(self.problem, int(index), allowed))
+            found.append(self.units.threshold(self.problem, int(index), allowed, Fraction(float(gain))))
         return np.array(found)
 
 

@@ -162,7 +162,8 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
     target = normal_target(prepared.problem, prepared.units, ending.tolerance)
     answer = certifier.known()
     if ending.algorithm != "lp":
-        why = f"{prepared.feasibility.value.capitalize()}, so that no bound on the multipliers is known"
+        reason = prepared.feasibility.value
+        why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
         ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
     try:
         optimum = _occupancy(prepared, clock)

@@ -47,17 +47,20 @@ class Units:
         offset = Fraction(float(self.origin[utility])) / (1 - Fraction(self.discount))
         return Fraction(value) * Fraction(float(self.span[utility])) + offset
 
-    def threshold(self, problem: CMDP, index: int, relaxed: Fraction) -> float:
-        """(b − relaxed − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach."""
+    def threshold(self, problem: CMDP, index: int, spare: Fraction = Fraction(0), gain: Fraction = Fraction(0)) -> float:
+        """(b − spare − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach.
+
+        `gain` is what the normalised constraint may be larger by than it is.
+        """
         unit = 1 / (1 - Fraction(self.discount))
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
         available = problem.constraint_reward[index][problem.actions]
         least = ((Fraction(float(available.min())) - origin) / span - 1) * unit
-        most = ((Fraction(float(available.max())) - origin) / span + 1) * unit
+        most = ((Fraction(float(available.max())) - origin) / span + 1 + gain) * unit
         limit = float(problem.threshold[index])
         if np.isinf(limit):
             return float(least if limit < 0 else most)
-        return float(min(max((Fraction(limit) - relaxed - origin * unit) / span, least), most))
+        return float(min(max((Fraction(limit) - spare - origin * unit) / span, least), most))
 
     def multiplier(self, multiplier: Array) -> Array:
         """Return multipliers (..., K') of the kept constraints as (..., K) in the user's units."""
@@ -87,7 +90,7 @@ def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP,
     scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
     kept = np.flatnonzero(varies[1:])
     units = Units(span, origin / (1 - problem.discount), kept, origin, problem.discount)
-    threshold = np.array([units.threshold(problem, int(i), Fraction(0)) for i in kept])
+    threshold = np.array([units.threshold(problem, int(i)) for i in kept])
     return problem.with_constraints(scaled[0], scaled[1:][kept], threshold), units
 
 

@@ -30,11 +30,16 @@ class Bracket(NamedTuple):
 
     low: Array
     high: Array
+    guess: Array  # the values as computed
 
-    @property
-    def middle(self) -> Array:
-        """The best guess, (J,)."""
-        return (self.low + self.high) / 2
+    def within(self, problem: CMDP) -> Bracket:
+        """Return it without what no policy of the model has: less than min u/(1−γ), or more than max u/(1−γ)."""
+        unit = 1 / (1 - problem.discount)
+        least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
+        most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
+        low = np.maximum(self.low, least - 4 * UNIT_ROUNDOFF * np.abs(least))
+        high = np.minimum(self.high, most + 4 * UNIT_ROUNDOFF * np.abs(most))
+        return Bracket(low, high, self.guess)
 
 
 class Response(Protocol):
@@ -63,6 +68,10 @@ class Response(Protocol):
     @property
     def value(self) -> Array:
         """V(ρ) of all utilities, (J,), at least."""
+
+    @property
+    def middle(self) -> Array:
+        """V(ρ) of all utilities, (J,), as well as they are known."""
 
     def value_and_visits(self) -> tuple[Array, Array | None]:
         """Return Σ d(s, a) u(s, a) and d(s) where the visits come with the policy; else `value`, and None."""

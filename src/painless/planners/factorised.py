@@ -8,12 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.arrays import Array, Mask
 from painless.bellman import (
     action_transition,
     occupancy_value,
     policy_transition,
     policy_utility,
+    reachable,
     resolvent,
 )
 from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, value_rounding
@@ -54,7 +55,8 @@ class Factorised:
         table = as_table(policy, problem.shape[1])
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
-        return bracket(problem, chain, gain, resolvent(chain, problem.discount).state_value(gain))
+        value = resolvent(chain, problem.discount).state_value(gain)
+        return bracket(problem, chain, gain, value, reachable(chain, problem.initial)).within(problem)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
@@ -74,16 +76,23 @@ class Factorised:
         return as_table(actions, self.problem.shape[1])
 
 
-def bracket(problem: CMDP, chain: Transition, gain: Array, value: Array) -> Bracket:
-    """V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ) at ρ, with r = u + γPV − V, and what rounding does to it, (J,) each."""
+def bracket(
+    problem: CMDP, chain: Transition, gain: Array, value: Array, visited: Mask | slice = slice(None)
+) -> Bracket:
+    """V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ) at ρ, with r = u + γPV − V, and what rounding does to it, (J,) each.
+
+    States that are not visited from ρ on do not count.
+    """
     residual, terms = _residual(chain, problem.discount, gain, value)
+    unit, at_start = 1 / (1 - problem.discount), value @ problem.initial
+    residual, value, gain = residual[:, visited], value[:, visited], gain[:, visited]
     size = np.abs(value).max(1) + np.abs(gain).max(1)
     rounding = (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size  # of the sums, the policy's rows and the rest
-    unit, at_start = 1 / (1 - problem.discount), value @ problem.initial
     spread = np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * size
     return Bracket(
         at_start + (residual.min(1) - rounding) * unit - spread,
         at_start + (residual.max(1) + rounding) * unit + spread,
+        at_start,
     )
 
 
@@ -131,12 +140,21 @@ class FactorisedResponse:
         return self.plan.rounding
 
     @cached_property
-    def value(self) -> Array:
-        """V(ρ) of all utilities, (J,), at least."""
+    def _bracket(self) -> Bracket:
         problem = self.problem
         gain = policy_utility(problem.utility, self.plan.policy(problem.shape[1]))
         chain = action_transition(problem, self.plan.actions)
-        return bracket(problem, chain, gain, self.plan.resolvent.state_value(gain)).low
+        return bracket(problem, chain, gain, self.plan.resolvent.state_value(gain))
+
+    @property
+    def value(self) -> Array:
+        """V(ρ) of all utilities, (J,), at least."""
+        return self._bracket.low
+
+    @property
+    def middle(self) -> Array:
+        """V(ρ) of all utilities, (J,), as well as they are known."""
+        return self._bracket.guess
 
     def value_and_visits(self) -> tuple[Array, Array]:
         """Return Σ d(s, a) u(s, a), (J,), and d(s), (S,)."""

@@ -145,20 +145,5 @@ def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
             kept.append(anchor)
     if high > low:
         kept.append(high)
-    kept = _falling(kept, vertices)
     gap = [max(gaps[i:k]) for i, k in pairwise(kept)]
     return Graph([vertices[k] for k in kept], np.array(gap), max(edge.error for edge in edges))
-
-
-def _falling(kept: Sequence[int], vertices: Sequence[Vertex]) -> list[int]:
-    """Drop vertices that rounding puts out of order: from one to the next the constraint rises and the reward falls."""
-    falling: list[int] = []
-    for k in kept:
-        while falling and vertices[k].constraint <= vertices[falling[-1]].constraint:
-            if vertices[k].reward < vertices[falling[-1]].reward:
-                break
-            falling.pop()
-        else:
-            if not falling or vertices[k].reward < vertices[falling[-1]].reward:
-                falling.append(k)
-    return falling

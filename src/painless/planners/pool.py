@@ -130,5 +130,5 @@ class Pool:
             return self._known[key], bound, False
         index = self._known[key] = len(self.actions)
         self.actions.append(actions)
-        self.values.append(response.value)
+        self.values.append(response.middle)
         return index, bound, True

@@ -56,6 +56,7 @@ class Swept:
         return SweptResponse(
             actions=self.actions_of(priced.choice),
             value=low,
+            middle=priced.value,
             upper_bound=priced.upper_bound * scale,
             weighted_value=float(weight @ low),
             rounding=self.pricer.rounding(weight),
@@ -79,7 +80,7 @@ class Swept:
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
         low, error = self.pricer.value_of(self.chain(policy), PRECISION * self.unit)
-        return Bracket(low, low + 2 * error)
+        return Bracket(low, low + 2 * error, low + error).within(self.problem)
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
@@ -125,6 +126,7 @@ class SweptResponse:
 
     actions: Actions  # (S,)
     value: Array  # (J,) at least
+    middle: Array  # (J,)
     upper_bound: float
     weighted_value: float
     rounding: float
