@@ -18,6 +18,7 @@ import painless.problems
 from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
 from painless.errors import InputError
+from painless.clock import Clock
 from painless.feasibility import Feasibility, slater_policy
 from painless.planners import LinearProgram, _chain_kernels, _improve_kernels, policy_iteration, tiny_master
 from painless.planners.active_states import ActiveStates
@@ -46,9 +47,7 @@ def check_planned(problem, planned, tolerance=1e-9):
     best = optimal_value(problem)
     value = policy_value(problem, planned.answer.policy)
     assert planned.feasible
-    assert (
-        value[1:] >= problem.threshold - 1.01 * TOLERANCE * np.maximum(np.abs(problem.threshold), scale)
-    ).all()
+    assert (value[1:] >= problem.threshold - 1e-14 * scale * scale).all()
     np.testing.assert_allclose(planned.answer.value, value, atol=1e-10 * scale)
     assert not planned.answer.policy[~problem.actions].any()
     np.testing.assert_allclose(planned.answer.policy.sum(1), 1.0, atol=1e-12)
@@ -102,13 +101,12 @@ def against_the_program(problem):
         assert planned.slack_bound < 0
         found = (planned.answer.value[1:] - normal.threshold).min()
         assert found == pytest.approx(least, rel=2e-3, abs=1e-8 * scale)
-    elif least > -0.8 * TOLERANCE * scale:
+    elif least > 2 * TOLERANCE * scale:
         assert planned.ending in (Ending.PROVED, Ending.ROUNDING)
         check_planned(normal, planned)
-        if slater.feasibility is Feasibility.SLACK:
-            assert planned.gap <= 1e-9 * scale * (1 + planned.multiplier.sum())
-        if np.isfinite(planned.slack_bound):
-            assert least - 1e-9 * scale <= planned.slack_bound
+        assert planned.gap <= 1e-9 * scale * (1 + planned.multiplier.sum())
+    if np.isfinite(planned.slack_bound):
+        assert least - 1e-9 * scale <= planned.slack_bound
 
 
 @settings(max_examples=150, deadline=None)
@@ -239,10 +237,12 @@ def test_just_feasible():
         constraint_reward=[[0.0, 1.0, 1.0]],
         threshold=[2.0],
     )
-    planned = ColumnGeneration().plan(problem, 1e-6)
-    assert planned.feasible
-    assert planned.answer.value == pytest.approx([0.5, 2.0], abs=1e-8)
-    assert planned.upper_bound >= 0.5
+    assert ColumnGeneration().plan(problem, 1e-6).ending is Ending.TIGHT
+    found = painless.solve(problem, ColumnGeneration(), tolerance=1e-6)
+    assert found.feasible
+    assert found.reward_value == pytest.approx(0.5, abs=1e-8)
+    assert found.upper_bound >= 0.5
+    assert (found.violation == 0).all()
 
 
 def test_infeasible_only_together():
@@ -295,14 +295,33 @@ def test_bounds_hold_when_interrupted(problem, steps):
             assert value[0] <= best + 1e-8 * scale * (1 + planned.multiplier.sum())
 
 
+class TickingClock(Clock):
+    """A clock whose time is up after so many ticks, and then again after a few more."""
+
+    def __init__(self, ticks):
+        super().__init__(1.0)
+        self.ticks = ticks
+
+    def tick(self):
+        self.ticks -= 1
+        if self.ticks < 0:
+            raise TimeoutError
+
+    def extend(self):
+        self.ticks = 5
+
+
 def test_a_deadline_returns_what_is_proved():
     normal, _ = normalise(painless.garnet(300, 4, 5, 3, seed=1, discount=0.99, dense=False))
     best = optimal_value(normal)
-    for seconds in (0.0, 0.002, 0.01):
-        planned = ColumnGeneration().plan(normal, 1e-9, deadline=time.perf_counter() + seconds)
+    for ticks in (0, 3, 10, 30, 100, 300):
+        planned = ColumnGeneration().plan(normal, 1e-9, clock=TickingClock(ticks))
         assert planned.upper_bound >= best - 1e-9
         assert planned.ending is not Ending.TIMEOUT or planned.gap > 0
-    assert ColumnGeneration().plan(normal, 1e-9, deadline=0.0).ending is Ending.TIMEOUT
+        value = policy_value(normal, planned.answer.policy)
+        assert (planned.answer.value <= value + 1e-9).all()
+        assert not planned.feasible or (value[1:] >= normal.threshold - 1e-12).all()
+    assert ColumnGeneration().plan(normal, 1e-9, clock=TickingClock(0)).ending is Ending.TIMEOUT
 
 
 @pytest.mark.parametrize(("setting", "message"), [((1.0,), "smoothing is 1.0"), ((0.3, 0), "rounds is 0")])

@@ -23,6 +23,8 @@ ORDER = [
         "sources",
         "bellman",
         "units",
+        "presolve",
+        "clock",
     ),
     *(
         "kernels",
@@ -40,8 +42,10 @@ ORDER = [
         "evaluators",
         "framework",
         "averages",
+        "judgement",
         "feasibility",
         "certificate",
+        "prices",
         "confidence",
         "evaluation",
     ),
@@ -54,6 +58,7 @@ ORDER = [
         "pages",
         "solution",
         "prepare",
+        "remedy",
     ),
     *(
         "finish",

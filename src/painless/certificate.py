@@ -82,8 +82,7 @@ class Certifier:
         self.problem, self.slater, self.prior = problem, slater, prior
         self.relaxation = relaxation or Relaxation.of(problem)
         self.engine = engine or engine_of(problem)
-        # Where no policy has slack, mixtures are to miss no constraint by more than the best policy does.
-        self.threshold = np.minimum(problem.threshold, slater.low[1:])
+        self.threshold = self._attainable()
         unit = 1 / (1 - problem.discount)
         self.precision = precision
         self.capacity = int(np.clip(MEMORY // (states * actions), 2 * (constraints + 2), MOST))  # tables
@@ -169,8 +168,9 @@ class Certifier:
         Where there is a Slater point the answer provably meets every constraint.
         """
         strictly = bool((self.slater.proved_slack > 0).all())
-        for share in (0.0, 1.0, 2.0, 1e3, np.inf):
-            answer = self.assess(self._with_slater(policy, share))
+        for share in (0.0, 1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; after the first what is left is rounding
+            policy = self._with_slater(policy, share)
+            answer = self.assess(policy)
             if self._meets(answer.low) if strictly else answer.feasible:
                 break
         return answer
@@ -194,6 +194,14 @@ class Certifier:
     def _assessed(self, policy: Array, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
         return Answer(policy, value.guess, value.low, self.upper_bound, self.multiplier, feasible)
+
+    def _attainable(self) -> Array:
+        """Return the thresholds that mixtures are to reach, (K,): lower ones where no policy has slack, by what still counts as met."""
+        wanted = self.problem.threshold
+        if (self.slater.proved_slack > 0).all():
+            return wanted
+        reached = np.minimum(wanted, self.slater.low[1:])
+        return np.maximum(reached - 0.5 * self.relaxation.spare, np.minimum(reached, wanted - 0.9 * self.relaxation.spare))
 
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())

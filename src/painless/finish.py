@@ -169,7 +169,8 @@ def _status(prepared: Prepared, answer: Answer, gap: float, bound: float, ending
     end = f"{missed}{ending.note and ' ' + ending.note}"
     if ending.completed is not None:
         return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
-    if is_solved(gap, bound, answer.feasible, gap_target(prepared.problem, ending.tolerance)):
+    target = gap_target(prepared.problem, ending.tolerance)
+    if not ending.stopped and is_solved(gap, bound, answer.feasible, target):
         proved = f"a relative gap of {ending.tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
     why = ending.stopped or "the tolerance is below what double precision can prove; ask for a larger one"

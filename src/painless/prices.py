@@ -22,6 +22,8 @@ from painless.planners import highs
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value that exceeds the bound by less, relative to 1/(1−γ), does not exceed it
 PRICINGS = 40  # best responses for each end of a range, at most; a few are usual
+DIGITS = 1e-7  # a range that is narrower, relatively, is known
+MOVED = 1e-8  # an end that moves by less, relatively, stays
 CLOSING = 8  # and at first to bring the bound down, times the constraints and one
 IMPROVED = 5000  # states up to which the answer is improved while prices are narrowed
 WIDENED = 1e-9  # by which ranges are widened, relatively: the precision of the linear programs
@@ -55,17 +57,19 @@ def price_ranges(certifier: Certifier, answer: Answer, narrow: bool = True) -> P
     count = len(certifier.multiplier)
     ranges = _Ranges(certifier, answer)
     low, high = np.zeros(count), ranges.quick()
-    ends = [(i, side) for i in range(count) for side in (-1, 1) if narrow and high[i] > NONE]
+    wide = {i for i in range(count) if high[i] > NONE}
+    for i in wide:
+        low[i], high[i] = ranges.ends(i)
+    open_ends = [(i, side) for i in sorted(wide) for side in (-1, 1) if narrow]
     try:
         for _ in range(PRICINGS):
-            ends = [end for end in ends if not ranges.stays(*end)]
-            if not ends:
+            open_ends = [(i, side) for i, side in open_ends if not ranges.known(i) and ranges.cut(i, side)]
+            if not open_ends:
                 break
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
-    for i in range(count):
-        if high[i] > NONE:
-            low[i], high[i] = ranges.ends(i)
+    for i in wide:
+        low[i], high[i] = ranges.ends(i)
     return PriceRanges(low, high)
 
 
@@ -84,14 +88,22 @@ class _Ranges:
             ratio = np.where(slack > 0, np.maximum(room, 0.0)[:, None] / slack, np.inf)
         return ratio.min(0, initial=np.inf)
 
-    def stays(self, index: int, side: int) -> bool:
-        """Price at an end of a range; return whether it stays, or else cut it off by what was found."""
+    def known(self, index: int) -> bool:
+        """Whether a range is as narrow as anybody reads it."""
+        low, high = self.ends(index)
+        return high - low <= DIGITS * high
+
+    def cut(self, index: int, side: int) -> bool:
+        """Price at an end of a range; return whether that cuts it off, so that it is worth another try."""
         certifier = self.certifier
         end = self._extreme(index, side)
         if end is None:
-            return True
+            return False
         dual = certifier.bound(end, SETTLED * self.unit)
-        return dual - certifier.upper_bound <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.rounding
+        if dual - certifier.upper_bound <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.rounding:
+            return False
+        now = self._extreme(index, side)
+        return now is None or abs(now[index] - end[index]) > MOVED * end[index] + NONE
 
     def ends(self, index: int) -> tuple[float, float]:
         """Return both ends of a range."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from painless import validation
 from painless.algorithms import PRM, Algorithm, require_algorithm, require_single
-from painless.arrays import one_thread
+from painless.arrays import Array, one_thread
 from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy_policy
 from painless.certificate import Answer, Certifier, better
@@ -166,7 +166,7 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
         why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
         ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
     try:
-        optimum = _occupancy(prepared, clock)
+        optimum = _occupancy(prepared, certifier.threshold, clock)
         if optimum is not None:
             certifier.bound(optimum.multiplier, 0.0)
             answer = certifier.judge(occupancy_policy(optimum.occupancy, certifier.prior))
@@ -181,12 +181,16 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
     return finished(prepared, certifier, answer, ending, clock)
 
 
-def _occupancy(prepared: Prepared, clock: Clock) -> OptimalOccupancy | None:
-    """Solve the linear program; None where it finds nothing, as may be where there is no Slater point."""
-    if prepared.feasibility is not Feasibility.SLACK and prepared.normal.actions.sum() > TIGHT_PAIRS:
+def _occupancy(prepared: Prepared, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
+    """Solve the linear program; where there is no Slater point, again with thresholds that still count as met."""
+    slack = prepared.feasibility is Feasibility.SLACK
+    if not slack and prepared.normal.actions.sum() > TIGHT_PAIRS:
         return None
-    with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
-        return LinearProgram().plan(prepared.normal, clock.left)
+    for limits in (prepared.normal.threshold,) if slack else (prepared.normal.threshold, threshold):
+        with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
+            optimum = LinearProgram().plan(prepared.normal.with_limits(limits), clock.left)
+            if optimum is not None:
+                return optimum
     return None
 
 
