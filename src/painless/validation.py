@@ -17,6 +17,7 @@ from painless.errors import InputError, unknown
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision
 MOST = 2**63 - 1  # of anything that is counted
+LISTED = 2**31 - 1  # of what is listed one by one, such as states
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
 SHORTEST = 1e-12  # 1 − γ, below which double precision proves nothing
 
@@ -98,6 +99,14 @@ def share(name: str, value: Any) -> float:
     found = number(name, value, "give one such as 0.95")
     if not 0 < found < 1:
         raise InputError(f"{name} is {value}; it must lie between 0 and 1, such as 0.95")
+    return found
+
+
+def probability(name: str, value: Any) -> float:
+    """Check that something is a number within [0, 1]."""
+    found = number(name, value, "give a probability, within [0, 1]")
+    if not 0 <= found <= 1:
+        raise InputError(f"{name} is {found:g}; give a probability, within [0, 1]")
     return found
 
 
