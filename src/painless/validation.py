@@ -19,7 +19,7 @@ SINGLE_TOLERANCE = 1e-5  # for lower precision
 MOST = 2**63 - 1  # of anything that is counted
 LISTED = 2**31 - 1  # of what is listed one by one, such as states
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
-SHORTEST = 1e-12  # 1 − γ, below which double precision proves nothing
+SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
 def as_numbers(name: str, values: object) -> NDArray[Any]:
@@ -133,16 +133,16 @@ def seed(value: Any) -> int:
 
 
 def discount(value: Any) -> float:
-    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that double precision proves nothing."""
+    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved."""
     gamma = number("discount", value, "give one such as 0.9")
     if not 0 <= gamma < 1:
         raise InputError(
             f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
             "use a discount close to 1, such as 0.999, or make the end an absorbing state"
         )
-    if 1 - gamma < SHORTEST:
+    if gamma > 1 - SHORTEST:
         raise InputError(
-            f"discount is {gamma!r}, so close to 1 that double precision proves nothing of values of "
+            f"discount is {gamma!r}, so close to 1 that rounding outweighs what can be proved of sums over "
             f"1/(1 − discount) steps; give one of at most 1 − {SHORTEST:g}"
         )
     return gamma

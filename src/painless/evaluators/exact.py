@@ -20,6 +20,7 @@ from painless.evaluators.base import Evaluation, Evaluator
 from painless.planners.engine import Engine, engine_of
 from painless.policy import Policy, TabularQ
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 CACHED = 1 << 18  # doubles of P_π formed at once, so that a chunk of the batch stays in cache
 
@@ -41,6 +42,9 @@ class ExactEvaluator:
     """
 
     problem: CMDP
+
+    def __post_init__(self) -> None:
+        require_sound(self.problem.transition)
 
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
         """Evaluate all J utilities of every run; nothing is drawn."""
