@@ -274,7 +274,24 @@ def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
     within = not stored or (indices.min() >= 0 and indices.max() < states)
     if fits and within and (pointer[1:] >= pointer[:-1]).all():
         return
-    raise InputError(
+    raise _changed()
+
+
+def require_rows(kernel: scipy.sparse.csr_array[np.float64], rows: NDArray[np.intp]) -> None:
+    """Refuse rows of a sparse matrix that lead out of it, at the cost of these rows alone."""
+    start, stop = kernel.indptr[rows], kernel.indptr[rows + 1]
+    if (start < 0).any() or (stop <= start).any() or (stop > len(kernel.indices)).any():
+        raise _changed()
+
+
+def require_states(successors: NDArray[np.integer], states: int) -> None:
+    """Refuse successors that are no states."""
+    if len(successors) and not (successors.min() >= 0 and successors.max() < states):
+        raise _changed()
+
+
+def _changed() -> InputError:
+    return InputError(
         "the indices of the sparse transition have changed since the problem was made, and lead out of it; "
         "make the problem anew, without copy=False"
     )

@@ -43,13 +43,11 @@ class ExactEvaluator:
 
     problem: CMDP
 
-    def __post_init__(self) -> None:
-        require_sound(self.problem.transition)
-
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
         """Evaluate all J utilities of every run; nothing is drawn."""
         del rngs
         table, problem = policy.probabilities, self.problem
+        require_sound(problem.transition)
         chunk = 1 if problem.is_sparse else max(1, CACHED // table.shape[1] ** 2)
         if len(table) <= chunk:
             return Evaluation(*self._evaluate(table))
