@@ -174,7 +174,7 @@ def test_simulators_sweep_too(tmp_path):
         (SMALL.replace('"dirichlet"', '"random"'), "unknown start 'random'"),
         (
             SMALL.replace("iterations = 20", 'iterations = "20"'),
-            "iterations is 20; it must be a whole number",
+            "iterations is '20'; it must be a whole number",
         ),
         (SMALL.replace("[0, 1]", "[0, -1]"), "seed is -1"),
         (SMALL.replace('"td"', '"plain-lstdq"'), "gridworld is a table; its evaluator can be exact, td"),

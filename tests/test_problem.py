@@ -24,9 +24,12 @@ from painless import (
     solve,
 )
 from painless.distributions import normalised, sparse_divisors
+from painless.evaluators import ExactEvaluator, SweptEvaluator
 from painless.kernels import table_sampler
+from painless.learners import RegretMatching
 from painless.planners.sparse_rows import sparse_rows
-from painless.policy import uniform_policy
+from painless.policy import LearningTable, uniform_policy
+from painless.simulator import TableSimulator
 
 S, A = 3, 2
 MASK = np.array([[True, True], [True, False], [False, True]])
@@ -548,3 +551,24 @@ def test_a_mask_that_changes_later_leaves_the_problem_as_it_was(share):
     before = solve(problem, ColumnGeneration()).reward_value
     mask[...] = False
     assert solve(problem, ColumnGeneration()).reward_value == before
+
+
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+@pytest.mark.parametrize("junk", [2**31 - 1, -1])
+def test_what_holds_a_shared_problem_notices_that_it_changed(part, junk):
+    made = garnet(600, 2, 3, 0, seed=1, dense=False)
+    matrix = made.transition.copy()
+    problem = CMDP(matrix, made.reward, initial=made.initial, discount=0.9, copy=False)
+    table = LearningTable.start(RegretMatching(), uniform_policy(problem.actions)[None])
+    evaluators = [ExactEvaluator(problem), SweptEvaluator(problem)]
+    simulator, rng = TableSimulator(problem), np.random.default_rng(0)
+    everywhere, first = np.arange(600), np.zeros(600, dtype=int)
+    for evaluator in evaluators:
+        evaluator.evaluate(table)
+    simulator.step(everywhere, first, rng)
+    getattr(matrix, part)[1::2] = junk
+    for evaluator in evaluators:
+        with pytest.raises(InputError, match="have changed since the problem was made"):
+            evaluator.evaluate(table)
+    with pytest.raises(InputError, match="have changed since the problem was made"):
+        simulator.step(everywhere, first, rng)

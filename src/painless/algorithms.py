@@ -216,7 +216,7 @@ class CRPO:
         require_positive("rate", self.rate)
         if not (as_floats("tolerance", self.tolerance) >= 0).all():
             raise InputError(f"tolerance is {self.tolerance}; it must be at least 0")
-        for seed in [] if self.seed is None else np.ravel(self.seed):
+        for seed in [] if self.seed is None else np.ravel(self.seed).tolist():
             validation.seed(seed)
         require_entropy(self.entropy, self.rate)
         return ExponentiatedGradient(self.rate, self.entropy), Switching(self.tolerance, self.seed)

@@ -33,8 +33,8 @@ def normalised(rows: Array, where: Mask | bool = True) -> Array:
     >>> exact = np.array([[0.25, 0.75], [0.1, 0.9]])
     >>> normalised(exact) is exact
     True
-    >>> normalised(np.array([0.5, 0.5 + 2e-9])).sum()
-    np.float64(1.0)
+    >>> round(float(normalised(np.array([0.5, 0.5 + 2e-9])).sum()), 15)
+    1.0
     """
     sums = rows.sum(-1)
     unsure = np.flatnonzero((np.abs(sums - 1) > HALF_ULP) & where)

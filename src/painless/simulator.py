@@ -190,11 +190,14 @@ class TableSimulator:
             successors = (total <= draws[:, None] * total[:, -1:]).sum(-1)
             successors = np.minimum(successors, problem.shape[0] - 1)
         else:
-            rows = problem.transition[states * problem.shape[1] + actions]
+            pairs = states * problem.shape[1] + actions
+            validation.require_rows(problem.transition, pairs)
+            rows = problem.transition[pairs]
             start, total = rows.indptr[:-1], np.append(0.0, rows.data.cumsum())
             target = total[start] + draws * (total[rows.indptr[1:]] - total[start])
             place = np.searchsorted(total, target, side="right") - 1
             successors = rows.indices[np.clip(place, start, rows.indptr[1:] - 1)]
+            validation.require_states(successors, problem.shape[0])
         utilities = problem.utility[:, states, actions].T
         return Outcome(successors, utilities, np.zeros(len(states), dtype=bool))
 

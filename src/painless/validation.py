@@ -17,8 +17,9 @@ from painless.errors import InputError, unknown
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision
 MOST = 2**63 - 1  # of anything that is counted
+LISTED = 2**31 - 1  # of what is listed one by one, such as states
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
-SHORTEST = 1e-12  # 1 − γ, below which double precision proves nothing
+SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
 def as_numbers(name: str, values: object) -> NDArray[Any]:
@@ -101,6 +102,14 @@ def share(name: str, value: Any) -> float:
     return found
 
 
+def probability(name: str, value: Any) -> float:
+    """Check that something is a number within [0, 1]."""
+    found = number(name, value, "give a probability, within [0, 1]")
+    if not 0 <= found <= 1:
+        raise InputError(f"{name} is {found:g}; give a probability, within [0, 1]")
+    return found
+
+
 def function(name: str, value: Any) -> None:
     """Refuse what cannot be called, unless it is None."""
     if value is not None and not callable(value):
@@ -124,16 +133,16 @@ def seed(value: Any) -> int:
 
 
 def discount(value: Any) -> float:
-    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that double precision proves nothing."""
+    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved."""
     gamma = number("discount", value, "give one such as 0.9")
     if not 0 <= gamma < 1:
         raise InputError(
             f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
             "use a discount close to 1, such as 0.999, or make the end an absorbing state"
         )
-    if 1 - gamma < SHORTEST:
+    if gamma > 1 - SHORTEST:
         raise InputError(
-            f"discount is {gamma!r}, so close to 1 that double precision proves nothing of values of "
+            f"discount is {gamma!r}, so close to 1 that rounding outweighs what can be proved of sums over "
             f"1/(1 − discount) steps; give one of at most 1 − {SHORTEST:g}"
         )
     return gamma
@@ -265,7 +274,24 @@ def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
     within = not stored or (indices.min() >= 0 and indices.max() < states)
     if fits and within and (pointer[1:] >= pointer[:-1]).all():
         return
-    raise InputError(
+    raise _changed()
+
+
+def require_rows(kernel: scipy.sparse.csr_array[np.float64], rows: NDArray[np.intp]) -> None:
+    """Refuse rows of a sparse matrix that lead out of it, at the cost of these rows alone."""
+    start, stop = kernel.indptr[rows], kernel.indptr[rows + 1]
+    if (start < 0).any() or (stop <= start).any() or (stop > len(kernel.indices)).any():
+        raise _changed()
+
+
+def require_states(successors: NDArray[np.integer], states: int) -> None:
+    """Refuse successors that are no states."""
+    if len(successors) and not (successors.min() >= 0 and successors.max() < states):
+        raise _changed()
+
+
+def _changed() -> InputError:
+    return InputError(
         "the indices of the sparse transition have changed since the problem was made, and lead out of it; "
         "make the problem anew, without copy=False"
     )

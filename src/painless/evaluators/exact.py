@@ -20,6 +20,7 @@ from painless.evaluators.base import Evaluation, Evaluator
 from painless.planners.engine import Engine, engine_of
 from painless.policy import Policy, TabularQ
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 CACHED = 1 << 18  # doubles of P_π formed at once, so that a chunk of the batch stays in cache
 
@@ -46,6 +47,7 @@ class ExactEvaluator:
         """Evaluate all J utilities of every run; nothing is drawn."""
         del rngs
         table, problem = policy.probabilities, self.problem
+        require_sound(problem.transition)
         chunk = 1 if problem.is_sparse else max(1, CACHED // table.shape[1] ** 2)
         if len(table) <= chunk:
             return Evaluation(*self._evaluate(table))

@@ -23,6 +23,7 @@ from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.policy import TabularQ
 from painless.problem import CMDP
+from painless.validation import require_sound
 
 if TYPE_CHECKING:
     from painless.planners.chain import Values
@@ -58,6 +59,7 @@ class SweptEvaluator:
         """Evaluate all J utilities of every run; nothing is drawn."""
         del rngs
         tables = policy.probabilities
+        require_sound(self.problem.transition)  # the engine shares its memory
         if len(self._runs) != len(tables):
             self._runs = [_Run(self) for _ in tables]
         parts = [run.evaluate(table) for run, table in zip(self._runs, tables, strict=True)]

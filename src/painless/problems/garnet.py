@@ -48,7 +48,7 @@ def garnet(
     for name, number in (("states", states), ("actions", actions), ("branching", branching)):
         validation.whole(name, number)
     validation.whole("constraints", constraints, least=0)
-    validation.whole("seed", seed, least=0)
+    validation.seed(seed)
     if branching > states:
         raise InputError(
             f"a Garnet with {states} states cannot have {branching} successors and {actions} actions"

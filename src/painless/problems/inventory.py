@@ -14,7 +14,6 @@ Pessimistic Exploration for Safe Reinforcement Learning*, NeurIPS 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 
@@ -40,8 +39,7 @@ def inventory(
     >>> inventory()
     CMDP(6 states, 6 actions, 1 constraint, discount 0.9, dense)
     """
-    if not isinstance(capacity, Integral) or capacity < 1:
-        raise InputError(f"capacity is {capacity}; give a whole number of units, at least 1")
+    validation.whole("capacity", capacity, most=validation.LISTED)
     probability = validation.as_floats("demand", demand)
     _check_distribution(probability)
     unit = np.arange(capacity + 1)

@@ -42,8 +42,9 @@ def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
     CMDP(6 states, 2 actions, 1 constraint, discount 0.999, dense)
     """
     gamma = validation.discount(discount)
-    if not 0 <= budget <= 1:
-        raise InputError(f"budget is {budget:g}; it is a share of the days, so give one within [0, 1]")
+    advice = "it is a share of the days, so give one within [0, 1]"
+    if not 0 <= validation.number("budget", budget, advice) <= 1:
+        raise InputError(f"budget is {budget}; {advice}")
     states = len(CONDITIONS)
     transition = np.zeros((states, 2, states))
     transition[:WORKING, LEAVE, : FAILED + 1] = WEAR

@@ -19,7 +19,6 @@ E. Altman, *Constrained Markov Decision Processes*, Chapman & Hall 1999.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 import scipy
@@ -83,10 +82,8 @@ def queueing(
 
 def _checked(buffer: int, arrival: float, service: object, power: object) -> tuple[Array, Array]:
     """Return the rates of service and their powers, once all is well with them and the rest."""
-    if not isinstance(buffer, Integral) or buffer < 1:
-        raise InputError(f"buffer is {buffer}; give a whole number of customers, at least 1")
-    if not 0 <= arrival <= 1:
-        raise InputError(f"arrival is {arrival:g}; give the probability of one in a slot, within [0, 1]")
+    validation.whole("buffer", buffer, most=validation.LISTED)
+    validation.probability("arrival", arrival)
     rates, powers = validation.as_floats("service", service), validation.as_floats("power", power)
     if rates.ndim != 1 or not rates.size or not ((rates >= 0) & (rates <= 1)).all():
         raise InputError(f"service is {service!r}; give a list of probabilities, each within [0, 1]")

@@ -14,13 +14,13 @@ Slips are those of the 4 × 3 world of Russell & Norvig, *Artificial Intelligenc
 
 from __future__ import annotations
 
-from numbers import Integral
 from textwrap import dedent
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from painless import validation
 from painless.arrays import Array, Mask
 from painless.errors import InputError
 from painless.problem import CMDP
@@ -57,8 +57,7 @@ def slippery_grid(
     >>> slippery_grid(height=100, width=100)  # doctest: +ELLIPSIS
     CMDP(8... states, 4 actions, 1 constraint, discount 0.99, sparse)
     """
-    if not 0 <= slip <= 1:
-        raise InputError(f"slip is {slip:g}; give a probability, within [0, 1]")
+    validation.probability("slip", slip)
     cells = _cells(random_map(height, width, seed, walls=walls, hazards=hazards) if text is None else text)
     free = cells != ord(WALL)
     kind = cells[free]  # of each state
@@ -92,15 +91,16 @@ def random_map(height: int, width: int, seed: int = 0, *, walls: float = 0.15, h
     ..HH....#..G
     """
     for name, size in {"height": height, "width": width}.items():
-        if not isinstance(size, Integral) or size < 1:
-            raise InputError(f"{name} is {size}; give a whole number of cells, at least 1")
+        validation.whole(name, size, most=validation.LISTED)
     if height * width < 2:
         raise InputError("a map of one cell has no room for a start and a goal; give a larger one")
-    if not (walls >= 0 and hazards >= 0 and walls + hazards <= 1):
+    advice = "give a probability"
+    shares = [validation.number(name, x, advice) for name, x in (("walls", walls), ("hazards", hazards))]
+    if not (min(shares) >= 0 and sum(shares) <= 1):
         raise InputError(
-            f"walls is {walls:g} and hazards is {hazards:g}; give probabilities with a sum of at most 1"
+            f"walls is {shares[0]:g} and hazards is {shares[1]:g}; give probabilities with a sum of at most 1"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(validation.seed(seed))
     draw = rng.random((height, width))
     cells = np.where(draw < walls, WALL, np.where(draw >= 1 - hazards, HAZARD, FREE))
     down = rng.permutation(np.arange(height + width - 2) < height - 1)  # at each step of the path

@@ -13,11 +13,9 @@ Pessimistic Exploration for Safe Reinforcement Learning*, NeurIPS 2022.
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 
-from painless.errors import InputError
+from painless import validation
 from painless.problem import CMDP
 
 LINKS = ("fast", "slow")
@@ -37,11 +35,9 @@ def streaming(
     >>> streaming()
     CMDP(10 states, 2 actions, 1 constraint, discount 0.9, dense)
     """
-    if not isinstance(buffer, Integral) or buffer < 1:
-        raise InputError(f"buffer is {buffer}; give a whole number of packets, at least 1")
+    validation.whole("buffer", buffer, most=validation.LISTED)
     for name, probability in {"fast": fast, "slow": slow, "playback": playback}.items():
-        if not 0 <= probability <= 1:
-            raise InputError(f"{name} is {probability:g}; give a probability, within [0, 1]")
+        validation.probability(name, probability)
     packets = np.arange(buffer + 1)
     transition = np.zeros((len(packets), len(LINKS), len(packets)))
     for link, arrival in enumerate((fast, slow)):

@@ -19,7 +19,6 @@ on Information Theory 48(5), 2002.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -91,8 +90,7 @@ def _checked(
 ) -> tuple[Array, Array, Array]:
     """Return the gains, the channel's transitions and the arrivals, once all is well with them."""
     for name, number in {"buffer": buffer, "most": most}.items():
-        if not isinstance(number, Integral) or number < 1:
-            raise InputError(f"{name} is {number}; give a whole number of packets, at least 1")
+        validation.whole(name, number, most=validation.LISTED)
     gains = validation.as_floats("gain", gain)
     if gains.ndim != 1 or not gains.size or not ((gains > 0) & np.isfinite(gains)).all():
         raise InputError(f"gain is {gain!r}; give a positive number for each state of the channel")
