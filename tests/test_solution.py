@@ -89,9 +89,10 @@ def test_csv_has_names_and_survives_commas(tmp_path):
     text = policy.to_csv(tmp_path / "policy.csv")
     assert (tmp_path / "policy.csv").read_text() == text
     header, row = csv.reader(io.StringIO(text))
-    assert header == ["state", "go", "stay, put"]
+    assert header == ["state", "go", "stay, put", "visits"]
     assert row[0] == "<home>"
-    assert [float(cell) for cell in row[1:]] == policy.probabilities[0].tolist()
+    assert [float(cell) for cell in row[1:-1]] == policy.probabilities[0].tolist()
+    assert float(row[-1]) == pytest.approx(policy.visits[0])
 
 
 def test_policy_says_where_it_randomises_and_acts():

@@ -20,7 +20,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import occupancy_policy
-from painless.feasibility import SlaterPolicy
+from painless.feasibility import Feasibility, SlaterPolicy
 from painless.judgement import Relaxation
 from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, Engine, as_table, engine_of, occupancy
 from painless.planners.master import Mixture, best_mixture
@@ -198,7 +198,7 @@ class Certifier:
     def _attainable(self) -> Array:
         """Return the thresholds that mixtures are to reach, (K,): lower ones where no policy has slack, by what still counts as met."""
         wanted = self.problem.threshold
-        if (self.slater.proved_slack > 0).all():
+        if self.slater.feasibility is Feasibility.SLACK:
             return wanted
         reached = np.minimum(wanted, self.slater.low[1:])
         return np.maximum(reached - 0.5 * self.relaxation.spare, np.minimum(reached, wanted - 0.9 * self.relaxation.spare))

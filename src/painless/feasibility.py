@@ -52,13 +52,9 @@ class SlaterPolicy:
     slack: Array  # (K,) V_c − b of this policy
     weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
     feasibility: Feasibility
+    proved_slack: Array  # (K,) by how much each constraint is met at least; negative where it may be missed
     evaluations: int = 0  # of policies that the search took
     stopped: BaseException | None = None  # what ended the search before its time
-
-    @property
-    def proved_slack(self) -> Array:
-        """By how much each constraint is met at least, (K,); negative where it may be missed."""
-        return self.low[1:] - (self.value[1:] - self.slack)
 
 
 class _Column(NamedTuple):
@@ -161,8 +157,10 @@ def _mixed(game: _Game) -> SlaterPolicy:
     if not engine.exact:
         value = value - PRECISION / (1 - problem.discount)  # what the visits may lack: the policy has at least these
     low = engine.values(policy).low if engine.exact else value
-    slack = value[1:] - problem.threshold
-    return SlaterPolicy(policy, occupancy, value, low, slack, game.proof, Feasibility.UNKNOWN, game.evaluations)
+    return SlaterPolicy(
+        *(policy, occupancy, value, low, value[1:] - problem.threshold, game.proof, Feasibility.UNKNOWN),
+        *(low[1:] - problem.threshold, game.evaluations),
+    )
 
 
 def _judged(found: SlaterPolicy, game: _Game, relaxation: Relaxation) -> SlaterPolicy:
@@ -183,29 +181,26 @@ def _judged(found: SlaterPolicy, game: _Game, relaxation: Relaxation) -> SlaterP
     other = _mixed(close)
     if (other.proved_slack >= 0).all():
         low = game.engine.values(other.policy).low
-        own = replace(other, value=low, low=low, slack=low[1:] - problem.threshold, weight=found.weight)
+        slack = low[1:] - problem.threshold
+        own = replace(other, value=low, low=low, slack=slack, proved_slack=slack, weight=found.weight)
         return replace(own, feasibility=Feasibility.TIGHT)
     return replace(found, feasibility=Feasibility.NONE if close.least < 0 else Feasibility.UNKNOWN)
 
 
 def _unfinished(game: _Game, stop: BaseException) -> SlaterPolicy:
-    """Return the best single response so far; nothing is known of it where there is none."""
+    """Return the best single response so far, or the uniform policy, of which only the least is known that any policy has."""
     problem = game.engine.problem
-    nothing = np.empty((0, 0))
-    if not game.columns:
-        unknown = np.full(len(problem.utility), -np.inf)
-        uniform = uniform_policy(problem.actions)
-        return SlaterPolicy(
-            *(uniform, nothing, unknown, unknown, unknown[1:], game.proof),
-            *(Feasibility.UNKNOWN, game.evaluations, stop),
-        )
-    slacks = [(column.value[1:] - problem.threshold).min(initial=np.inf) for column in game.columns]
-    best = game.columns[int(np.argmax(slacks))]
-    policy = as_table(best.actions, problem.shape[1])
-    low = best.value - game.engine.rounding
-    slack = best.value[1:] - problem.threshold
+    if game.columns:
+        slacks = [(column.value[1:] - problem.threshold).min(initial=np.inf) for column in game.columns]
+        best = game.columns[int(np.argmax(slacks))]
+        policy, low = as_table(best.actions, problem.shape[1]), best.value - game.engine.rounding
+    else:
+        policy = uniform_policy(problem.actions)
+        low = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) / (1 - problem.discount)
+    slack = low[1:] - problem.threshold
     return SlaterPolicy(
-        *(policy, nothing, best.value, low, slack, game.proof, Feasibility.UNKNOWN, game.evaluations, stop)
+        *(policy, np.empty((0, 0)), low, low, slack, game.proof, Feasibility.UNKNOWN, slack),
+        *(game.evaluations, stop),
     )
 
 

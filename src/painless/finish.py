@@ -84,9 +84,9 @@ def _prices(
     engine.heed(clock.tick)
     value = engine.values(answer.policy)
     bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
+    slack = value.low[1:] - whole.threshold
     slater = SlaterPolicy(
-        *(answer.policy, np.empty((0, 0)), value.guess, value.low, value.low[1:] - whole.threshold),
-        *(np.empty(0), Feasibility.TIGHT),
+        *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0), Feasibility.TIGHT, slack)
     )
     judge = Certifier(whole, slater, certifier.prior, engine)
     judge.upper_bound = rounded(bound, up=True)

@@ -123,4 +123,6 @@ def _slater(planned: Planned, normal: CMDP) -> SlaterPolicy:
     else:
         enough = bool((proved > TOLERANCE * unit).all() or (slack >= 0).all())
         found = Feasibility.SLACK if enough else Feasibility.UNKNOWN
-    return SlaterPolicy(planned.answer.policy, np.empty((0, 0)), value, value, slack, planned.slater_weight, found)
+    return SlaterPolicy(
+        *(planned.answer.policy, np.empty((0, 0)), value, value, slack, planned.slater_weight, found, slack)
+    )

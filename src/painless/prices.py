@@ -91,7 +91,7 @@ class _Ranges:
     def known(self, index: int) -> bool:
         """Whether a range is as narrow as anybody reads it."""
         low, high = self.ends(index)
-        return high - low <= DIGITS * high
+        return bool(np.isfinite(high)) and high - low <= DIGITS * high
 
     def cut(self, index: int, side: int) -> bool:
         """Price at an end of a range; return whether that cuts it off, so that it is worth another try."""

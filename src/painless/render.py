@@ -50,8 +50,9 @@ def price(low: float, high: float) -> str:
         shared = f"{low + 0.0:.{digits}g}"
         if shared == f"{high + 0.0:.{digits}g}":
             return shared
-    least = number_beyond(low, up=False, digits=3)
-    return f"{least} or more" if np.isinf(high) else f"{least} to {number_beyond(high, up=True, digits=3)}"
+    if np.isinf(high):
+        return f"{low:.4g} or more"
+    return f"{number_beyond(low, up=False, digits=3)} to {number_beyond(high, up=True, digits=3)}"
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -65,7 +65,9 @@ class Units:
     def multiplier(self, multiplier: Array) -> Array:
         """Return multipliers (..., K') of the kept constraints as (..., K) in the user's units."""
         result = np.zeros((*multiplier.shape[:-1], len(self.span) - 1))
-        result[..., self.kept] = multiplier * (self.span[0] / self.span[1 + self.kept])
+        with np.errstate(over="ignore", under="ignore"):
+            ratio = np.minimum(self.span[0] / self.span[1 + self.kept], np.finfo(float).max)
+            result[..., self.kept] = multiplier * ratio
         return result
 
 

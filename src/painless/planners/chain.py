@@ -164,7 +164,7 @@ class Values:
 
     def _rounding(self, chain: Chain) -> float:
         """Return what rounding may do to the values, at most."""
-        roundings = (STEPS + int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
+        roundings = (STEPS + 3 * int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
         return float(roundings * max(self.value.max(), -self.value.min()) / (1 - self.discount))
 
     def _centred(self, rounding: float) -> Array:

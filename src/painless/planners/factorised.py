@@ -97,14 +97,15 @@ def bracket(
 
 
 def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> tuple[Array, float]:
-    """Return u + γPV − V, (J, S), and the roundings of its sums; in extended precision where that costs little."""
+    """Return u + γPV − V, (J, S), and the roundings of its sums and of the rows; in extended precision where that costs little."""
     if not isinstance(chain, np.ndarray):
         terms = float(np.diff(chain.indptr).max(initial=1))
-        return gain + discount * (chain @ value.T).T - value, terms
+        return gain + discount * (chain @ value.T).T - value, 3 * terms
     kind = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
-    wide = value.astype(kind)
-    residual = gain + discount * (wide @ chain.T.astype(kind)) - wide
-    return residual.astype(np.float64), len(chain) * float(np.finfo(kind).eps) / UNIT_ROUNDOFF
+    wide, rows = value.astype(kind), chain.T.astype(kind)
+    residual = gain + discount * (wide @ rows) - wide
+    off = float(np.abs(rows.sum(0) - 1).max())
+    return residual.astype(np.float64), (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ class Pricer:
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
         self._active: ActiveStates | None = None
         self._error = np.inf  # of the values, as those of the current policy
-        # Of a Bellman sweep, relative to the values: those of a row's sum, and those of a piece of the sum over the first states.
-        self._roundings = (self.rows.most_successors + STEPS) * EPSILON / 2
+        # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
+        self._roundings = (3 * self.rows.most_successors + STEPS) * EPSILON / 2
         self._sum_roundings = (states / PIECES + STEPS) * EPSILON / 2
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
