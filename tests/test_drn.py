@@ -412,12 +412,12 @@ def test_a_header_alone_is_refused(tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "model.drn"
-    refused(path, "cannot read", "No such file or directory; check the path")
+    refused(path, "does not exist or is not a file; check the path")
     path.write_bytes(b"\xff\xfe\n")
     refused(path, "line 1: it is not UTF-8 text")
     path.unlink()
     path.mkdir()
-    refused(path, "cannot read")
+    refused(path, "does not exist or is not a file; check the path")
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_an_unreadable_file_is_refused(tmp_path, monkeypatch, suffix):
     def deny(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", deny)
+    monkeypatch.setattr(files, "_without_waiting", deny)
     refused(path, "cannot read", "Permission denied; check the path")
 
 

@@ -20,6 +20,7 @@ from tests.test_files import assert_same
 def small(monkeypatch):
     """Count arrays of a few bytes as large."""
     monkeypatch.setattr(mapped, "LARGE", 100)
+    monkeypatch.setattr(mapped, "MAPPED", 100)
 
 
 def owner(array):
@@ -98,6 +99,7 @@ def test_every_array_comes_back_and_numpy_reads_it(tmp_path_factory, seed, dtype
     path = tmp_path_factory.getbasetemp() / "arrays.npz"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mapped, "LARGE", 1)
+        patch.setattr(mapped, "MAPPED", 1)
         patch.setattr(mapped, "PIECE", 5)
         mapped.write_npz(path, {"first": np.arange(len(seed)), "array": array})
         again = mapped.read(path)["array"]

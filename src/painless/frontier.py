@@ -9,6 +9,7 @@ import numpy as np
 
 from painless.arrays import Array, one_thread
 from painless.errors import InputError, unknown
+from painless.mapped import unchanged
 from painless.planners.parametric import Graph, Vertex, trace
 from painless.planners.pool import REWARD, Pool
 from painless.problem import CMDP
@@ -24,6 +25,7 @@ class Infeasible(InputError):
     """The constraints that are held cannot be met, whatever the limit of the one that varies."""
 
 
+@unchanged
 def frontier(
     problem: CMDP,
     constraint: int | str = 0,
