@@ -193,7 +193,7 @@ def test_bad_files_are_refused(tmp_path, text, message):
 
 
 def test_missing_file_and_bad_settings(tmp_path):
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="does not exist or is not a file"):
         load_sweep(tmp_path / "none.toml")
     bad = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "beta": 3}], iterations=3)
     assert "algorithm cbp" in only_error(bad, tmp_path)
@@ -257,12 +257,14 @@ def test_two_runs_at_once_do_nothing_twice(tmp_path, plan):
 def test_what_a_killed_write_left_is_cleared(tmp_path):
     plan, store = Sweep(exact_plan().units[:1]), Store(tmp_path)
     run_sweep(plan, store)
-    leftover = tmp_path / "units" / ".half.npz.abc"
-    leftover.write_bytes(b"half")
+    half, other = (tmp_path / "units" / f".{'0' * 24}.npz.{end}" for end in ("a1b2c3d4.painless", "swp"))
+    half.write_bytes(b"half")
+    other.write_bytes(b"not ours")
     costs = tmp_path / "costs.jsonl"
     costs.write_text(costs.read_text() + '["cut')
     run_sweep(plan, store)
-    assert not leftover.exists()
+    assert not half.exists()
+    assert other.exists()
     assert len(store.costs()) == 1
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CartPole, InputError
+from painless import CartPole, InputError, results
 from painless.evaluators import ExactEvaluator
 from painless.feature_policies import (
     FoldedPolicy,
@@ -157,9 +157,10 @@ def test_mixture_survives_its_file(learner, tmp_path):
 
 def test_files_that_hold_no_policy(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.ones(3))
-    with pytest.raises(InputError, match="does not hold a policy"):
+    with pytest.raises(InputError, match="is not a policy that this version of painless saved"):
         load_policy(tmp_path / "other.npz")
-    np.savez(tmp_path / "odd.npz", description='{"features": {"kind": "Deep"}}', updates=[1], weights=[1.0])
+    odd = {"description": '{"features": {"kind": "Deep"}}', "updates": [1], "weights": [1.0]}
+    results.write(tmp_path / "odd.npz", "policy", odd)
     with pytest.raises(InputError, match="describes a 'Deep'"):
         load_policy(tmp_path / "odd.npz")
     with pytest.raises(InputError, match="cannot be saved"):

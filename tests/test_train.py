@@ -384,15 +384,22 @@ def test_resume_refuses_another_run(tmp_path):
     with pytest.raises(InputError, match="algorithm"):
         short(CBP(2.0), checkpoint=path, resume=True)
     np.savez(path, x=1)
-    with pytest.raises(InputError, match="is not a checkpoint"):
+    with pytest.raises(InputError, match="is not a checkpoint that this version of painless saved"):
         short(checkpoint=path, resume=True)
 
 
 def test_resuming_removes_what_a_killed_run_left_half_written(tmp_path):
-    (tmp_path / ".checkpoint.npz.x1y2").write_bytes(b"half")
-    (tmp_path / ".another.npz.x1y2").write_bytes(b"not ours")
+    others = [
+        *(".another.npz.x1y2z3w4.painless", ".checkpoint.npz.swp", ".checkpoint.npz.x1y2z3w4"),
+        *(".checkpoint.npz.painless", ".checkpoint.npz.X1.painless", "checkpoint.npz~"),
+    ]
+    (tmp_path / ".checkpoint.npz.x1y2z3w4.painless").write_bytes(b"half")
+    for name in others:
+        (tmp_path / name).write_bytes(b"not ours")
+    (tmp_path / ".checkpoint.npz.folder_1.painless").mkdir()
     short(checkpoint=tmp_path / "checkpoint.npz", resume=True)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == [".another.npz.x1y2", "checkpoint.npz"]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*others, ".checkpoint.npz.folder_1.painless", "checkpoint.npz"}
 
 
 def test_kill_and_resume_on_the_command_line(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 from painless.arrays import Array, one_thread
 from painless.confidence import betting_interval
 from painless.errors import InputError
+from painless.feature_policies.fitting import require_fit
 from painless.feature_policies.mixture import MixturePolicy
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
@@ -73,6 +74,7 @@ def evaluate(
     if episodes < 2:
         raise InputError(f"episodes is {episodes}; give at least 2")
     simulator = TableSimulator(problem) if isinstance(problem, CMDP) else problem
+    require_fit(policy, simulator)
     with one_thread():
         returns, steps = _returns(policy, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification

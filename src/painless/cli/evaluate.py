@@ -48,15 +48,19 @@ def evaluate(
 
 def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
     """Return the policy of a folder, its problem, and the names of the constraints."""
-    from painless import files
+    from painless import files, results
     from painless.feature_policies.storage import load_policy
     from painless.problem import load
     from painless.solution import Solution
 
     if (folder / "solution.json").exists():
-        table, solution = load(folder / "problem.npz"), Solution.load(folder)
+        solution = Solution.load(folder)
+        table = load(folder / "problem.npz")
         return solution.policy, table, solution.constraint_names, solution.minimise
     if not (folder / "training.json").exists():
         raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
-    simulator = make_simulator(files.read(folder / "problem.json"))
+    results.read(folder / "training.json", "training")  # refuses a folder whose files do not belong together
+    about = files.read(folder / "problem.json")
+    with results.understood(folder, "a simulator that can be made again"):
+        simulator = make_simulator(about)
     return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

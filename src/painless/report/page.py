@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from painless import files
+from painless import files, results
 from painless.errors import InputError
 from painless.pages.build import frontier_page
 from painless.problem import load
@@ -59,10 +59,9 @@ def _title(folder: Path) -> str:
 
 def read_frontier(path: Path) -> dict[str, object]:
     """Read the JSON of a frontier."""
-    content = files.read(path / MARKS["frontier"] if path.is_dir() else path)
-    if content.get("format") != "painless-frontier":
-        raise InputError(f"{path} is not a frontier; make one with painless frontier --save")
-    return content
+    if path.is_dir():
+        results.read(path / "arrays.npz", "vertices")  # refuses a folder whose files do not belong together
+    return results.read(path / MARKS["frontier"] if path.is_dir() else path, "frontier")
 
 
 def _frontier(folder: Path, title: str) -> str:
