@@ -123,7 +123,7 @@ def _require_format(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 
 def _text(value: Any) -> str:
-    return str(value)[:60]
+    return " ".join(str(value).split())[:60]
 
 
 def _require_file(path: Path, name: str, known: str) -> None:

@@ -84,7 +84,8 @@ def discount(value: Any) -> float:
     """Check 0 ≤ γ < 1."""
     given = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
     if not isinstance(given, Real):
-        raise InputError(f"discount must be a number, not {value!r}; give one such as 0.9")
+        shown = " ".join(repr(value).split())[:60]
+        raise InputError(f"discount must be a number, not {shown}; give one such as 0.9")
     number = cast(float, given)
     if not 0 <= number < 1:
         raise InputError(
