@@ -360,7 +360,9 @@ def damaged_array(array: Any, rng: np.random.Generator) -> Any:
         odd = rng.choice(ODD)
         kept = odd if array.dtype.kind == "f" else np.clip(np.nan_to_num(odd), -(2.0**62), 2.0**62)
         step = array.flat[0] + rng.choice([-1, 1])
-        changed.flat[int(rng.integers(array.size))] = rng.choice([kept, step])
+        with np.errstate(all="ignore"):
+            value = np.asarray(rng.choice([kept, step])).astype(array.dtype)
+        changed.flat[int(rng.integers(array.size))] = value
         return changed
     return ways[int(rng.integers(len(ways)))]()
 

@@ -256,6 +256,7 @@ def test_entries_are_checked_as_arguments_are(tmp_path, changes, message):
         ({"transition_indices": [1, 0, -1]}, "not a valid CSR matrix: indices must be >= 0"),
         ({"transition_indptr": [0, 3, 1]}, "not a valid CSR matrix"),
         ({"transition_indptr": [0, 1, 9]}, "not a valid CSR matrix"),
+        ({"transition_indptr": [0, 3, 0]}, "not a valid CSR matrix"),
         ({"transition_indptr": [1, 2, 3]}, "not a valid CSR matrix"),
         ({"transition_indptr": []}, "not a valid CSR matrix"),
         ({"transition_indptr": [0, 1, 2, 3]}, "sparse transition has shape (3, 2), not (S·A, S)"),

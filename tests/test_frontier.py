@@ -499,7 +499,7 @@ def test_files_that_are_not_frontiers(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         painless.Frontier.load(tmp_path / "nothing")
     frontier.save(tmp_path / "found")
-    arrays = results.read(tmp_path / "found" / "arrays.npz", "vertices")
+    arrays = results.read(tmp_path / "found" / "arrays.npz", "frontier")
     for wrong, what in (
         ({"gap": np.zeros(9)}, "'gap' has shape"),
         ({"mixture_place": arrays["mixture_place"] + [99, 0]}, "which it cannot"),
@@ -507,11 +507,11 @@ def test_files_that_are_not_frontiers(tmp_path):
         ({"actions": arrays["actions"] + 4}, "which it cannot"),
         ({"constraint": 1}, "'constraint' holds 1"),
     ):
-        results.write(tmp_path / "found" / "arrays.npz", "vertices", arrays | wrong)
+        results.write(tmp_path / "found" / "arrays.npz", "frontier", arrays | wrong)
         with pytest.raises(InputError, match=f"does not hold a frontier: .*{what}"):
             painless.Frontier.load(tmp_path / "found")
     del arrays["actions"]
-    results.write(tmp_path / "found" / "arrays.npz", "vertices", arrays)
+    results.write(tmp_path / "found" / "arrays.npz", "frontier", arrays)
     with pytest.raises(InputError, match="does not hold a frontier: 'actions' is missing"):
         painless.Frontier.load(tmp_path / "found")
 

@@ -22,6 +22,8 @@ from painless.feature_policies.storage import pack, unpack
 from painless.features.base import FeatureMap
 from painless.framework import Position
 
+LARGEST = 1e12  # of a value, in normalised units
+
 
 @dataclass
 class Progressed:
@@ -101,10 +103,11 @@ class Checkpoint:
     ) -> None:
         self.path, self.constraints = path, constraints
         self.content = results.read(path, "checkpoint")
-        with results.understood(path, "a checkpoint"):
+        with results.understood(path, "checkpoint"):
             stored = dict(entries.parsed(self.content, "settings").items())
             names = sorted({*stored, *settings})
-            self.values = entries.floats(self.content, "values", (None, 1 + constraints))
+            shape = (None, 1 + constraints)
+            self.values = entries.floats(self.content, "values", shape, least=-LARGEST, most=LARGEST)
             self.count = len(self.values)
         for name in names:
             if stored.get(name) != settings.get(name):
@@ -114,21 +117,21 @@ class Checkpoint:
                 )
         if not 1 <= self.count <= iterations:
             raise InputError(
-                f"{path} does not hold a checkpoint: {self.count} iterations are done; save it anew"
+                f"{path} does not hold a checkpoint: {self.count} iterations are done; start the run anew"
             )
 
     def bound(self) -> dict[str, Any]:
         """Return what the feasibility phase found."""
-        with results.understood(self.path, "a checkpoint"):
+        with results.understood(self.path, "checkpoint"):
             name = "bound_multiplier_bound"
             upper = entries.floats(self.content, name, (self.constraints,), least=0.0, infinite=True)
             return {"multiplier_bound": upper, "steps": entries.whole(self.content, "bound_steps")}
 
     def progressed(self, policy: FeaturePolicy, dual: Dual[Any]) -> Progressed:
         """Return where the run stands; `policy` and `dual` are those it started with."""
-        with results.understood(self.path, "a checkpoint"):
+        with results.understood(self.path, "checkpoint"):
             shape = self.values.shape
-            errors = entries.floats(self.content, "errors", shape, least=0.0, infinite=True)
+            errors = entries.floats(self.content, "errors", shape, least=0.0, most=LARGEST, infinite=True)
             weights = entries.floats(self.content, "weights", shape)
             policies = self._policies(policy)
             position = Position(policies[-1], self._dual(dual))

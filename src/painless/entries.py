@@ -18,9 +18,15 @@ Shape = tuple[int | None, ...]  # None stands for any length
 
 
 def floats(
-    content: Mapping[str, Any], name: str, shape: Shape, *, least: float = -np.inf, infinite: bool = False
+    content: Mapping[str, Any],
+    name: str,
+    shape: Shape,
+    *,
+    least: float = -np.inf,
+    most: float = np.inf,
+    infinite: bool = False,
 ) -> Array:
-    """Return an array of doubles of this shape, finite unless `infinite`, and at least `least`.
+    """Return an array of doubles of this shape, finite unless `infinite`, at least `least` and at most `most`, or infinite.
 
     >>> floats({"gap": np.zeros(3)}, "gap", (2,))
     Traceback (most recent call last):
@@ -29,8 +35,9 @@ def floats(
     """
     array = _array(content, name, shape, "f")
     wrong = np.isnan(array) if infinite else ~np.isfinite(array)
-    if (wrong | (array < least)).any():
-        raise InputError(f"'{name}' holds {array[wrong | (array < least)][0]:g}, which it cannot")
+    wrong |= (array < least) | (np.isfinite(array) & (array > most))
+    if wrong.any():
+        raise InputError(f"'{name}' holds {array[wrong][0]:g}, which it cannot")
     return array.astype(np.float64, copy=False)
 
 
@@ -58,7 +65,7 @@ def whole(content: Mapping[str, Any], name: str, *, least: int = 0, below: int |
 def distributions(content: Mapping[str, Any], name: str, shape: Shape) -> Array:
     """Return an array whose last axis holds probabilities that sum to 1."""
     array = floats(content, name, shape, least=0.0)
-    if not array.shape[-1] or (np.abs(array.sum(-1) - 1) > SUM_TOLERANCE).any():
+    if not array.size or (np.abs(array.sum(-1) - 1) > SUM_TOLERANCE).any():
         raise InputError(f"'{name}' does not sum to 1")
     return array
 

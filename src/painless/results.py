@@ -25,10 +25,8 @@ from painless import files
 from painless.archives import Archive
 from painless.errors import InputError
 
-VERSIONS = {
-    **{"solution": 1, "frontier": 1, "vertices": 1, "policy": 1},
-    **{"training": 1, "checkpoint": 1, "unit": 1},
-}
+VERSIONS = {"solution": 1, "frontier": 1, "policy": 1, "training": 1, "checkpoint": 1, "unit": 1}
+ADVICE = {"checkpoint": "start the run anew", "unit": "remove it, and run the sweep again"}
 SEAL = ("format", "version", "checksum", "files")
 SHORT = 2**12  # bytes that an entry of the seal takes at most
 MISFIT = (  # what damaged content makes others raise
@@ -73,16 +71,21 @@ def write(
     return files.write_npz(path, sealed(kind, {key: np.asarray(value) for key, value in arrays.items()}))
 
 
+def advice(kind: str) -> str:
+    """Say what to do about a result of some kind that cannot be read."""
+    return ADVICE.get(kind, "save it anew")
+
+
 @contextmanager
-def understood(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Refuse content that does not make sense, whatever it makes others raise or warn of."""
+def understood(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Refuse content that does not make sense, whatever it makes others raise, or NumPy warn of."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", RuntimeWarning)
             yield
     except MISFIT as error:
         reason = str(error) if isinstance(error, InputError) else repr(error)
-        raise InputError(f"{path} does not hold {what}: {reason}; save it anew") from error
+        raise InputError(f"{path} does not hold a {kind}: {reason}; {advice(kind)}") from error
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -91,8 +94,8 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     content = files.read(path, check=lambda archive: _require_format(path, kind, _seal(archive)))
     _require_format(path, kind, content)
     if str(content["checksum"]) != checksum(content):
-        raise InputError(f"{path} was changed or damaged after it was saved; save it anew")
-    with understood(path, f"a {kind}"):
+        raise InputError(f"{path} was changed or damaged after it was saved; {advice(kind)}")
+    with understood(path, kind):
         listed = content.get("files", {})
         listed = json.loads(str(listed)) if isinstance(listed, np.ndarray) else listed
         named = [(str(name), str(known)) for name, known in listed.items()]
@@ -110,7 +113,7 @@ def _seal(archive: Archive) -> dict[str, Any]:
 def _require_format(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     if any(key not in content for key in ("format", "version", "checksum")):
         raise InputError(
-            f"{path} is not a {kind} that this version of painless saved: it has no checksum; save it anew"
+            f"{path} is not a {kind} that this version of painless saved: it has no checksum; {advice(kind)}"
         )
     written, version = content["format"], content["version"]
     if _text(written) != f"painless-{kind}":
@@ -118,7 +121,7 @@ def _require_format(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     if _text(version) != str(VERSIONS[kind]):
         raise InputError(
             f"{path} has version {_text(version)} of the format; this painless reads {VERSIONS[kind]}: update "
-            "painless, or save it anew"
+            f"painless, or {advice(kind)}"
         )
 
 

@@ -152,8 +152,17 @@ class Solution:
         """Read what `save` wrote."""
         content = results.read(Path(folder) / "solution.json", "solution")
         arrays = files.read(Path(folder) / "arrays.npz")
-        with results.understood(folder, "a solution"):
+        with results.understood(folder, "solution"):
             return cls(**_arguments(content, arrays))
+
+    def require_fit(self, problem: CMDP) -> None:
+        """Refuse a problem of other states, actions or constraints: it is not the one that was solved."""
+        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        if shape != problem.shape:
+            raise InputError(
+                f"the solution is of {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, and its problem of "
+                f"{problem.shape[0]}, {problem.shape[1]} and {problem.shape[2]}; save both anew"
+            )
 
     def rows(self) -> list[Sequence[str]]:
         """Return the table that people read: a row for the objective and one for each constraint."""

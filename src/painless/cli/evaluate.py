@@ -56,11 +56,13 @@ def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
     if (folder / "solution.json").exists():
         solution = Solution.load(folder)
         table = load(folder / "problem.npz")
+        solution.require_fit(table)
         return solution.policy, table, solution.constraint_names, solution.minimise
     if not (folder / "training.json").exists():
         raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
     results.read(folder / "training.json", "training")  # refuses a folder whose files do not belong together
-    about = files.read(folder / "problem.json")
-    with results.understood(folder, "a simulator that can be made again"):
-        simulator = make_simulator(about)
+    try:
+        simulator = make_simulator(files.read(folder / "problem.json"))
+    except TypeError as error:  # settings that it does not have
+        raise InputError(f"{folder / 'problem.json'} describes no simulator: {error}; train anew") from error
     return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

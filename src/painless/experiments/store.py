@@ -75,18 +75,15 @@ def nameless(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_unit(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings of a stored unit, and its results: one row for each iteration."""
-    try:
-        content = results.read(path, "unit")
-        with results.understood(path, "a unit of a sweep"):
-            settings = entries.parsed(content, "settings")
-            problem, algorithm, evaluator = (settings[name] for name in ("problem", "algorithm", "evaluator"))
-            if not all("name" in part for part in (problem, algorithm, evaluator)):
-                raise InputError("'settings' name no problem, algorithm or evaluator")
-            reward = entries.floats(content, "reward_value", (None,))
-            constraint = entries.floats(content, "constraint_value", (len(reward), None))
-            multiplier = entries.floats(content, "multiplier", constraint.shape)
-    except InputError as error:
-        raise InputError(f"{error}: remove the file, and run the sweep again") from error
+    content = results.read(path, "unit")
+    with results.understood(path, "unit"):
+        settings = entries.parsed(content, "settings")
+        parts = [settings[name] for name in ("problem", "algorithm", "evaluator")]
+        if not all("name" in part for part in parts):
+            raise InputError("'settings' name no problem, algorithm or evaluator")
+        reward = entries.floats(content, "reward_value", (None,))
+        constraint = entries.floats(content, "constraint_value", (len(reward), None))
+        multiplier = entries.floats(content, "multiplier", constraint.shape)
     return settings, {"reward_value": reward, "constraint_value": constraint, "multiplier": multiplier}
 
 

@@ -86,7 +86,7 @@ def save_policy(mixture: MixturePolicy, path: str | os.PathLike[str]) -> None:
 def load_policy(path: str | os.PathLike[str]) -> MixturePolicy:
     """Read what `save_policy` wrote; nothing in it is executed."""
     content = results.read(path, "policy")
-    with results.understood(path, "a policy"):
+    with results.understood(path, "policy"):
         return from_arrays(content)
 
 

@@ -48,7 +48,7 @@ class TrainingRecord:
         """Read what `Training.save` wrote."""
         content = results.read(folder / "training.json", "training")
         trace = files.read(folder / "trace.npz")
-        with results.understood(folder, "a training run"):
+        with results.understood(folder, "training"):
             return _record(content, trace)
 
 

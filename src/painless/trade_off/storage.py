@@ -32,14 +32,14 @@ def save(frontier: Frontier, folder: str | os.PathLike[str]) -> None:
     arrays["mixture_place"] = np.array([part[:2] for part in parts], dtype=np.int64)  # vertex, row
     arrays["mixture_weight"] = np.array([weight for *_, weight in parts])
     files.write_text(folder / "frontier.json", summary.to_json(frontier) + "\n")
-    results.write(folder / "arrays.npz", "vertices", arrays, BESIDE)
+    results.write(folder / "arrays.npz", "frontier", arrays, BESIDE)
 
 
 def load(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of a saved frontier."""
-    arrays = results.read(Path(folder) / "arrays.npz", "vertices")
+    arrays = results.read(Path(folder) / "arrays.npz", "frontier")
     problem = load_problem(Path(folder) / "problem.npz")
-    with results.understood(folder, "a frontier"):
+    with results.understood(folder, "frontier"):
         return _fields(arrays, problem)
 
 
