@@ -94,3 +94,12 @@ def test_a_list_of_files_cannot_lead_elsewhere(tmp_path):
     (tmp_path / "training.json").write_text(json.dumps(results.sealed("training", content)))
     with pytest.raises(InputError, match=r"lists a file of another folder, \.\./secret"):
         results.read(tmp_path / "training.json", "training")
+
+
+@pytest.mark.parametrize("depth", [100, 900, 990, 5000, 100_000])
+def test_json_of_any_depth_is_refused_in_a_sentence(tmp_path, depth):
+    path = tmp_path / "training.json"
+    nested = "[" * depth + "]" * depth
+    path.write_text(f'{{"format": "painless-training", "version": 1, "checksum": "0", "x": {nested}}}')
+    with pytest.raises(InputError):
+        results.read(path, "training")

@@ -93,7 +93,9 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     path = Path(path)
     content = files.read(path, check=lambda archive: _require_format(path, kind, _seal(archive)))
     _require_format(path, kind, content)
-    if str(content["checksum"]) != checksum(content):
+    with understood(path, kind):
+        found = checksum(content)
+    if str(content["checksum"]) != found:
         raise InputError(f"{path} was changed or damaged after it was saved; {advice(kind)}")
     with understood(path, kind):
         listed = content.get("files", {})
