@@ -484,7 +484,7 @@ def test_failed_units_have_an_exit_code_of_their_own(tmp_path, capsys):
         (["--tls-cert", "x"], "--tls-cert is for --backend dask or slurm"),
         (["--backend", "dask", "--tls-cert", "x"], "TLS needs all of"),
         (["--backend", "dask", "--scheduler", "x", "--workers", "2"], "has workers of its own"),
-        (["--backend", "slurm", "--slurm-file", "none.toml"], "cannot read none.toml"),
+        (["--backend", "slurm", "--slurm-file", "none.toml"], "none.toml does not exist or is not a file"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(plan, tmp_path, capsys, options, message):

@@ -14,6 +14,7 @@ from scipy import sparse
 import painless
 from painless import CMDP, InputError, LinearProgram, load
 from painless.drn import lines, text
+from painless.drn.header import NOTE
 from painless.drn.rounding import lost, restored
 from tests.problems import garnets
 from tests.test_files import DOC, assert_same, plain, rich
@@ -410,14 +411,51 @@ def test_a_header_alone_is_refused(tmp_path):
     refused(path, "there is no line @model")
 
 
+def test_a_short_file_cannot_ask_for_much(tmp_path):
+    """A table of two states less than there are, with a billion actions; and more states than bytes."""
+    path = tmp_path / "model.drn"
+    note = '// painless: {"discount": 0.9, "actions": 1000000000, "reward": "r"}\n'
+    rest = "state 0\n\t0 : 1\nstate 1 init\n\t1 : 1\n"
+    path.write_text(f"{note}@type: MDP\n@reward_models\nr\n@nr_states\n2\n@model\n{rest}")
+    with pytest.raises(InputError, match="0 states and 1000000000 actions"):
+        load(path)
+    for count in ("100000000", "9" * 18, "9" * 5000):
+        path.write_text(f"@type: MDP\n@reward_models\nr\n@nr_states\n{count}\n@model\n{rest}")
+        with pytest.raises(InputError, match=r"is it whole|not a whole number"):
+            load(path, discount=0.9)
+
+
+def test_a_line_may_begin_with_many_blanks(tmp_path):
+    path = tmp_path / "model.drn"
+    lines = ["state 0 init", "\t0 : 1"]
+    path.write_text(
+        "@type: MDP\n@reward_models\nr\n@nr_states\n1\n@model\n" + "\n".join(" " * 10**6 + x for x in lines)
+    )
+    assert load(path, discount=0.9).shape == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "note", ['{"constraint_reward": 5}', '{"limit": [[1], [1, 2]]}', '{"reward": {"a": 1}}']
+)
+def test_a_note_that_makes_no_sense_is_refused(tmp_path, note):
+    path = tmp_path / "model.drn"
+    painless.gridworld().save(path)
+    text = path.read_text()
+    start = text.index(NOTE) + len(NOTE)
+    end = text.index("\n", start)
+    path.write_text(text[:start] + json.dumps(json.loads(text[start:end]) | json.loads(note)) + text[end:])
+    with pytest.raises(InputError):
+        load(path)
+
+
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "model.drn"
-    refused(path, "cannot read", "No such file or directory; check the path")
+    refused(path, "does not exist or is not a file; check the path")
     path.write_bytes(b"\xff\xfe\n")
     refused(path, "line 1: it is not UTF-8 text")
     path.unlink()
     path.mkdir()
-    refused(path, "cannot read")
+    refused(path, "does not exist or is not a file; check the path")
 
 
 @pytest.mark.parametrize(

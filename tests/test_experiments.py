@@ -19,6 +19,7 @@ from painless.experiments.pieces import Pieces
 from painless.experiments.summary import summarise
 from painless.experiments.sweep import grid
 from painless.policy import dirichlet_policy
+from painless.report.page_sweep import read_units
 
 SMALL = """
 iterations = 20
@@ -109,6 +110,65 @@ def test_results_are_the_runs(tmp_path):
     np.testing.assert_array_equal(store.read(unit.settings)["reward_value"], alone.trace.reward_value)
 
 
+def planned(path):
+    return Sweep.of([{"name": str(path)}], [{"name": "cbp"}], iterations=3)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+def test_a_problem_file_counts_by_what_it_holds(tmp_path, suffix):
+    path, store = tmp_path / f"problem{suffix}", Store(tmp_path / "store")
+    found = []
+    for discount in (0.9, 0.8, 0.9):
+        painless.gridworld(discount).save(path)
+        plan = planned(path)
+        assert store.holds(plan.units[0].settings) == (len(found) == 2)
+        run_sweep(plan, store)
+        (row,) = summarise(plan, store)
+        assert row.problem == str(path)
+        found.append(row.reward_value)
+    assert found[0] == found[2] != found[1]
+    assert len(contents(tmp_path / "store")) == 2
+    assert len(read_units(tmp_path / "store")) == 1  # the page is about the file as it is
+
+
+def test_a_problem_file_that_is_renamed_is_the_same_problem(tmp_path):
+    store = Store(tmp_path / "store")
+    painless.gridworld().save(tmp_path / "one.npz")
+    run_sweep(planned(tmp_path / "one.npz"), store)
+    (tmp_path / "one.npz").rename(tmp_path / "two.npz")
+    assert store.holds(planned(tmp_path / "two.npz").units[0].settings)
+
+
+def test_a_problem_file_that_changes_under_a_sweep_fails_its_units(tmp_path):
+    path = tmp_path / "problem.npz"
+    painless.gridworld(0.9).save(path)
+    plan = planned(path)
+    painless.gridworld(0.8).save(path)
+    assert "was changed since this sweep was planned; run the sweep again" in only_error(plan, tmp_path)
+
+
+def test_a_problem_file_that_is_missing_is_said_at_once(tmp_path):
+    with pytest.raises(InputError, match=r"none\.npz does not exist"):
+        planned(tmp_path / "none.npz")
+
+
+def test_results_of_other_settings_are_refused(tmp_path):
+    plan, store = exact_plan(), Store(tmp_path)
+    run_sweep(Sweep(plan.units[:2]), store)
+    first, second = (store.path(unit.settings) for unit in plan.units[:2])
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(
+        InputError, match="holds the results of other settings; remove it, and run the sweep again"
+    ):
+        store.read(plan.units[1].settings)
+
+
+def test_a_store_in_the_place_of_a_file_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(InputError, match=r"cannot write .*taken"):
+        run_sweep(exact_plan(), Store(tmp_path / "taken"))
+
+
 def test_other_sources_are_other_results(tmp_path, monkeypatch):
     plan, store = Sweep(exact_plan().units[:1]), Store(tmp_path)
     run_sweep(plan, store)
@@ -193,7 +253,7 @@ def test_bad_files_are_refused(tmp_path, text, message):
 
 
 def test_missing_file_and_bad_settings(tmp_path):
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="does not exist or is not a file"):
         load_sweep(tmp_path / "none.toml")
     bad = Sweep.of([{"name": "gridworld"}], [{"name": "cbp", "beta": 3}], iterations=3)
     assert "algorithm cbp" in only_error(bad, tmp_path)
@@ -257,12 +317,14 @@ def test_two_runs_at_once_do_nothing_twice(tmp_path, plan):
 def test_what_a_killed_write_left_is_cleared(tmp_path):
     plan, store = Sweep(exact_plan().units[:1]), Store(tmp_path)
     run_sweep(plan, store)
-    leftover = tmp_path / "units" / ".half.npz.abc"
-    leftover.write_bytes(b"half")
+    half, other = (tmp_path / "units" / f".{'0' * 24}.npz.{end}" for end in ("a1b2c3d4.painless", "swp"))
+    half.write_bytes(b"half")
+    other.write_bytes(b"not ours")
     costs = tmp_path / "costs.jsonl"
     costs.write_text(costs.read_text() + '["cut')
     run_sweep(plan, store)
-    assert not leftover.exists()
+    assert not half.exists()
+    assert other.exists()
     assert len(store.costs()) == 1
 
 

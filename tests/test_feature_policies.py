@@ -1,10 +1,12 @@
 """Policies over features: replay equals the fold, the cache changes nothing, and files keep everything."""
 
+import json
+
 import numpy as np
 import pytest
 
 import painless
-from painless import CartPole, InputError
+from painless import CartPole, InputError, results
 from painless.evaluators import ExactEvaluator
 from painless.feature_policies import (
     FoldedPolicy,
@@ -157,14 +159,110 @@ def test_mixture_survives_its_file(learner, tmp_path):
 
 def test_files_that_hold_no_policy(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.ones(3))
-    with pytest.raises(InputError, match="does not hold a policy"):
+    with pytest.raises(InputError, match="is not a policy that this version of painless saved"):
         load_policy(tmp_path / "other.npz")
-    np.savez(tmp_path / "odd.npz", description='{"features": {"kind": "Deep"}}', updates=[1], weights=[1.0])
+    odd = {"description": '{"features": {"kind": "Deep"}}', "updates": [1], "weights": [1.0]}
+    results.write(tmp_path / "odd.npz", "policy", odd)
     with pytest.raises(InputError, match="describes a 'Deep'"):
         load_policy(tmp_path / "odd.npz")
     with pytest.raises(InputError, match="cannot be saved"):
         save_policy(MixturePolicy.uniform((FoldedPolicy.start(Cocob(), FEATURES),)), tmp_path / "no.npz")
     assert not (tmp_path / "no.npz").exists()
+
+
+def saved(tmp_path, learner):
+    """Save a mixture, and return its file and what it holds."""
+    iterates = advanced(start_policy(learner, FEATURES), 12)
+    save_policy(MixturePolicy((iterates[3], iterates[12]), np.array([0.5, 0.5])), tmp_path / "policy.npz")
+    return tmp_path / "policy.npz", results.read(tmp_path / "policy.npz", "policy")
+
+
+@pytest.mark.parametrize("learner", [CoinBetting(20.0, 30), RegretMatching()], ids=["replayed", "folded"])
+@pytest.mark.parametrize("beyond", [1, 10**9])
+def test_updates_beyond_the_history_are_refused(tmp_path, learner, beyond):
+    """The checksum is right: it was another program that made the file, and a kernel would read outside its memory."""
+    path, content = saved(tmp_path, learner)
+    results.write(path, "policy", content | {"updates": content["updates"] + [0, beyond]})
+    with pytest.raises(InputError, match="does not hold a policy: 'updates' go to"):
+        load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"updates": np.array([3.0, 12.0])}, "'updates' is of type float64"),
+        ({"updates": np.array([-1, 12])}, "'updates' holds -1"),
+        ({"updates": np.array([3])}, r"'weights' has shape \(2,\), not \(1,\)"),
+        ({"weights": np.array([0.5, 0.6])}, "'weights' does not sum to 1"),
+        ({"weights": np.array([-0.5, 1.5])}, "'weights' holds -0.5"),
+        ({"history_features": np.array([10**6])}, "'history_features' has shape"),
+        ({"history_weights": np.full((40, 12), np.nan)}, "'history_weights' holds nan"),
+        ({"description": "{}"}, "KeyError"),
+        ({"description": "["}, "JSONDecodeError"),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(tmp_path, changes, message):
+    path, content = saved(tmp_path, CoinBetting(20.0, 30))
+    results.write(path, "policy", content | changes)
+    with pytest.raises(InputError, match=f"does not hold a policy: .*{message}.*; save it anew"):
+        load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        ("features", {"tilings": 10**12}),
+        ("features", {"tiles": [10**8, 10**8]}),
+        ("features", {"tilings": 2.5}),
+        ("features", {"actions": 0}),
+        ("learner", {"normaliser": -1.0}),
+        ("learner", {"normaliser": float("nan")}),
+        ("learner", {"printed": 1}),
+        ("learner", {"horizon": "5"}),
+        ("learner", {"other": 1.0}),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_before_memory_is_taken(tmp_path, part, settings):
+    path, content = saved(tmp_path, CoinBetting(20.0, 30))
+    description = json.loads(str(content["description"]))
+    description[part] |= settings
+    results.write(path, "policy", content | {"description": json.dumps(description)})
+    with pytest.raises(InputError, match="does not hold a policy"):
+        load_policy(path)
+
+
+def test_a_policy_for_other_actions_or_states_is_not_evaluated(tmp_path):
+    def evaluated(states, actions):
+        policy = start_policy(CoinBetting(20.0, 30), OneHot(states, actions))
+        save_policy(MixturePolicy.uniform((policy,)), tmp_path / "policy.npz")
+        return painless.evaluate(load_policy(tmp_path / "policy.npz"), painless.gridworld(), episodes=2)
+
+    with pytest.raises(InputError, match="the policy has 3 actions and the simulator 4"):
+        evaluated(25, 3)
+    with pytest.raises(InputError, match="the policy is for 30 states and the simulator has 25"):
+        evaluated(30, 4)
+    assert evaluated(25, 4).episodes == 2
+
+
+def test_kernels_are_not_led_out_of_their_arrays():
+    history = History.of(np.ones((FEATURES.dimension, 2)))
+    with pytest.raises(InputError, match="a policy after 3 updates needs as many, and the history has 2"):
+        ReplayedPolicy(CoinBetting(), FEATURES, history, 3)
+    with pytest.raises(InputError, match="the history has 2 features, and the policy"):
+        FoldedPolicy(CoinBetting(), FEATURES, History.of(np.ones((2, 2))), 1)
+    with pytest.raises(InputError, match="the sum of the weights has shape"):
+        SummedPolicy(ExponentiatedGradient(1.0), FEATURES, np.ones(3))
+    bettors = cells_module.Bettors.zeros((1, 3))
+    for active, updates in ((np.full((1, 3, 1), 10**6), 1), (np.zeros((1, 3, 1), np.int64), 9)):
+        with pytest.raises(InputError):
+            cells_module.replay(CoinBetting(), active, history.weights, updates, bettors)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.6], [-1.0, 2.0], [1.0], [np.nan, 1.0]])
+def test_the_weights_of_a_mixture_are_a_distribution(weights):
+    policies = tuple(advanced(start_policy(CoinBetting(), FEATURES), 1))
+    with pytest.raises(InputError, match="weights"):
+        MixturePolicy(policies, np.array(weights))
 
 
 def test_unknown_features_cannot_be_saved(tmp_path):

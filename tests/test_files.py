@@ -4,6 +4,8 @@ import json
 import os
 import pickle
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from painless import CMDP, InputError, files, load, mapped
+import painless
+from painless import CMDP, InputError, archives, files, load, mapped, memory
 from painless.problem import FILE_KEYS
 
 DOC = Path(__file__).parents[1] / "docs" / "problem-files.md"
@@ -284,6 +287,7 @@ def test_entries_are_checked_as_arguments_are(tmp_path, changes, message):
         ({"transition_indices": [1, 0, -1]}, "not a valid CSR matrix: indices must be >= 0"),
         ({"transition_indptr": [0, 3, 1]}, "not a valid CSR matrix"),
         ({"transition_indptr": [0, 1, 9]}, "not a valid CSR matrix"),
+        ({"transition_indptr": [0, 3, 0]}, "not a valid CSR matrix"),
         ({"transition_indptr": [1, 2, 3]}, "not a valid CSR matrix"),
         ({"transition_indptr": []}, "not a valid CSR matrix"),
         ({"transition_indptr": [0, 1, 2, 3]}, "sparse transition has shape (3, 2), not (S·A, S)"),
@@ -340,7 +344,7 @@ def test_an_unreadable_file_is_refused(tmp_path, monkeypatch, suffix):
     def deny(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", deny)
+    monkeypatch.setattr(files, "_without_waiting", deny)
     refused(path, "cannot read", "Permission denied; check the path")
 
 
@@ -409,6 +413,117 @@ def test_text_named_npz_is_refused(tmp_path):
     path = tmp_path / "problem.npz"
     path.write_text(json.dumps(ONE))
     refused(path, "is not an .npz archive; it may be truncated, or another kind of file")
+
+
+# Files that lie, and files that are none
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json", ".drn"])
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
+    path = tmp_path / f"problem{suffix}"
+    os.mkfifo(path)
+    refused(path, "does not exist or is not a file; check the path")
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    refused(path, "does not exist or is not a file; check the path")
+
+
+@pytest.mark.parametrize("read", [files.read_toml, files.digest, files.read_bytes, painless.load_policy])
+def test_nothing_waits_for_a_pipe(tmp_path, read):
+    path = tmp_path / "pipe.npz"
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="does not exist or is not a file"):
+        read(path)
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path):
+    refused(tmp_path / f"{'x' * 300}.npz", "cannot read", "File name too long")
+    refused(Path("a\0b.npz"), "cannot read")
+
+
+def npy(shape, data=b"", dtype="<f8"):
+    header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    header = header.ljust(127 - 10) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+LIES = {
+    "a shape beyond its bytes": {"reward": npy((1, 2 * 10**9), bytes(16))},
+    "a negative shape": {"reward": npy((-1, -2), bytes(16))},
+    "more bytes than its shape": {"reward": npy((1, 1), bytes(16))},
+    "entries without size": {"reward": npy((10**18,), dtype="<U0")},
+    "no array at all": {"reward": bytes(10**7)},
+    "a header of Python 2": {"reward": npy((2,), bytes(16)).replace(b"(2,)", b"(2L)")},
+    "bytes after the header": {"reward": npy((2,), bytes(16)) + b"more"},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_header_that_lies_is_refused(tmp_path, lie):
+    path = tmp_path / "problem.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, data in LIES[lie].items():
+            archive.writestr(f"{key}.npy", data)
+    refused(path, "'reward' in", "cannot be read")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_directory_that_lies_is_refused(tmp_path, method):
+    """The directory and the header agree on 2 GB, of which a few bytes are there."""
+    path = tmp_path / "problem.npz"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("reward.npy", npy((1, 2**28), bytes(16)))
+    data = path.read_bytes()
+    directory = data.rindex(b"PK\x01\x02")
+    claimed = (127 + 8 * 2**28).to_bytes(4, "little")
+    path.write_bytes(data[: directory + 24] + claimed + data[directory + 28 :])
+    refused(path, "cannot be read")
+
+
+def said_by(code, *arguments):
+    """Run code in a process of its own; return what it prints."""
+    start = "import sys, painless\nfrom painless import InputError\n"
+    command = [sys.executable, "-c", start + code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "shape", "message"),
+    [
+        ("other", (2**20, 16), "unknown entry 'other'"),
+        ("cost", (2**24,), "cost has shape (16777216,), which does not fit the 1048576 state(s) of initial"),
+        ("cost", (2**20, 16), "asks for 0.14 GB of memory, more than there is"),
+    ],
+)
+def test_bombs_are_refused_before_memory_is_taken(tmp_path, monkeypatch, key, shape, message):
+    """Zeros, well compressed: an entry that no problem has, one that does not fit, and one that is only too large."""
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, initial=np.zeros(2**20), **{key: np.zeros(shape)})
+    assert path.stat().st_size < 2e5
+
+    def read(*_):
+        raise AssertionError("memory is taken")
+
+    monkeypatch.setattr(memory, "limit", lambda: 1e8)
+    monkeypatch.setattr(archives.Archive, "__getitem__", read)
+    refused(path, message)
+
+
+def test_a_result_is_read_only_after_its_seal(tmp_path, monkeypatch):
+    path, read = tmp_path / "policy.npz", []
+    np.savez_compressed(path, format="painless-policy", version=9, checksum="0", weights=np.zeros(2**20))
+    get = archives.Archive.__getitem__
+    monkeypatch.setattr(
+        archives.Archive, "__getitem__", lambda archive, key: read.append(key) or get(archive, key)
+    )
+    with pytest.raises(InputError, match="has version 9 of the format"):
+        painless.load_policy(path)
+    assert "weights" not in read
+
+
+def test_names_that_would_take_much_memory_are_refused(tmp_path):
+    path = written(tmp_path / "problem.json", ONE | {"state_names": ["x" * 10**5, *["y"] * 10**4]})
+    refused(path, "'state_names' in", "has a text of 100000 characters; shorten it")
 
 
 # Never pickle
@@ -505,6 +620,43 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, suffix):
         with pytest.raises(InputError, match=r"cannot write .*; choose another place"):
             plain().save(path)
     assert {file.name for file in tmp_path.iterdir()} == {"file", f"folder{suffix}"}
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json", ".drn"])
+def test_a_disk_that_fills_up_midway_is_reported_and_leaves_nothing(tmp_path, suffix):
+    """The system itself refuses to write on, as it does where a disk or a quota is full."""
+    code = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+problem = painless.garnet(60, 3, 4, seed=1)
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+try:
+    problem.save(sys.argv[1])
+except InputError as error:
+    print(error)
+"""
+    said = said_by(code, tmp_path / f"problem{suffix}")
+    assert said == f"cannot write {tmp_path / f'problem{suffix}'}: File too large; choose another place\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_long_names_are_refused_only_where_the_system_refuses_them(tmp_path):
+    long = tmp_path / f"{'x' * 251}.npz"
+    plain().save(long)
+    assert_same(plain(), load(long))
+    assert [path.name for path in tmp_path.iterdir()] == [long.name]
+    with pytest.raises(InputError, match=r"cannot write .*: File name too long; choose another place"):
+        plain().save(tmp_path / f"{'x' * 300}.npz")
+    with pytest.raises(InputError, match="cannot write"):
+        plain().save(tmp_path / "a\0b.npz")
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    for path in (tmp_path / "pipe.json", tmp_path / "device.json"):
+        os.mkfifo(path) if path.stem == "pipe" else path.symlink_to("/dev/null")
+        with pytest.raises(InputError, match="it is a folder, a device or a pipe; choose another place"):
+            plain().save(path)
+        assert not path.is_file()
 
 
 def test_what_json_cannot_hold_is_a_type_error_and_leaves_nothing(tmp_path):

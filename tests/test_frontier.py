@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import InputError, LinearProgram
+from painless import InputError, LinearProgram, results
 from painless.bellman import policy_value
 from painless.frontier import Infeasible
 from painless.planners.visits import visits
@@ -499,15 +499,20 @@ def test_files_that_are_not_frontiers(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         painless.Frontier.load(tmp_path / "nothing")
     frontier.save(tmp_path / "found")
-    with np.load(tmp_path / "found" / "arrays.npz") as archive:
-        arrays = dict(archive)
-    for wrong in ({"gap": np.zeros(9)}, {"mixture": np.array([[99.0, 0.0, 1.0]])}):
-        np.savez(tmp_path / "found" / "arrays.npz", **arrays | wrong)
-        with pytest.raises(InputError, match="does not hold a frontier"):
+    arrays = results.read(tmp_path / "found" / "arrays.npz", "frontier")
+    for wrong, what in (
+        ({"gap": np.zeros(9)}, "'gap' has shape"),
+        ({"mixture_place": arrays["mixture_place"] + [99, 0]}, "which it cannot"),
+        ({"mixture_place": arrays["mixture_place"] * 0}, "do not sum to 1"),
+        ({"actions": arrays["actions"] + 4}, "which it cannot"),
+        ({"constraint": 1}, "'constraint' holds 1"),
+    ):
+        results.write(tmp_path / "found" / "arrays.npz", "frontier", arrays | wrong)
+        with pytest.raises(InputError, match=f"does not hold a frontier: .*{what}"):
             painless.Frontier.load(tmp_path / "found")
     del arrays["actions"]
-    np.savez(tmp_path / "found" / "arrays.npz", **arrays)
-    with pytest.raises(InputError, match="does not hold a frontier: KeyError"):
+    results.write(tmp_path / "found" / "arrays.npz", "frontier", arrays)
+    with pytest.raises(InputError, match="does not hold a frontier: 'actions' is missing"):
         painless.Frontier.load(tmp_path / "found")
 
 

@@ -1,6 +1,9 @@
 """Large problem files: stored so that they can be mapped, mapped as they are read, and checked all the same."""
 
 import mmap
+import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -20,6 +23,7 @@ from tests.test_files import assert_same
 def small(monkeypatch):
     """Count arrays of a few bytes as large."""
     monkeypatch.setattr(mapped, "LARGE", 100)
+    monkeypatch.setattr(mapped, "MAPPED", 100)
 
 
 def owner(array):
@@ -85,6 +89,68 @@ def test_a_file_that_is_replaced_leaves_what_was_read(tmp_path, small):
     assert_same(second, load(path))
 
 
+def test_a_file_of_usual_size_is_read_and_not_mapped(tmp_path, monkeypatch):
+    """Nobody can change a problem, or end the process, by writing over its file."""
+    monkeypatch.setattr(mapped, "LARGE", 100)
+    path = tmp_path / "problem.npz"
+    problem = painless.garnet(60, 3, 4, seed=1, dense=False)
+    problem.save(path)
+    again = load(path)
+    path.write_bytes(b"")
+    assert_same(problem, again)
+    assert not any(is_mapped(array) for array in parts(again))
+
+
+def test_a_mapped_file_that_is_written_over_is_noticed(tmp_path, small):
+    path = tmp_path / "problem.npz"
+    painless.garnet(60, 3, 4, seed=1, dense=False).save(path)
+    again = load(path)
+    data = path.read_bytes()
+
+    def write_over(*_):
+        with path.open("r+b") as stream:
+            stream.write(data)
+        os.utime(path, ns=(0, 0))
+
+    for verb in (
+        mapped.unchanged(write_over),
+        painless.solve,
+        painless.frontier,
+    ):  # while it runs, and before
+        with pytest.raises(
+            InputError, match=r"problem\.npz was changed by another program while it was in use"
+        ):
+            verb(again)
+
+
+def test_a_mapped_file_that_is_replaced_is_used_on(tmp_path, small):
+    path = tmp_path / "problem.npz"
+    problem = painless.garnet(60, 3, 4, seed=1, dense=False)
+    problem.save(path)
+    again = load(path)
+    painless.gridworld().save(path)
+    assert painless.solve(again).reward_value == painless.solve(problem).reward_value
+
+
+def test_a_mapped_file_that_is_cut_off_ends_with_a_word_of_it(tmp_path):
+    path = tmp_path / "problem.npz"
+    code = """
+import os, sys, painless
+from painless import mapped
+mapped.LARGE = mapped.MAPPED = 100
+painless.garnet(4000, 3, 4, seed=1, dense=False).save(sys.argv[1])
+problem = painless.load(sys.argv[1])
+os.truncate(sys.argv[1], 100)
+print(problem.transition.data.sum())
+"""
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith(
+        "Error: a problem file was shortened by another program while it was in use"
+    )
+
+
 @given(
     st.binary(max_size=9),
     st.sampled_from(["<f8", ">f8", "<i4", "u1", "<U3"]),
@@ -98,6 +164,7 @@ def test_every_array_comes_back_and_numpy_reads_it(tmp_path_factory, seed, dtype
     path = tmp_path_factory.getbasetemp() / "arrays.npz"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mapped, "LARGE", 1)
+        patch.setattr(mapped, "MAPPED", 1)
         patch.setattr(mapped, "PIECE", 5)
         mapped.write_npz(path, {"first": np.arange(len(seed)), "array": array})
         again = mapped.read(path)["array"]

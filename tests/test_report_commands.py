@@ -170,16 +170,16 @@ def test_folders_that_hold_nothing(run, tmp_path, command):
 def test_damaged_folders(tmp_path):
     (tmp_path / "training.json").write_text("{}")
     np.savez(tmp_path / "trace.npz", reward_value=np.zeros(1))
-    with pytest.raises(InputError, match="does not hold a training run"):
+    with pytest.raises(InputError, match="is not a training that this version of painless saved"):
         page_of(tmp_path)
     (tmp_path / "other.json").write_text('{"format": "something"}')
-    with pytest.raises(InputError, match="is not a frontier"):
+    with pytest.raises(InputError, match="is not a frontier that"):
         page_of(tmp_path / "other.json")
     (tmp_path / "sweep" / "units").mkdir(parents=True)
     with pytest.raises(InputError, match="no finished unit"):
         page_of(tmp_path / "sweep")
     np.savez(tmp_path / "sweep" / "units" / "a.npz", reward_value=np.zeros(1))
-    with pytest.raises(InputError, match="not a unit of a sweep"):
+    with pytest.raises(InputError, match="is not a unit that this version of painless saved"):
         page_of(tmp_path / "sweep")
     with pytest.raises(InputError, match=r"must end in \.html"):
         write_page("", tmp_path / "page.pdf")

@@ -66,7 +66,7 @@ def test_loading_what_is_not_a_solution(tmp_path):
         Solution.load(tmp_path)
     painless.solve(named()).save(tmp_path)
     (tmp_path / "solution.json").write_text("{}")
-    with pytest.raises(InputError, match="does not hold a solution"):
+    with pytest.raises(InputError, match="is not a solution that this version of painless saved"):
         Solution.load(tmp_path)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CBP, CRPO, GDA, PRM, CartPole, InputError
+from painless import CBP, CRPO, GDA, PRM, CartPole, InputError, results
 from painless.confidence import betting_interval
 from painless.evaluators import AnchoredLSTDQ, PlainLSTDQ, TemporalDifference
 from painless.features import OneHot
@@ -384,15 +384,53 @@ def test_resume_refuses_another_run(tmp_path):
     with pytest.raises(InputError, match="algorithm"):
         short(CBP(2.0), checkpoint=path, resume=True)
     np.savez(path, x=1)
-    with pytest.raises(InputError, match="is not a checkpoint"):
+    with pytest.raises(InputError, match="is not a checkpoint that this version of painless saved"):
+        short(checkpoint=path, resume=True)
+
+
+CHANGES = {
+    "values": (np.zeros((3, 3)), "'errors' has shape .*; start the run anew"),
+    "errors": (-np.ones((12, 3)), "'errors' holds -1"),
+    "weights": (np.zeros((12, 2)), r"'weights' has shape \(12, 2\)"),
+    "rng": ("{}", "does not hold a checkpoint"),
+    "steps": (np.array(-1), "'steps' holds -1"),
+    "kept_updates": (np.arange(20), "'kept_updates' holds 12"),
+    "bound_multiplier_bound": (np.ones(3), "'bound_multiplier_bound' has shape"),
+    "dual_decision": (np.full((1, 2), np.nan), "'dual_decision' holds nan"),
+    "history_features": (np.array([-1]), "'history_features' "),
+    "last_weights": (np.ones((1, 1)), "'last_features' has shape"),
+    "settings": ("[]", "does not hold a checkpoint"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_checkpoint_that_makes_no_sense_is_refused(tmp_path, name):
+    """Even where its checksum is right: nothing goes on with other numbers, and nothing is a traceback."""
+    path = tmp_path / "checkpoint.npz"
+    short(checkpoint=path)
+    content = results.read(path, "checkpoint")
+    value, message = CHANGES[name]
+    results.write(path, "checkpoint", content | {name: value})
+    with pytest.raises(InputError, match=message):
+        short(checkpoint=path, resume=True)
+    del content[name]
+    results.write(path, "checkpoint", content)
+    with pytest.raises(InputError, match=f"does not hold a checkpoint: .*'{name}' is missing"):
         short(checkpoint=path, resume=True)
 
 
 def test_resuming_removes_what_a_killed_run_left_half_written(tmp_path):
-    (tmp_path / ".checkpoint.npz.x1y2").write_bytes(b"half")
-    (tmp_path / ".another.npz.x1y2").write_bytes(b"not ours")
+    others = [
+        *(".another.npz.x1y2z3w4.painless", ".checkpoint.npz.swp", ".checkpoint.npz.x1y2z3w4"),
+        *(".checkpoint.npz.painless", ".checkpoint.npz.X1.painless", "checkpoint.npz~"),
+    ]
+    (tmp_path / ".checkpoint.npz.x1y2z3w4.painless").write_bytes(b"half")
+    for name in others:
+        (tmp_path / name).write_bytes(b"not ours")
+    (tmp_path / ".checkpoint.npz.folder_1.painless").mkdir()
     short(checkpoint=tmp_path / "checkpoint.npz", resume=True)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == [".another.npz.x1y2", "checkpoint.npz"]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*others, ".checkpoint.npz.folder_1.painless", "checkpoint.npz"}
 
 
 def test_kill_and_resume_on_the_command_line(tmp_path):

@@ -14,11 +14,13 @@ from painless.arrays import one_thread
 from painless.errors import InputError
 from painless.feasibility import Feasibility
 from painless.framework import Recorder, Trace
+from painless.mapped import unchanged
 from painless.policy import LearningTable, TabularPolicy, initial_policy
 from painless.prepare import prepare
 from painless.problem import CMDP, require_problem
 
 
+@unchanged
 def solve_batch(
     problem: CMDP,
     algorithms: Sequence[Algorithm],

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from painless import files
+from painless import entries, results
 from painless.arrays import Array
 from painless.duals.base import Dual
 from painless.errors import InputError
@@ -21,6 +21,8 @@ from painless.feature_policies.cells import Cells
 from painless.feature_policies.storage import pack, unpack
 from painless.features.base import FeatureMap
 from painless.framework import Position
+
+LARGEST = 1e12  # of a value, in normalised units
 
 
 @dataclass
@@ -63,7 +65,7 @@ def save_checkpoint(
     """Write where a run stands. `settings` must be the same when it goes on; `bound` is the feasibility phase's."""
     policy = run.position.policy
     last = policy.last.weights[0] if policy.last is not None else np.zeros((0, policy.features.dimension))
-    arrays = {
+    content = {
         "settings": json.dumps(settings),
         "rng": json.dumps(run.rng.bit_generator.state),
         "values": np.array(run.values),
@@ -76,7 +78,7 @@ def save_checkpoint(
         **pack(last.T, "last"),
         **_policy_arrays(policy, run.kept),
     }
-    files.write_npz(path, arrays)
+    results.write(path, "checkpoint", content)
 
 
 def _policy_arrays(policy: FeaturePolicy, kept: list[FeaturePolicy]) -> dict[str, Any]:
@@ -86,52 +88,105 @@ def _policy_arrays(policy: FeaturePolicy, kept: list[FeaturePolicy]) -> dict[str
     return pack(policy.history.weights[:, : policy.updates], "history")
 
 
-def load_checkpoint(
-    path: str | os.PathLike[str], policy: FeaturePolicy, dual: Dual[Any], settings: dict[str, Any]
-) -> tuple[Progressed, dict[str, Any]]:
-    """Read where a run stands; `policy` and `dual` are those it started with."""
-    content = files.read(path)
-    try:
-        stored = json.loads(str(content["settings"]))
-    except (KeyError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is not a checkpoint; give the folder of an interrupted run") from error
-    for name, value in settings.items():
-        if stored.get(name) != value:
+class Checkpoint:
+    """A checkpoint that was read, of a run with these settings; its content is checked as it is asked for.
+
+    Arguments:
+        path: the file.
+        settings: those of the run that goes on; another's checkpoint is refused.
+        constraints: K.
+        iterations: T, which no checkpoint is beyond.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], settings: dict[str, Any], constraints: int, iterations: int
+    ) -> None:
+        self.path, self.constraints = path, constraints
+        self.content = results.read(path, "checkpoint")
+        with results.understood(path, "checkpoint"):
+            stored = dict(entries.parsed(self.content, "settings").items())
+            names = sorted({*stored, *settings})
+            shape = (None, 1 + constraints)
+            self.values = entries.floats(self.content, "values", shape, least=-LARGEST, most=LARGEST)
+            self.count = len(self.values)
+        for name in names:
+            if stored.get(name) != settings.get(name):
+                raise InputError(
+                    f"{path} belongs to a run with {name} = {stored.get(name)}, not {settings.get(name)}; "
+                    "resume with the same settings, or start anew in another folder"
+                )
+        if not 1 <= self.count <= iterations:
             raise InputError(
-                f"{path} belongs to a run with {name} = {stored.get(name)}, not {value}; "
-                "resume with the same settings, or start anew in another folder"
+                f"{path} does not hold a checkpoint: {self.count} iterations are done; start the run anew"
             )
-    rng = np.random.default_rng(0)
-    rng.bit_generator.state = json.loads(str(content["rng"]))
-    policies = _policies(content, policy)
-    state = dual.init(np.ones((1, content["weights"].shape[1] - 1)))
-    fields = {name: _as_stored(content[f"dual_{name}"]) for name in state._fields}
-    position = Position(policies[-1], state._replace(**fields))
-    bound = {key.removeprefix("bound_"): value for key, value in content.items() if key.startswith("bound_")}
-    values, errors, weights = (list(content[name]) for name in ("values", "errors", "weights"))
-    return Progressed(position, rng, values, errors, weights, policies[:-1], int(content["steps"])), bound
 
+    def bound(self) -> dict[str, Any]:
+        """Return what the feasibility phase found."""
+        with results.understood(self.path, "checkpoint"):
+            name = "bound_multiplier_bound"
+            upper = entries.floats(self.content, name, (self.constraints,), least=0.0, infinite=True)
+            return {"multiplier_bound": upper, "steps": entries.whole(self.content, "bound_steps")}
 
-def _as_stored(value: Array) -> Any:
-    return value if value.ndim else value.item()
+    def progressed(self, policy: FeaturePolicy, dual: Dual[Any]) -> Progressed:
+        """Return where the run stands; `policy` and `dual` are those it started with."""
+        with results.understood(self.path, "checkpoint"):
+            shape = self.values.shape
+            errors = entries.floats(self.content, "errors", shape, least=0.0, most=LARGEST, infinite=True)
+            weights = entries.floats(self.content, "weights", shape)
+            policies = self._policies(policy)
+            position = Position(policies[-1], self._dual(dual))
+            steps = entries.whole(self.content, "steps")
+            return Progressed(
+                position, self._rng(), list(self.values), list(errors), list(weights), policies[:-1], steps
+            )
 
+    def _rng(self) -> np.random.Generator:
+        rng = np.random.default_rng(0)
+        state = entries.parsed(self.content, "rng")
+        rng.bit_generator.state = state
+        if rng.bit_generator.state != state:
+            raise InputError("'rng' is not the state of a generator")
+        return rng
 
-def _policies(content: dict[str, Any], start: FeaturePolicy) -> list[FeaturePolicy]:
-    """Return the iterates of the mixture, and the one to go on with."""
-    features: FeatureMap = start.features
-    count = len(content["values"])
-    last = LinearQ(features, unpack(content, "last", features.dimension).T[None])
-    kept = [int(updates) for updates in content["kept_updates"]]
-    if isinstance(start, SummedPolicy):
-        sums = unpack(content, "sums", features.dimension).T
-        pairs = zip(sums, [*kept, count], strict=True)
-        summed = [SummedPolicy(start.learner, features, one, updates) for one, updates in pairs]
-        return [*summed[:-1], SummedPolicy(start.learner, features, summed[-1].weight_sum, count, last)]
-    history = History.of(unpack(content, "history", features.dimension))
-    if isinstance(start, ReplayedPolicy):
-        older = [ReplayedPolicy(start.learner, start.features, history, updates) for updates in kept]
-        cells = [Cells(start.learner, start.features)]
-        return [*older, ReplayedPolicy(start.learner, start.features, history, count, last, cells)]
-    kind = type(start)
-    folded = [kind(start.learner, features, history, updates) for updates in kept]
-    return [*folded, kind(start.learner, features, history, count, last)]
+    def _dual(self, dual: Dual[Any]) -> Any:
+        """Return the dual's state: its fields have the shapes that they have at the start."""
+        state = dual.init(np.ones((1, self.constraints)))
+        fields: dict[str, Any] = {}
+        for name, first in state._asdict().items():
+            if isinstance(first, int):
+                fields[name] = entries.whole(self.content, f"dual_{name}")
+            else:
+                found = entries.floats(self.content, f"dual_{name}", np.shape(first))
+                fields[name] = found if found.ndim else found.item()
+        return state._replace(**fields)
+
+    def _policies(self, start: FeaturePolicy) -> list[FeaturePolicy]:
+        """Return the iterates of the mixture, and the one to go on with."""
+        features: FeatureMap = start.features
+        found = unpack(self.content, "last", features.dimension).T
+        if len(found) != 1 + self.constraints:
+            raise InputError(f"'last' is of {len(found)} utilities, not {1 + self.constraints}")
+        last = LinearQ(features, found[None])
+        kept = entries.wholes(self.content, "kept_updates", (None,), below=self.count)
+        if (np.diff(kept) <= 0).any():
+            raise InputError("'kept_updates' is not in order")
+        stages = [*kept.tolist(), self.count]
+        if isinstance(start, SummedPolicy):
+            return self._summed(start, stages, last)
+        history = History.of(unpack(self.content, "history", features.dimension))
+        if history.count != self.count:
+            raise InputError(f"the history has {history.count} entries for {self.count} iterations")
+        if isinstance(start, ReplayedPolicy):
+            older = [ReplayedPolicy(start.learner, start.features, history, n) for n in stages[:-1]]
+            cells = [Cells(start.learner, start.features)]
+            newest = ReplayedPolicy(start.learner, start.features, history, self.count, last, cells)
+            return [*older, newest]
+        kind = type(start)
+        folded = [kind(start.learner, features, history, n) for n in stages[:-1]]
+        return [*folded, kind(start.learner, features, history, self.count, last)]
+
+    def _summed(self, start: SummedPolicy, stages: list[int], last: LinearQ) -> list[FeaturePolicy]:
+        sums = unpack(self.content, "sums", start.features.dimension).T
+        pairs = [*zip(sums, stages, strict=True)]
+        older = [SummedPolicy(start.learner, start.features, one, n) for one, n in pairs[:-1]]
+        return [*older, SummedPolicy(start.learner, start.features, *pairs[-1], last)]

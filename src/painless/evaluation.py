@@ -12,6 +12,7 @@ from painless import validation
 from painless.arrays import Array, one_thread
 from painless.confidence import betting_interval
 from painless.errors import InputError
+from painless.feature_policies.fitting import require_fit
 from painless.feature_policies.mixture import MixturePolicy
 from painless.policy import TabularPolicy, checked_policy, policy_table
 from painless.problem import CMDP
@@ -85,6 +86,7 @@ def evaluate(
     confidence = share("confidence", confidence)
     simulator = TableSimulator(problem) if isinstance(problem, CMDP) else require_simulator(problem)
     acting = _acting(policy, simulator)
+    require_fit(acting, simulator)
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification

@@ -14,6 +14,7 @@ from painless.arrays import Array, one_thread
 from painless.clock import Clock
 from painless.errors import InputError, unknown
 from painless.judgement import Relaxation, misses_constant
+from painless.mapped import unchanged
 from painless.planners.parametric import Graph, Vertex, trace
 from painless.planners.pool import REWARD, Pool
 from painless.presolve import presolve
@@ -30,6 +31,7 @@ class Infeasible(InputError):
     """The constraints that are held cannot be met, whatever the limit of the one that varies."""
 
 
+@unchanged
 def frontier(
     problem: CMDP,
     constraint: int | str = 0,

@@ -4,28 +4,41 @@ An `.npz` file is a zip archive with an `.npy` file for each array. An array of 
 it is, at a multiple of `ALIGNMENT` bytes from the start of the archive: the padding is spaces in the array's own
 header, which every reader skips. Smaller arrays are compressed, as NumPy does it. Any NumPy reads such a file.
 
-Reading maps what lies so: pages come from the file as they are touched, and can be dropped again or shared with
-other processes. The checksum is compared all the same. What lies otherwise is read into memory.
+A file is read into memory, where nobody can change it any more, unless its arrays take more than `MAPPED` bytes together.
+Then what lies so is mapped: pages come from the file as they are touched, and can be dropped again or shared with other
+processes. The checksum is compared all the same. A mapped file can be replaced by another of its name, but must not be
+written over: `unchanged` refuses to go on, or to return what was found, where it was.
 """
 
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import struct
+import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from painless import files
+from painless.archives import Archive
+from painless.bus_errors import announce_bus_errors
+from painless.errors import InputError, unknown
 
-LARGE = 2**23  # bytes from which an array is stored as it is, and mapped
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LARGE = 2**23  # bytes from which an array is stored as it is, and may be mapped
+MAPPED = 2**30  # bytes of all arrays from which a file is mapped
+BY_STATE = ("transition", "reward", "cost", "constraint_reward", "constraint_cost", "actions", "state_names")
 ALIGNMENT = 64
 PIECE = 2**24  # bytes that are written or summed at a time
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # its signature, then the lengths of the name and of the extra field
@@ -67,34 +80,117 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
     return (content[k : k + PIECE] for k in range(0, len(content), PIECE))
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a file as `files.read` does, with the large arrays of an archive mapped, read-only, where they can be."""
-    path = Path(path)
-    return files.read(path, lambda entry: _map(path, entry))
+def read(path: str | os.PathLike[str], known: Collection[str] = ()) -> dict[str, Any]:
+    """Read a problem file as `files.read` does, with the arrays of a very large archive mapped, read-only.
+
+    Entries whose names are not `known` are refused before anything is read.
+    """
+    sources: list[Source] = []
+    content = files.read(
+        path,
+        lambda archive, key: _map(archive, key, sources),
+        lambda archive: _require_plausible(archive, known) if known else None,
+    )
+    for source in sources:
+        source.require_unchanged()
+    return content
 
 
-def _map(path: Path, entry: zipfile.ZipInfo) -> NDArray[Any] | None:
+class Source(mmap.mmap):
+    """A mapped file that remembers which, and how it was when it was mapped."""
+
+    path: Path
+    stat: os.stat_result
+    descriptor: int
+
+    @classmethod
+    def of(cls, archive: Archive) -> Source:
+        """Map an open archive as a whole, read-only."""
+        announce_bus_errors()
+        source = cls(archive.stream.fileno(), 0, access=mmap.ACCESS_READ)
+        source.path, source.descriptor = archive.path, os.dup(archive.stream.fileno())
+        source.stat = os.fstat(source.descriptor)
+        weakref.finalize(source, os.close, source.descriptor)
+        return source
+
+    def require_unchanged(self) -> None:
+        """Refuse to go on where the file was written over; one that was replaced by another is still there."""
+        now = os.fstat(self.descriptor)
+        if (now.st_size, now.st_mtime_ns) != (self.stat.st_size, self.stat.st_mtime_ns):
+            raise InputError(
+                f"{self.path} was changed by another program while it was in use; load it anew, and replace files by "
+                "renaming a new one instead of writing over the old"
+            )
+
+
+def require_unchanged(problem: Any) -> None:
+    """Refuse a problem whose mapped file was written over since it was loaded."""
+    kernel = getattr(problem, "transition", None)
+    parts = [getattr(kernel, name, None) for name in ("data", "indices", "indptr")]
+    arrays = [getattr(problem, name, None) for name in ("reward", "constraint_reward", "initial", "actions")]
+    for array in (kernel, *parts, *arrays):
+        owner = array
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        if isinstance(owner, Source):
+            owner.require_unchanged()
+
+
+def unchanged(verb: Callable[P, R]) -> Callable[P, R]:
+    """Make a verb, whose first argument is a problem, check before and after that its file is still as it was."""
+
+    @wraps(verb)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        problem = args[0] if args else kwargs.get("problem")
+        require_unchanged(problem)
+        result = verb(*args, **kwargs)
+        require_unchanged(problem)
+        return result
+
+    return checked
+
+
+def _require_plausible(archive: Archive, known: Collection[str]) -> None:
+    """Refuse entries that no problem has, and large arrays that do not fit its states, before they are read."""
+    headers = archive.headers
+    for key in headers:
+        if key not in known:
+            raise InputError(f"{archive.path}: {unknown('entry', key, known)}")
+    if sum(header.size for header in headers.values()) < LARGE:
+        return  # whatever it is, it takes little, and is checked when it is read
+    if "initial" not in headers:
+        raise InputError(
+            f"{archive.path}: 'initial' is missing; docs/problem-files.md lists what a file needs"
+        )
+    states = math.prod(headers["initial"].shape)
+    for key, header in headers.items():
+        if key in BY_STATE and states not in header.shape:
+            raise InputError(
+                f"{archive.path}: {key} has shape {header.shape}, which does not fit the {states} state(s) of initial"
+            )
+
+
+def _map(archive: Archive, key: str, sources: list[Source]) -> NDArray[Any] | None:
     """Return an array as a view of the file, or None where it must be read into memory."""
+    entry, header = archive.entries[key], archive.headers[key]
+    total = sum(one.size for one in archive.headers.values())
     stored = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & ENCRYPTED
-    if not stored or entry.file_size < LARGE:
+    if not stored or header.size < LARGE or total < MAPPED:
         return None
-    with path.open("rb") as stream:
-        stream.seek(entry.header_offset)
-        _, name, extra = LOCAL_HEADER.unpack(stream.read(LOCAL_HEADER.size))
-        begin = stream.seek(name + extra, os.SEEK_CUR)
-        if npy.read_magic(stream) != (1, 0):
-            return None
-        shape, fortran, dtype = npy.read_array_header_1_0(stream)
-        start = stream.tell()
-        stream.seek(begin)
-        header = stream.read(start - begin)
-    size = math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or start % ALIGNMENT or len(header) + size != entry.file_size:
-        return None  # it is read, or refused, as any other
-    array = np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")
-    if _checksum(header, array) != entry.CRC:
-        raise zipfile.BadZipFile(f"Bad CRC-32 for file '{entry.filename}'")
-    return np.asarray(array)
+    stream = archive.stream
+    stream.seek(entry.header_offset)
+    _, name, extra = LOCAL_HEADER.unpack(stream.read(LOCAL_HEADER.size))
+    begin = stream.seek(name + extra, os.SEEK_CUR)
+    start, text = begin + header.length, stream.read(header.length)
+    if start % ALIGNMENT:
+        return None  # it is read as any other
+    if not sources:
+        sources.append(Source.of(archive))
+    order: Literal["F", "C"] = "F" if header.fortran else "C"
+    array: NDArray[Any] = np.ndarray(header.shape, header.dtype, sources[0], start, order=order)
+    if _checksum(text, array) != entry.CRC:
+        raise InputError(f"'{key}' in {archive.path} cannot be read; the archive may be damaged: Bad CRC-32")
+    return array
 
 
 def _checksum(header: bytes, array: NDArray[Any]) -> int:

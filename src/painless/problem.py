@@ -287,7 +287,7 @@ def load(
             raise InputError(
                 f"{path}: {name} is for .drn files, whose reward models have names; leave it out"
             )
-    problem = _problem(path, lambda: mapped.read(path))
+    problem = _problem(path, lambda: mapped.read(path, FILE_KEYS))
     problem = problem if discount is None else problem.with_discount(discount)
     return problem if limit is None else problem.with_limits(limit)
 

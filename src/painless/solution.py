@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from painless import files, render
+from painless import entries, files, render, results
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.framework import Trace
 from painless.pages.build import summary_html
 from painless.policy import TabularPolicy
+from painless.problem import CMDP
 
 
 class Kind(StrEnum):
@@ -141,11 +142,9 @@ class Solution:
             },
         }
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `policy.csv`, `arrays.npz` and, last, `solution.json` into a folder."""
-        folder = files.as_path(folder)
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is a file; give a folder to save into")
+    def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
+        """Write `policy.csv`, `arrays.npz`, `problem.npz` if it is given, and, last, `solution.json` into a folder."""
+        folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
         arrays = {"probabilities": self.policy.probabilities}
         if self.policy.visits is not None:
@@ -155,17 +154,27 @@ class Solution:
         for kind, names in self.policy.names.items():
             arrays[f"names_{kind}"] = np.array(names)
         files.write_npz(folder / "arrays.npz", arrays)
-        files.write_json(folder / "solution.json", self.as_dict())
+        if problem is not None:
+            problem.save(folder / "problem.npz")
+        beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
+        results.write(folder / "solution.json", "solution", self.as_dict(), beside)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Solution:
         """Read what `save` wrote."""
-        content = files.read(files.as_path(folder) / "solution.json")
+        content = results.read(files.as_path(folder) / "solution.json", "solution")
         arrays = files.read(Path(folder) / "arrays.npz")
-        try:
+        with results.understood(folder, "solution"):
             return cls(**_arguments(content, arrays))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{folder} does not hold a solution: {error!r}; save it anew") from error
+
+    def require_fit(self, problem: CMDP) -> None:
+        """Refuse a problem of other states, actions or constraints: it is not the one that was solved."""
+        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        if shape != problem.shape:
+            raise InputError(
+                f"the solution is of {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, and its problem of "
+                f"{problem.shape[0]}, {problem.shape[1]} and {problem.shape[2]}; save both anew"
+            )
 
     def rows(self) -> list[Sequence[str]]:
         """Return the table that people read: a row for the objective and one for each constraint."""
@@ -211,31 +220,88 @@ def _plain(value: float | Array) -> Any:
     return float(value) if np.isfinite(value) else None
 
 
-def _floats(values: Sequence[float | None] | float | None) -> Any:
-    if values is None or isinstance(values, int | float):
-        return np.nan if values is None else float(values)
-    return np.array([np.nan if v is None else v for v in values], dtype=float)
-
-
 def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    names = {
-        key.removeprefix("names_"): [*map(str, v)] for key, v in arrays.items() if key.startswith("names_")
-    }
-    trace = {key.removeprefix("trace_"): v for key, v in arrays.items() if key.startswith("trace_")}
+    """Return the arguments of a stored solution, each of them checked."""
+    names = tuple(_of(content, "constraint_names", list))
+    sense, count = tuple(_of(content, "sense", list)), len(names)
+    if len(sense) != count or not {*sense} <= {">=", "<="} or not all(isinstance(n, str) for n in names):
+        raise InputError("its constraints have no names or no senses")
+    if content["objective"] not in ("minimise", "maximise"):
+        raise InputError(f"its objective is '{content['objective']}'")
     why = content["infeasibility"]
-    numeric = ("reward_value", "constraint_value", "multiplier", "violation", "upper_bound", "gap", "threshold")
-    ranges = [(_floats(low), np.inf if high is None and low is not None else _floats(high)) for low, high in content["price_range"]]
     return {
-        **{key: _floats(content[key]) for key in numeric},
-        "price_range": np.array(ranges).reshape(-1, 2),
-        "remedy": None if content["remedy"] is None else _floats(content["remedy"]),
-        **{key: content[key] for key in ("feasible", "algorithm", "iterations", "seconds")},
-        "policy": TabularPolicy(arrays["probabilities"], names, arrays.get("visits")),
-        "status": Status(Kind(content["kind"]), content["status"]),
-        "sense": tuple(content["sense"]),
+        **{key: _number(content[key]) for key in ("reward_value", "upper_bound", "gap")},
+        **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation", "threshold")},
+        "price_range": _price_range(content, count),
+        "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
+        "feasible": _of(content, "feasible", bool),
+        "algorithm": _of(content, "algorithm", str),
+        "iterations": entries.whole(content, "iterations"),
+        "seconds": entries.number(content, "seconds", least=0.0),
+        "policy": _policy(arrays),
+        "status": Status(Kind(content["kind"]), _of(content, "status", str)),
+        "sense": sense,
         "minimise": content["objective"] == "minimise",
-        "constraint_names": tuple(content["constraint_names"]),
-        "trace": Trace(**trace | {"exact": bool(trace["exact"])}) if trace else None,
-        "infeasibility": why
-        and Infeasibility(_floats(why["joint_slack"]), _floats(why["own_slack"]), tuple(why["conflict"])),
+        "constraint_names": names,
+        "trace": _trace(arrays, count),
+        "infeasibility": None if why is None else _infeasibility(why, count),
     }
+
+
+def _of(content: dict[str, Any], key: str, kind: type) -> Any:
+    if not isinstance(content[key], kind):
+        raise InputError(f"'{key}' is {str(content[key])[:60]}")
+    return content[key]
+
+
+def _number(value: Any) -> float:
+    """Return a number of a JSON file; null is not a number."""
+    if value is not None and not isinstance(value, float):
+        raise InputError(f"{str(value)[:60]} stands where a number should")
+    return np.nan if value is None else value
+
+
+def _numbers(content: dict[str, Any], key: str, count: int) -> Array:
+    if len(_of(content, key, list)) != count:
+        raise InputError(f"'{key}' has {len(content[key])} entries for {count} constraints")
+    return np.array([_number(value) for value in content[key]], dtype=float)
+
+
+def _price_range(content: dict[str, Any], count: int) -> Array:
+    """Return (K, 2); a range without an upper end goes on for ever."""
+    ranges = _of(content, "price_range", list)
+    if len(ranges) != count or not all(isinstance(one, list) and len(one) == 2 for one in ranges):
+        raise InputError("'price_range' has not two entries for each constraint")
+    found = np.array([[_number(value) for value in one] for one in ranges], dtype=float).reshape(-1, 2)
+    found[np.isnan(found[:, 1]) & ~np.isnan(found[:, 0]), 1] = np.inf
+    return found
+
+
+def _policy(arrays: dict[str, Any]) -> TabularPolicy:
+    table = entries.distributions(arrays, "probabilities", (None, None))
+    counts = dict(zip(("states", "actions"), table.shape, strict=True))
+    kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
+    names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
+    visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
+    return TabularPolicy(table, names, visits)
+
+
+def _trace(arrays: dict[str, Any], count: int) -> Trace | None:
+    if "trace_reward_value" not in arrays:
+        return None
+    reward = entries.floats(arrays, "trace_reward_value", (None,), infinite=True)
+    constraint, multiplier = (
+        entries.floats(arrays, f"trace_{name}", (len(reward), count), infinite=True)
+        for name in ("constraint_value", "multiplier")
+    )
+    exact = arrays["trace_exact"]
+    if exact.dtype != np.bool_ or exact.shape:
+        raise InputError("'trace_exact' is neither true nor false")
+    return Trace(reward, constraint, multiplier, bool(exact))
+
+
+def _infeasibility(why: dict[str, Any], count: int) -> Infeasibility:
+    conflict = tuple(_of(why, "conflict", list))
+    if not all(type(i) is int and 0 <= i < count for i in conflict):
+        raise InputError(f"'conflict' is {str(conflict)[:60]}")
+    return Infeasibility(_numbers(why, "joint_slack", count), _numbers(why, "own_slack", count), conflict)

@@ -24,6 +24,7 @@ from painless.finish import INTERRUPTED, TIMEOUT, Ending, finished, infeasible_s
 from painless.framework import Recorder
 from painless.generation import Progress, generate
 from painless.judgement import is_solved, normal_target
+from painless.mapped import unchanged
 from painless.planners.column_generation import ColumnGeneration
 from painless.planners.engine import occupancy
 from painless.planners.linear_program import LinearProgram, OptimalOccupancy
@@ -41,6 +42,7 @@ EXACT = 0.03  # the error of a swept best response's values, relative to the gap
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
+@unchanged
 def solve(
     problem: CMDP,
     algorithm: Algorithm | LinearProgram | ColumnGeneration | None = None,

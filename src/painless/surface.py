@@ -11,6 +11,7 @@ from painless import render
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.frontier import Infeasible, find_constraint, frontier
+from painless.mapped import unchanged
 from painless.problem import CMDP, require_problem
 from painless.units import normalise
 from painless.validation import whole
@@ -39,6 +40,7 @@ class Surface:
         return f"Surface sampled at {size} limits ({ranges}), {share:.0%} of them feasible"
 
 
+@unchanged
 def frontier_surface(
     problem: CMDP, constraints: tuple[int | str, int | str] = (0, 1), *, points: int = 21
 ) -> Surface:

@@ -17,7 +17,7 @@ from painless import files, validation
 from painless.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.arrays import Array, one_thread
 from painless.backends import Backend
-from painless.checkpoint import Progressed, load_checkpoint, save_checkpoint
+from painless.checkpoint import Checkpoint, Progressed, save_checkpoint
 from painless.errors import InputError
 from painless.evaluation import Estimate, evaluate
 from painless.evaluators.base import Evaluator
@@ -182,16 +182,14 @@ class _Train:
 
     def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
         """Find U, train, and value the result."""
-        going_on = resume and self.checkpoint is not None and self.checkpoint.exists()
-        if resume and self.checkpoint is not None:
-            files.remove_leftovers(self.checkpoint)
-        bound = self._stored_bound() if going_on else self._bound(multiplier_bound)
+        stored = self._stored() if resume else None
+        bound = self._bound(multiplier_bound) if stored is None else stored.bound()
         if bound.get("policy") is not None:
             return self._not_found(bound)
         learner, dual = self.algorithm.build(self._situation(bound["multiplier_bound"]))
         policy = start_policy(learner, self.features)
-        if going_on and self.checkpoint is not None:
-            run, bound = load_checkpoint(self.checkpoint, policy, dual, self.settings)
+        if stored is not None:
+            run = stored.progressed(policy, dual)
         else:
             multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
             position = Position(policy, dual.init(multiplier))
@@ -216,12 +214,15 @@ class _Train:
         missing = None if found.found else found.policy
         return {"multiplier_bound": found.multiplier_bound, "steps": found.steps, "policy": missing}
 
-    def _stored_bound(self) -> dict[str, Any]:
-        assert self.checkpoint is not None
-        content = files.read(self.checkpoint)
-        if "bound_multiplier_bound" not in content:
-            raise InputError(f"{self.checkpoint} is not a checkpoint; give the folder of an interrupted run")
-        return {"multiplier_bound": content["bound_multiplier_bound"], "steps": int(content["bound_steps"])}
+    def _stored(self) -> Checkpoint | None:
+        """Return the checkpoint to go on from, if there is one."""
+        if self.checkpoint is None:
+            return None
+        files.remove_leftovers(self.checkpoint)
+        if not self.checkpoint.exists():
+            return None
+        constraints = len(self.specification.threshold)
+        return Checkpoint(self.checkpoint, self.settings, constraints, self.iterations)
 
     def _situation(self, bound: Array) -> Situation:
         scaled = self.scaled.specification

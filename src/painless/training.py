@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from painless import files, render
+from painless import files, render, results
 from painless.arrays import Array
 from painless.evaluation import Estimate
 from painless.feature_policies import MixturePolicy
@@ -88,9 +89,12 @@ class Training:
             "steps": self.steps,
         }
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `policy.npz`, `trace.npz` and, last, `training.json` into a folder."""
-        folder = files.as_path(folder)
+    def save(self, folder: str | os.PathLike[str], problem: Mapping[str, Any] | None = None) -> None:
+        """Write `policy.npz`, `trace.npz` and, last, `training.json` into a folder.
+
+        `problem` describes the simulator, as the command line does, for `problem.json`.
+        """
+        folder = files.require_folder(folder)
         save_policy(self.policy, folder / "policy.npz")
         trace = self.trace
         arrays = {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}
@@ -98,7 +102,10 @@ class Training:
             arrays["standard_error"] = self.standard_error
         files.write_npz(folder / "trace.npz", arrays)
         content = {**self.as_dict(), "constraint_names": list(self.constraint_names)}
-        files.write_json(folder / "training.json", content)
+        if problem is not None:
+            files.write_json(folder / "problem.json", problem)
+        beside = ["policy.npz", "trace.npz", *(["problem.json"] if problem is not None else [])]
+        results.write(folder / "training.json", "training", content, beside)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table that people read: a row for the objective and one for each constraint."""

@@ -303,6 +303,8 @@ def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
         raise InputError(f"the entries of the sparse transition are {kernel.dtype}; give real numbers")
     try:
         matrix = _read_only_csr(scipy.sparse.csr_array(kernel, dtype=np.float64))
+        if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # where the last is 0, SciPy checks nothing
+            raise ValueError("index pointer values must form a non-decreasing sequence")
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise InputError(

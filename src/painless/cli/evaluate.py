@@ -48,15 +48,21 @@ def evaluate(
 
 def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
     """Return the policy of a folder, its problem, and the names of the constraints."""
-    from painless import files
+    from painless import files, results
     from painless.feature_policies.storage import load_policy
     from painless.problem import load
     from painless.solution import Solution
 
     if (folder / "solution.json").exists():
-        table, solution = load(folder / "problem.npz"), Solution.load(folder)
+        solution = Solution.load(folder)
+        table = load(folder / "problem.npz")
+        solution.require_fit(table)
         return solution.policy, table, solution.constraint_names, solution.minimise
     if not (folder / "training.json").exists():
         raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
-    simulator = make_simulator(files.read(folder / "problem.json"))
+    results.read(folder / "training.json", "training")  # refuses a folder whose files do not belong together
+    try:
+        simulator = make_simulator(files.read(folder / "problem.json"))
+    except TypeError as error:  # settings that it does not have
+        raise InputError(f"{folder / 'problem.json'} describes no simulator: {error}; train anew") from error
     return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

@@ -121,8 +121,7 @@ def finish(
 ) -> None:
     """Save, print, and end with the exit code that says how it ended."""
     if save is not None:
-        solution.save(save)
-        cmdp.save(save / "problem.npz")
+        solution.save(save, cmdp)
     report_solution(report_file, solution, cmdp, problem)
     if as_json:
         print(json.dumps(_as_json(problem, solution, _optimal_value(cmdp, solution))))

@@ -278,14 +278,12 @@ def _describe(report: Any) -> Any:
 
 
 def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
-    from painless import files
     from painless.solution import Kind
     from painless.training import HEADER
 
     problem = about["simulator"]
     if save is not None:
-        training.save(save)
-        files.write_json(save / "problem.json", about)
+        training.save(save, about)
     if as_json:
         print(json.dumps({"problem": problem, **training.as_dict()}))
     else:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from painless.errors import InputError
+from painless.files import require_short_texts
 
 NOTE, ROUNDING = "// painless: ", "// painless-rounding: "
 KINDS = ("MDP", "DTMC")
@@ -19,6 +21,8 @@ REFUSED = {
 }
 ALIASES = {"MARKOV AUTOMATON": "MA", "S2PG": "SMG"}
 VALUES = ("double", "rational")
+DIGITS = 18  # of a number of states or choices, at most
+LINE = 8  # bytes that a state takes at least: "state 0", and the end of the line
 
 
 @dataclass
@@ -41,12 +45,13 @@ def fault(line: int, what: str) -> InputError:
 def read_header(stream: IO[bytes]) -> Header:
     """Read up to `@model`, and leave the stream there."""
     header = Header()
+    size = os.fstat(stream.fileno()).st_size
     lines = _lines(stream)
     kind = None
     for number, line in lines:
         if line == "@model":
             header.lines = number
-            return _checked(header, kind)
+            return _checked(header, kind, size)
         if line.startswith(NOTE):
             header.note = _note(number, line.removeprefix(NOTE))
         elif line.startswith(ROUNDING):
@@ -89,8 +94,8 @@ def _section(header: Header, number: int, line: str, lines: Iterator[tuple[int, 
             )
     elif line == "@reward_models":
         header.rewards = content.split()
-    elif not content.isdecimal():
-        raise fault(number, f"'{content[:40]}' after {line} is not a whole number")
+    elif not content.isdecimal() or len(content) > DIGITS:
+        raise fault(number, f"'{content[:40]}' after {line} is not a whole number that can be right")
     elif line == "@nr_states":
         header.states = int(content)
     else:
@@ -108,18 +113,24 @@ def _kind(number: int, given: str) -> str:
 def _note(number: int, text: str) -> dict[str, Any]:
     try:
         note = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise fault(number, f"the note of painless is damaged ({error}); delete the line") from error
     if not isinstance(note, dict):
         raise fault(number, "the note of painless is damaged (it is no object); delete the line")
+    for key, value in note.items():
+        require_short_texts(f"'{key}' in line {number}", value)
     return note
 
 
-def _checked(header: Header, kind: str | None) -> Header:
+def _checked(header: Header, kind: str | None, size: int) -> Header:
     if kind is None:
         raise fault(header.lines, "no type is given before @model; add a line such as @type: MDP")
     if header.states < 1:
         raise fault(header.lines, "no number of states is given before @model; add @nr_states and the number")
+    if header.states * LINE > size:
+        raise fault(
+            header.lines, f"@nr_states is {header.states}, but the file has only {size} bytes; is it whole?"
+        )
     if len(set(header.rewards)) != len(header.rewards):
         raise InputError(f"two reward models have the same name: {', '.join(header.rewards)}; rename one")
     return header

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.drn.header import Header, fault
+from painless.memory import require_room
 
 NOTHING, STATE, CHOICE, TRANSITION, WRONG = range(5)  # kinds of lines
 SPACE, NEWLINE, SLASH, COLON = b" \n/:"
+INDENTED = 32  # blanks before a line that are skipped one by one
 UNNAMED = "0"  # the name of a choice without an action line
 BLANK = np.isin(np.arange(256), list(b" \t\r"))
 KIND = np.full(256, WRONG, dtype=np.uint8)
@@ -61,9 +63,7 @@ def parse_block(block: bytes, parts: Parts) -> None:
     data = np.frombuffer(block, np.uint8)
     end = np.flatnonzero(data == NEWLINE)
     start = np.append(0, end[:-1] + 1)
-    first = start.copy()
-    while (blank := BLANK[data[first]]).any():
-        first[blank] += 1
+    first = _first_words(data, start)
     kind = KIND[data[first]]
     kind[(data[first] == SLASH) & (data[np.minimum(first + 1, len(data) - 1)] != SLASH)] = WRONG
     number = np.arange(parts.lines + 1, parts.lines + 1 + len(end))
@@ -81,6 +81,18 @@ def parse_block(block: bytes, parts: Parts) -> None:
     _parse_transitions(of(TRANSITION), np.where(lines, data, np.uint8(SPACE)), parts)
     parts.kinds.append(kind[kind != NOTHING])
     parts.lines += len(end)
+
+
+def _first_words(data: NDArray[np.uint8], start: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return where lines begin that start at `start`, without blanks."""
+    first = start.copy()
+    for _ in range(INDENTED):
+        blank = BLANK[data[first]]
+        if not blank.any():
+            return first
+        first[blank] += 1
+    words = np.flatnonzero(~BLANK[data])
+    return words[np.searchsorted(words, first)]
 
 
 def _parse_states(lines: _Lines, parts: Parts) -> None:
@@ -122,6 +134,7 @@ def _rewards(lines: _Lines, texts: list[bytes], header: Header) -> Array:
         ~given | (counts == count),
         f"{{}} does not have one reward for each of the {count} reward models under @reward_models",
     )
+    require_room("the reward models", 8.0 * len(texts) * count)
     result = np.zeros((len(texts), count))
     if count and given.any():
         values = _numbers(b",".join(text for text in texts if text.strip()).replace(b",", b" "))

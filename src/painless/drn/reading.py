@@ -17,6 +17,9 @@ from painless.drn.rounding import restored
 from painless.drn.text import Model, line_of, parse
 from painless.drn.writing import labels
 from painless.errors import InputError, unknown
+from painless.files import open_file
+from painless.memory import require_room
+from painless.results import MISFIT
 from painless.validation import SINGLE_TOLERANCE, SUM_TOLERANCE
 
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
@@ -29,12 +32,15 @@ SPARE = 10  # how many times as large as its choices a table of named actions ma
 def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a problem file; `given` are the arguments of `load`, where they are not None."""
     path = Path(path)
+    open_file(path).close()  # what is no file is refused here, in its own words
     try:
         return _read(path, given)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; check the path") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    except MISFIT as error:
+        raise InputError(f"{path} is not a model that can be read: {error!r}; export it anew") from error
 
 
 def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,6 +57,7 @@ def _foreign(model: Model, path: Path) -> dict[str, Any]:
         raise InputError("no state has the label init; add it to the line of the first state")
     column, names = _columns(model)
     shape = (len(model.initial), len(names))
+    _require_room(shape, len(model.reward))
     probability = _normalised(model, path)
     parts = _table(model.state * shape[1] + column, shape, model.pointer, model.successor, probability)
     return {
@@ -94,7 +101,7 @@ def _own(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
     """Return the process of a problem as it was before it was written."""
     try:
         return _undone(model, note)
-    except (KeyError, TypeError, ValueError, IndexError, MemoryError) as error:
+    except MISFIT as error:
         raise InputError(
             f"the model is not the one that painless wrote ({error}); delete the comments that begin with "
             "'// painless', and it is read as any other model"
@@ -103,8 +110,9 @@ def _own(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
 
 def _undone(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
     shape = (len(model.initial) - 2, int(note["actions"]))
-    if shape[0] * shape[1] > ABSENT * len(model.state):
-        raise ValueError(f"{shape[1]} actions")
+    if min(shape) < 1 or shape[0] * shape[1] > ABSENT * len(model.state):
+        raise ValueError(f"{shape[0]} states and {shape[1]} actions")
+    _require_room(shape, len(model.reward) + (shape[0] if note.get("dense") else 0))
     known = {label: a for a, label in enumerate(labels(note.get("action_names"), shape[1]))}
     choices = len(model.state) - 2  # the last two are those of the end and of the first state
     state, column = model.state[:choices], np.array([known.get(name, -1) for name in model.names])
@@ -130,6 +138,11 @@ def _undone(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
         "initial": initial,
         **names,
     }
+
+
+def _require_room(shape: tuple[int, int], numbers: int) -> None:
+    """Refuse tables that take more memory than there is: so many numbers for each pair, and an index or two."""
+    require_room("the table", 8.0 * shape[0] * shape[1] * (numbers + 2))
 
 
 def _table(

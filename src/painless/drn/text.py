@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from painless.arrays import Array, Mask
 from painless.drn.header import Header, fault, read_header
 from painless.drn.lines import CHOICE, KIND, STATE, TRANSITION, Parts, parse_block
+from painless.files import open_file
 
 BLOCK = 2**24  # bytes that are read at a time
 
@@ -40,7 +41,7 @@ class Model(NamedTuple):
 
 def parse(path: Path) -> Model:
     """Read a whole file."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         parts = Parts(read_header(stream))
         parts.lines = parts.header.lines
         for block in _blocks(stream):
@@ -113,7 +114,7 @@ def _require_choices(model: Model, path: Path) -> None:
 
 def line_of(path: Path, kind: int, index: int) -> int:
     """Return the number of the line that is the `index`-th of its kind."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         number = read_header(stream).lines
         for line in stream:
             number += 1

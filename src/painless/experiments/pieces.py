@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from painless.backends import Error
 from painless.experiments.store import source_digest
 from painless.experiments.unit import Unit, run_units
+from painless.files import read_bytes
 
 SECONDS = 1.0  # what a piece should last at least ...
 EACH = 0.03  # ... and for each worker, since one process hands out and stores the pieces of all
@@ -91,7 +92,7 @@ class Pieces:
 
     def _piece(self, units: Sequence[Unit]) -> Piece:
         names = {str(unit.problem["name"]) for unit in units} if self.carry else set()
-        return Piece(tuple(units), {name: Path(name).read_bytes() for name in names if Path(name).is_file()})
+        return Piece(tuple(units), {name: read_bytes(name) for name in names if Path(name).is_file()})
 
 
 def kind(unit: Unit) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,9 +20,11 @@ from typing import Any
 import numpy as np
 
 import painless
-from painless import files
+from painless import entries, files, results
+from painless.errors import InputError
 
 LOCK = ".lock"
+UNIT = re.compile(r"[0-9a-f]{24}\.npz")  # the names of units
 COSTS = "costs.jsonl"  # a line for each unit: its key and its processor seconds
 SHOWING = (
     "backends",
@@ -50,9 +53,38 @@ def source_digest() -> str:
 
 
 def content_key(settings: Mapping[str, Any]) -> str:
-    """Return the name under which the results of some settings are stored."""
-    text = json.dumps([settings, source_digest()], sort_keys=True)
+    """Return the name under which the results of some settings are stored.
+
+    A problem file counts by what it holds, and not by its name.
+    """
+    text = json.dumps([nameless(settings), source_digest()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def nameless(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without the name of a problem file whose digest they have.
+
+    >>> nameless({"problem": {"name": "a.npz", "digest": "1f"}, "seed": 0})
+    {'problem': {'digest': '1f'}, 'seed': 0}
+    """
+    problem = dict(settings.get("problem") or {})
+    if "digest" not in problem:
+        return dict(settings)
+    return {**settings, "problem": {key: value for key, value in problem.items() if key != "name"}}
+
+
+def read_unit(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings of a stored unit, and its results: one row for each iteration."""
+    content = results.read(path, "unit")
+    with results.understood(path, "unit"):
+        settings = entries.parsed(content, "settings")
+        parts = [settings[name] for name in ("problem", "algorithm", "evaluator")]
+        if not all("name" in part for part in parts):
+            raise InputError("'settings' name no problem, algorithm or evaluator")
+        reward = entries.floats(content, "reward_value", (None,))
+        constraint = entries.floats(content, "constraint_value", (len(reward), None))
+        multiplier = entries.floats(content, "multiplier", constraint.shape)
+    return settings, {"reward_value": reward, "constraint_value": constraint, "multiplier": multiplier}
 
 
 class Store:
@@ -80,41 +112,52 @@ class Store:
         except ImportError:  # Windows: two runs at once then do the same work, and write the same bytes
             yield
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / LOCK).open("a") as stream:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            stream = (self.folder / LOCK).open("a")
+        except (OSError, ValueError) as error:
+            raise files.unwritable(self.folder, error) from error
+        with stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            for leftover in (self.folder / "units").glob(".*"):  # of a run that was killed while it wrote
-                leftover.unlink(missing_ok=True)
+            files.remove_all_leftovers(self.folder / "units", UNIT)
             yield
 
-    def write(self, settings: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    def write(self, settings: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Store results with the settings that gave them, atomically.
 
         `seconds` among the results goes into the list of costs: the file itself has nothing of time in it.
         """
-        text, kept = json.dumps(settings, sort_keys=True), dict(results)
+        text, kept = json.dumps(settings, sort_keys=True), dict(found)
         seconds = kept.pop("seconds", None)
-        files.write_npz(self.path(settings), {"settings": np.array(text), **kept})
+        results.write(self.path(settings), "unit", {"settings": text, **kept})
         if seconds is not None:
-            with (self.folder / COSTS).open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps([content_key(settings), round(float(seconds), 4)]) + "\n")
+            line = json.dumps([content_key(settings), round(float(seconds), 4)]) + "\n"
+            try:
+                with (self.folder / COSTS).open("a", encoding="utf-8") as stream:
+                    stream.write(line)
+            except OSError as error:
+                raise files.unwritable(self.folder / COSTS, error) from error
 
     def costs(self) -> dict[str, float]:
         """Return the processor seconds of each unit, by its key, as far as they are known."""
         path = self.folder / COSTS
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        lines = files.read_bytes(path).splitlines() if path.is_file() else []
         found: dict[str, float] = {}
         for line in lines:
-            with suppress(ValueError):  # a line that was cut off by a kill, or by a full disk
+            with suppress(ValueError, TypeError, RecursionError):  # cut off by a kill, or by a full disk
                 key, seconds = json.loads(line)
                 found[key] = float(seconds)
         return found
 
     def read(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results of some settings."""
-        content = files.read(self.path(settings))
-        content.pop("settings")
-        return content
+        path = self.path(settings)
+        stored, found = read_unit(path)
+        if nameless(stored) != json.loads(json.dumps(nameless(settings))):
+            raise InputError(
+                f"{path} holds the results of other settings; remove it, and run the sweep again"
+            )
+        return found
 
     def write_manifest(self, about: Mapping[str, Any]) -> None:
         """Write what is not part of the results, but good to know: versions, machine and time."""

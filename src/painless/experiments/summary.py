@@ -65,5 +65,5 @@ def label(settings: Any) -> str:
     >>> label({"name": "cbp", "alpha": 8})
     'cbp alpha=8'
     """
-    rest = {key: value for key, value in settings.items() if key != "name"}
+    rest = {key: value for key, value in settings.items() if key not in ("name", "digest")}
     return " ".join([str(settings["name"]), *(f"{key}={json.dumps(value)}" for key, value in rest.items())])

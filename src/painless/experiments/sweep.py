@@ -28,11 +28,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from painless import files
 from painless.backends import LIVES, Backend, Error, Local
 from painless.errors import InputError, unknown
 from painless.experiments.pieces import Piece, Pieces, run_piece
 from painless.experiments.store import Store, source_digest
-from painless.experiments.unit import Unit
+from painless.experiments.unit import Unit, is_file
 from painless.files import read_toml
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
@@ -47,6 +48,12 @@ def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = list(settings)
     choices = [value if isinstance(value, list) else [value] for value in settings.values()]
     return [dict(zip(names, values, strict=True)) for values in product(*choices)]
+
+
+def _with_digest(problem: dict[str, Any]) -> dict[str, Any]:
+    """Return a problem; one from a file with the digest of what the file holds now."""
+    name = str(problem.get("name"))
+    return {**problem, "digest": files.digest(name)} if is_file(name) else problem
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Sweep:
     ) -> Sweep:
         """Multiply out problems × algorithms × evaluators × seeds."""
         evaluators = grid(evaluator or {"name": "exact"})
-        problems = [one for entry in problem for one in grid(entry)]
+        problems = [_with_digest(one) for entry in problem for one in grid(entry)]
         algorithms = [one for entry in algorithm for one in grid(entry)]
         combined = product(problems, evaluators, algorithms, seeds)
         return cls(tuple(Unit(p, a, iterations, s, start, e) for p, e, a, s in combined))

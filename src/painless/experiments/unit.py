@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from painless import files
 from painless.algorithms import CBP, CRPO, GDA, PRM
 from painless.arrays import Array
 from painless.batch import solve_batch
@@ -57,8 +59,10 @@ class Unit:
         if self.start not in STARTS:
             raise unknown("start", self.start, STARTS)
         name = str(self.problem.get("name"))
-        if name not in REGISTRY and name not in SIMULATORS and not name.endswith((".npz", ".json")):
+        if name not in REGISTRY and name not in SIMULATORS and not is_file(name):
             raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+        if is_file(name) and "digest" not in self.problem:
+            object.__setattr__(self, "problem", {**self.problem, "digest": files.digest(name)})
         kind = str(self.evaluator["name"])
         if name in SIMULATORS and kind == "exact":
             object.__setattr__(self, "evaluator", {"name": DEFAULT_SIMULATED})
@@ -80,11 +84,25 @@ class Unit:
         return (repr(sorted(self.problem.items())), str(self.iterations))
 
 
-def make_problem(settings: Mapping[str, Any]) -> CMDP:
-    """Return the table of a unit."""
+def is_file(name: str) -> bool:
+    """Whether a problem is a file."""
+    return name.endswith((".npz", ".json"))
+
+
+def is_current(settings: Mapping[str, Any]) -> bool:
+    """Whether a unit's problem is registered, or a file that still holds what it held."""
     name = str(settings["name"])
-    if name.endswith((".npz", ".json")):
-        return load(name)
+    return not is_file(name) or (Path(name).is_file() and files.digest(name) == settings.get("digest"))
+
+
+def make_problem(settings: Mapping[str, Any]) -> CMDP:
+    """Return the table of a unit; that of a file only while the file is what it was when the unit was made."""
+    name = str(settings["name"])
+    if is_file(name):
+        problem = load(name)
+        if files.digest(name) != settings.get("digest"):
+            raise InputError(f"{name} was changed since this sweep was planned; run the sweep again")
+        return problem
     return call(lambda **parameters: make(name, **parameters), settings, "problem")
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
+from painless.errors import InputError
 from painless.features.base import BinaryFeatures, Indices
 from painless.features.tile_coding import TileGrid
 from painless.learners.coin_betting import CoinBetting
@@ -72,6 +73,8 @@ class Cells:
         from painless.feature_policies import _replay_kernels
 
         cells = self.features.cells(states)
+        if cells.size and cells.min() < 0:
+            raise InputError(f"the features number a cell {cells.min()}; cells have numbers from 0 on")
         slots = _replay_kernels.find(self.keys, self.slots, cells)
         missing = slots < 0
         if missing.any():
@@ -106,6 +109,8 @@ class Cells:
         from painless.feature_policies import _replay_kernels
 
         rows = self.bettors.rows(0, self.count)
+        if len(weight) != self.features.dimension:
+            raise InputError(f"a weight has {len(weight)} entries, not {self.features.dimension}")
         normaliser, entropy = settings(self.learner)
         _replay_kernels.advance(
             self.active[: self.count], *rows, weight, normaliser, entropy, self.learner.denominator(rounds)
@@ -117,9 +122,18 @@ def settings(learner: CoinBetting) -> tuple[float, float]:
     return float(np.asarray(learner.normaliser).item()), float(np.asarray(learner.entropy).item())
 
 
+def require_features(active: Indices, dimension: int) -> None:
+    """Refuse indices of features that there are not: kernels read where they lead."""
+    if active.size and not (active.min() >= 0 and active.max() < dimension):
+        raise InputError(f"the features of a state are not among the {dimension} that there are")
+
+
 def replay(learner: CoinBetting, active: Indices, history: Array, updates: int, bettors: Bettors) -> None:
     """Fold the first `updates` weights over cells with these active features, into `bettors`."""
     from painless.feature_policies import _replay_kernels
 
+    if not 0 <= updates <= history.shape[1]:
+        raise InputError(f"a policy after {updates} updates needs as many, and there are {history.shape[1]}")
+    require_features(active, len(history))
     first = learner.denominator(1)
     _replay_kernels.replay(active, history, updates, *bettors, *settings(learner), first)

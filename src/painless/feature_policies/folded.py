@@ -26,6 +26,9 @@ class FoldedPolicy(Acting):
     updates: int = 0
     last: LinearQ | None = None
 
+    def __post_init__(self) -> None:
+        self.history.require(self.features.dimension, self.updates)
+
     @classmethod
     def start(cls, learner: Learner[Any], features: FeatureMap) -> FoldedPolicy:
         """Start at the uniform policy."""

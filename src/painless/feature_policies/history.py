@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from painless.arrays import Array
+from painless.errors import InputError
 
 
 class History:
@@ -29,6 +30,15 @@ class History:
         if weights.shape[1]:
             history.weights, history.count = np.ascontiguousarray(weights), weights.shape[1]
         return history
+
+    def require(self, dimension: int, updates: int) -> None:
+        """Refuse an iterate that would read what is not there."""
+        if len(self.weights) != dimension:
+            raise InputError(f"the history has {len(self.weights)} features, and the policy {dimension}")
+        if not 0 <= updates <= self.count:
+            raise InputError(
+                f"a policy after {updates} updates needs as many, and the history has {self.count}"
+            )
 
     def append(self, updates: int, weight: Array) -> None:
         """Store the weight that follows the first `updates` ones."""

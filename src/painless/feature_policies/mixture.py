@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from painless.arrays import Array
+from painless.entries import SUM_TOLERANCE
+from painless.errors import InputError
 
 if TYPE_CHECKING:
     from painless.feature_policies import FeaturePolicy
@@ -19,6 +21,13 @@ class MixturePolicy:
 
     policies: tuple[FeaturePolicy, ...]
     weights: Array
+
+    def __post_init__(self) -> None:
+        count, weights = len(self.policies), np.asarray(self.weights)
+        if weights.shape != (count,) or not count:
+            raise InputError(f"{count} policies need {count} weights, not {weights.shape}; give at least one")
+        if not (weights >= 0).all() or not abs(weights.sum() - 1) <= SUM_TOLERANCE:
+            raise InputError("the weights of a mixture are not a distribution; divide them by their sum")
 
     @classmethod
     def uniform(cls, policies: tuple[FeaturePolicy, ...]) -> MixturePolicy:

@@ -34,6 +34,9 @@ class ReplayedPolicy(Acting):
     last: LinearQ | None = None  # what led here: the action values of the previous iterate
     _cells: list[Cells] = field(default_factory=list)  # of the newest iterate; empty for the others
 
+    def __post_init__(self) -> None:
+        self.history.require(self.features.dimension, self.updates)
+
     @classmethod
     def start(cls, learner: CoinBetting, features: BinaryFeatures) -> ReplayedPolicy:
         """Start at the uniform policy."""

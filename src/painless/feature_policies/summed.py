@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from painless.arrays import Array
+from painless.errors import InputError
 from painless.feature_policies.acting import Acting
 from painless.feature_policies.cells import Compiled
 from painless.feature_policies.linear import LinearQ
@@ -28,6 +29,12 @@ class SummedPolicy(Acting):
     weight_sum: Array  # (d,)
     updates: int = 0
     last: LinearQ | None = None
+
+    def __post_init__(self) -> None:
+        if self.weight_sum.shape != (self.features.dimension,):
+            raise InputError(
+                f"the sum of the weights has shape {self.weight_sum.shape}, not ({self.features.dimension},)"
+            )
 
     @classmethod
     def start(cls, learner: ExponentiatedGradient, features: FeatureMap) -> SummedPolicy:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from painless import files
+from painless import entries, files, results
 from painless.errors import InputError
 from painless.pages.build import frontier_page
-from painless.problem import load
+from painless.problem import CMDP, load
 from painless.report.page_solution import solution_page
 from painless.report.page_sweep import sweep_page
 from painless.report.page_training import TrainingRecord, training_page
@@ -59,19 +59,31 @@ def _title(folder: Path) -> str:
 
 def read_frontier(path: Path) -> dict[str, object]:
     """Read the JSON of a frontier."""
-    content = files.read(path / MARKS["frontier"] if path.is_dir() else path)
-    if content.get("format") != "painless-frontier":
-        raise InputError(f"{path} is not a frontier; make one with painless frontier --save")
+    if path.is_dir():
+        results.read(path / "arrays.npz", "frontier")  # refuses a folder whose files do not belong together
+    content = results.read(path / MARKS["frontier"] if path.is_dir() else path, "frontier")
+    with results.understood(path, "frontier"):
+        entries.whole(content, "constraint", below=len(content["constraints"]))
     return content
 
 
 def _frontier(folder: Path, title: str) -> str:
-    return frontier_page([read_frontier(folder)], title)
+    content = read_frontier(folder)
+    with results.understood(folder, "frontier"):
+        return frontier_page([content], title)
 
 
 def _solution(folder: Path, title: str) -> str:
-    problem = folder / "problem.npz"
-    return solution_page(Solution.load(folder), load(problem) if problem.exists() else None, title)
+    return solution_page(*read_solution(folder), title)
+
+
+def read_solution(folder: Path) -> tuple[Solution, CMDP | None]:
+    """Read a saved solution, and its problem where it was saved, too."""
+    solution, path = Solution.load(folder), folder / "problem.npz"
+    problem = load(path) if path.exists() else None
+    if problem is not None:
+        solution.require_fit(problem)
+    return solution, problem
 
 
 def _training(folder: Path, title: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from painless import files
 from painless.arrays import Array
 from painless.errors import InputError
+from painless.experiments.store import read_unit
 from painless.experiments.summary import label
-from painless.experiments.unit import make_problem
+from painless.experiments.unit import is_current, make_problem
 from painless.pages.build import build
 from painless.pages.curves import average, curve, numbers_table, panel
 from painless.planners import LinearProgram
@@ -55,15 +55,12 @@ class Target:
 
 
 def read_units(folder: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return settings and results of all units of a store, each setting once."""
+    """Return settings and results of all units of a store, each setting once, of problem files only as they are now."""
     found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     for path in sorted((folder / "units").glob("*.npz"), key=lambda path: (path.stat().st_mtime, path.name)):
-        content = files.read(path)
-        try:
-            text = str(content.pop("settings"))
-            found[text] = (json.loads(text), content)
-        except (KeyError, json.JSONDecodeError) as error:
-            raise InputError(f"{path} is not a unit of a sweep; remove it") from error
+        settings, content = read_unit(path)
+        if is_current(settings["problem"]):
+            found[json.dumps(settings, sort_keys=True)] = (settings, content)
     if not found:
         raise InputError(
             f"{folder} holds no finished unit of a sweep; run painless sweep with --out {folder}"

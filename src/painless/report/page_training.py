@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from painless import files
+from painless import entries, files, results
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.evaluation import Estimate
@@ -48,35 +46,51 @@ class TrainingRecord:
     @classmethod
     def load(cls, folder: Path) -> TrainingRecord:
         """Read what `Training.save` wrote."""
-        content, trace = files.read(folder / "training.json"), files.read(folder / "trace.npz")
-        try:
+        content = results.read(folder / "training.json", "training")
+        trace = files.read(folder / "trace.npz")
+        with results.understood(folder, "training"):
             return _record(content, trace)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError(f"{folder} does not hold a training run: {error!r}; save it anew") from error
 
 
 def _record(content: dict[str, Any], trace: dict[str, Any]) -> TrainingRecord:
-    intervals = np.array([content["reward_interval"], *content["constraint_interval"]])
-    names = content.get("constraint_names") or [f"constraint {i + 1}" for i in range(len(intervals) - 1)]
+    sense, names = content["sense"], content["constraint_names"]
+    texts = (*sense, *names, content["status"], content["algorithm"], content["objective"])
+    count = len(sense)
+    if len(names) != count or not {*sense} <= {">=", "<="} or not all(isinstance(t, str) for t in texts):
+        raise InputError("its constraints have no names or no senses")
+    values = {
+        "mean": [content["reward_value"], *content["constraint_value"]],
+        "interval": [content["reward_interval"], *content["constraint_interval"]],
+    }
+    intervals = entries.floats(values, "interval", (1 + count, 2))
     estimate = Estimate(
-        mean=np.array([content["reward_value"], *content["constraint_value"]]),
+        mean=entries.floats(values, "mean", (1 + count,)),
         low=intervals[:, 0],
         high=intervals[:, 1],
-        threshold=np.array(content["threshold"], dtype=float),
-        sense=tuple(content["sense"]),
-        confidence=content["confidence"],
-        episodes=content["episodes"],
-        steps=content["steps"]["evaluation"],
+        threshold=entries.floats(content, "threshold", (count,)),
+        sense=tuple(sense),
+        confidence=entries.number(content, "confidence"),
+        episodes=entries.whole(content, "episodes"),
+        steps=entries.whole(content["steps"], "evaluation"),
     )
+    reward = entries.floats(trace, "reward_value", (None,))
+    shape, error = (len(reward), count), "standard_error"
     return TrainingRecord(
         estimate=estimate,
-        trace=Trace(trace["reward_value"], trace["constraint_value"], trace["multiplier"], exact=False),
-        standard_error=trace.get("standard_error"),
+        trace=Trace(
+            reward,
+            entries.floats(trace, "constraint_value", shape),
+            entries.floats(trace, "multiplier", shape),
+            exact=False,
+        ),
+        standard_error=entries.floats(trace, error, (len(reward), 1 + count), infinite=True)
+        if error in trace
+        else None,
         status=content["status"],
         constraint_names=tuple(names),
         minimise=content["objective"] == "minimise",
         algorithm=content["algorithm"],
-        seconds=content["seconds"],
+        seconds=entries.number(content, "seconds"),
     )
 
 

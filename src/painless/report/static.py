@@ -12,15 +12,13 @@ import numpy as np
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.planners.visits import visits
-from painless.problem import load
 from painless.render import number
 from painless.report.figures import COLOURS, DASHES, _arrows, new_figure, styled
 from painless.report.frontier_figure import frontier_figure
-from painless.report.page import saved_kind
+from painless.report.page import read_solution, saved_kind
 from painless.report.page_solution import frontiers_of, run_groups
 from painless.report.page_sweep import sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
-from painless.solution import Solution
 from painless.trade_off import Frontier
 from painless.trade_off.layout import Layout, grid_layout
 
@@ -52,8 +50,7 @@ def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
 
 
 def _solution_pictures(folder: Path) -> dict[str, Figure]:
-    solution = Solution.load(folder)
-    problem = load(folder / "problem.npz") if (folder / "problem.npz").exists() else None
+    solution, problem = read_solution(folder)
     found = _curves(run_groups(solution, problem))
     if problem is None:
         return found

@@ -151,7 +151,7 @@ class Frontier:
         return summary.to_json(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `problem.npz`, `arrays.npz` and, last, `frontier.json` into a folder."""
+        """Write `problem.npz`, `frontier.json` and, last, `arrays.npz` into a folder."""
         storage.save(self, folder)
 
     @classmethod

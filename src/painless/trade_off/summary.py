@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from painless import results
 from painless.arrays import Array
 from painless.problem import CMDP
 from painless.trade_off.layout import grid_layout
@@ -21,7 +22,6 @@ from painless.trade_off.layout import grid_layout
 if TYPE_CHECKING:
     from painless.trade_off.curve import Frontier
 
-FORMAT, VERSION = "painless-frontier", 1
 NUMBERS = 100_000  # of visits that are listed in all; of a large model only some vertices have theirs listed
 DIGITS, FINE_DIGITS = 4, 9  # significant digits of visits, and of those that a change carries
 FAINT = 1e-6  # visits below this share of the most visited state are listed as 0
@@ -36,8 +36,8 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
         kind: list(problem.names[kind]) if kind in problem.names else None for kind in ("states", "actions")
     }
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": "painless-frontier",
+        "version": results.VERSIONS["frontier"],
         "objective": "minimise" if problem.minimise else "maximise",
         "discount": problem.discount,
         "states": problem.shape[0],
@@ -71,8 +71,8 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
 
 
 def to_json(frontier: Frontier) -> str:
-    """Return a frontier as one line of JSON."""
-    return json.dumps(as_dict(frontier), separators=(",", ":"), allow_nan=False)
+    """Return a frontier as one line of JSON, with its checksum."""
+    return json.dumps(results.sealed("frontier", as_dict(frontier)), separators=(",", ":"), allow_nan=False)
 
 
 def _marks(problem: CMDP, utility: int) -> list[list[float]]:
