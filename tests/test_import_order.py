@@ -11,6 +11,7 @@ ROOT = Path(painless.__file__).parent
 ORDER = [
     *(
         "arrays",
+        "compiling",
         "errors",
         "learners",
         "files",

@@ -6,7 +6,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from painless.cli.problem_files import ENDINGS, file_arguments
+from painless.cli.streams import encodable
 from painless.errors import InputError, unknown
+from painless.render import visible
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
 
-BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 2, 3, 4, 5  # exit codes
+FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
 
 class AlgorithmName(StrEnum):
@@ -56,9 +58,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Seed = Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")]
 
 
+def say(line: object = "") -> None:
+    """Print a line; names in it are text, whatever they contain."""
+    print(visible(line))
+
+
+def say_table(title: str, table: str) -> None:
+    """Print a line and a table of `text_table` under it, whose cells are safe already."""
+    print(f"{visible(title)}\n{table}")
+
+
+def say_json(content: Mapping[str, Any]) -> None:
+    """Print one JSON object, with null for what is not a finite number."""
+    from painless.pages.html import plain
+
+    print(json.dumps(plain(dict(content)), allow_nan=False))
+
+
+def say_aside(line: object) -> None:
+    """Print a line on the error stream, if that takes one."""
+    with suppress(OSError):
+        print(visible(line), file=sys.stderr, flush=True)
+
+
 def fail(message: str, code: int) -> NoReturn:
     """End with one line on the error stream."""
-    print(f"Error: {message}", file=sys.stderr)
+    say_aside(f"Error: {message}")
     raise SystemExit(code)
 
 
@@ -178,12 +203,17 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("preparing", total=None)
 
         def report(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=visible(what), completed=done, total=total)
 
         yield report
 
@@ -198,13 +228,18 @@ def interruptible() -> Iterator[None]:
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
-    """Print a table; all columns but the first are aligned to the right."""
+    """Print a table; all columns but the first are aligned to the right, and only the first may be broken."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*header, title=title, title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    def cell(text: str) -> Text:
+        return Text(encodable(visible(text)))
+
+    table = Table(title=cell(title), title_justify="left")
+    for index, name in enumerate(header):
+        first = index == 0
+        table.add_column(cell(name), justify="left" if first else "right", no_wrap=not first, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(cell, row))
     Console().print(table)

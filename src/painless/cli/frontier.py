@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,8 @@ from painless.cli.common import (
     interruptible,
     print_table,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.report import Report, check_report, report_frontier
 from painless.errors import InputError
@@ -75,11 +76,11 @@ def frontier(
         found.save(save)
     report_frontier(report_file, found, problem)
     if as_json:
-        print(json.dumps({"problem": problem, **found.as_dict()}, allow_nan=False))
+        say_json({"problem": problem, **found.as_dict()})
         return
     heading = f"{problem}, {found.solves} solves, {found.seconds:.2f} s"
     print_table(heading, tuple(found.header), found.rows())
-    print(found.status)
+    say(found.status)
 
 
 def describe(report: Any) -> Any:

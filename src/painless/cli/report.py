@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from painless.cli.common import say
 from painless.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def report(
 
     page = page_of(folder, title)
     default = folder.with_suffix(".html") if folder.is_file() else folder / "report.html"
-    print(f"Written: {write_page(page, out or default)}")
+    say(f"Written: {write_page(page, out or default)}")
 
 
 def check_report(path: Path | None) -> None:

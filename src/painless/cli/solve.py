@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +24,8 @@ from painless.cli.common import (
     interruptible,
     print_table,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
 
@@ -125,7 +126,7 @@ def finish(
         cmdp.save(save / "problem.npz")
     report_solution(report_file, solution, cmdp, problem)
     if as_json:
-        print(json.dumps(_as_json(problem, solution, _optimal_value(cmdp, solution))))
+        say_json(_as_json(problem, solution, _optimal_value(cmdp, solution)))
     else:
         _show(problem, solution, cmdp)
     raise typer.Exit(_exit_code(solution))
@@ -166,8 +167,8 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     if average is not None and solution.status.kind is Kind.COMPLETED:
         optimum = _optimal_value(cmdp, solution)
         gap = None if optimum is None else solution.average_optimality_gap(optimum)
-        print(about_average(average.reward_value, gap, average.constraint_violation))
-    print(solution.status)
+        say(about_average(average.reward_value, gap, average.constraint_violation))
+    say(solution.status)
 
 
 def about_average(value: float, gap: float | None, violation: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -28,6 +27,8 @@ from painless.cli.common import (
     print_table,
     problem_arguments,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.problem_files import ENDINGS
 from painless.cli.report import Report, check_report, report_training
@@ -262,7 +263,7 @@ def _train_table(
             progress=describe(report),
         )
     if not as_json:
-        print(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
+        say(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
     finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
@@ -287,7 +288,7 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
         training.save(save)
         files.write_json(save / "problem.json", about)
     if as_json:
-        print(json.dumps({"problem": problem, **training.as_dict()}))
+        say_json({"problem": problem, **training.as_dict()})
     else:
         heading = (
             f"{problem} by {training.algorithm}, {len(training.trace)} iterations, {training.seconds:.1f} s"
@@ -295,6 +296,6 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
         print_table(heading, HEADER, training.rows())
         if len(training.trace):
             average = float(training.trace.reward_value.mean())
-            print(about_average(average, None, training.average_violation))
-        print(training.status)
+            say(about_average(average, None, training.average_violation))
+        say(training.status)
     raise typer.Exit(STOPPED if training.status.kind is Kind.STOPPED else 0)
