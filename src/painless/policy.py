@@ -16,6 +16,7 @@ from painless import files
 from painless.arrays import Array, Mask
 from painless.errors import InputError
 from painless.learners.base import Learner, State
+from painless.render import visible
 from painless.validation import as_floats, first
 
 DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as certain
@@ -114,8 +115,8 @@ class TabularPolicy:
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV, a row for each state, with names where there are any; write it to `path`."""
         states, actions = self.probabilities.shape
-        state_names = self.names.get("states") or range(states)
-        action_names = self.names.get("actions") or [f"action {a}" for a in range(actions)]
+        state_names = map(visible, self.names.get("states") or range(states))
+        action_names = map(visible, self.names.get("actions") or [f"action {a}" for a in range(actions)])
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(["state", *action_names])

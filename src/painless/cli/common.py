@@ -16,12 +16,14 @@ import typer
 from painless.cli.problem_files import ENDINGS, file_arguments
 from painless.cli.streams import encodable
 from painless.errors import InputError, unknown
-from painless.render import visible
+from painless.render import shortened, visible
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
 
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
+
+WIDEST = 30  # characters of a heading above numbers
 
 
 class AlgorithmName(StrEnum):
@@ -239,7 +241,12 @@ def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
     table = Table(title=cell(title), title_justify="left")
     for index, name in enumerate(header):
         first = index == 0
-        table.add_column(cell(name), justify="left" if first else "right", no_wrap=not first, overflow="fold")
+        table.add_column(
+            cell(shortened(name, WIDEST)),
+            justify="left" if first else "right",
+            no_wrap=not first,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*map(cell, row))
     Console().print(table)

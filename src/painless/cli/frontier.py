@@ -60,6 +60,7 @@ def frontier(
     """Find the best value for every limit of one constraint: all vertices, with their shadow prices."""
     from painless.frontier import Infeasible
     from painless.frontier import frontier as run
+    from painless.solution import Kind
 
     if out is not None and out.suffix not in (".json", *PICTURES):
         raise InputError(f"{out} must end in .json, .png, .pdf or .svg")
@@ -69,6 +70,8 @@ def frontier(
         try:
             found = run(cmdp, constraint, tolerance=tolerance, progress=describe(report))
         except Infeasible as error:
+            if as_json:
+                say_json({"problem": problem, "status": str(error), "kind": Kind.INFEASIBLE})
             fail(str(error), INFEASIBLE)
     if out is not None:
         write(found, out)

@@ -31,10 +31,9 @@ from painless.cli.report import Report, check_report, report_solution
 
 if TYPE_CHECKING:
     from painless.generation import Progress
+    from painless.optimum import Optimum
     from painless.problem import CMDP
     from painless.solution import Solution
-
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum costs less than a run
 
 
 class Start(StrEnum):
@@ -121,52 +120,40 @@ def finish(
     report_file: Path | None = None,
 ) -> None:
     """Save, print, and end with the exit code that says how it ended."""
+    from painless.optimum import known_optimum
+
     if save is not None:
         solution.save(save)
         cmdp.save(save / "problem.npz")
     report_solution(report_file, solution, cmdp, problem)
     if as_json:
-        say_json(_as_json(problem, solution, _optimal_value(cmdp, solution)))
+        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
     else:
         _show(problem, solution, cmdp)
     raise typer.Exit(_exit_code(solution))
 
 
-def _optimal_value(problem: CMDP, solution: Solution) -> float | None:
-    """Return the exact optimum where it is known already, or costs less than the run did."""
-    from painless.planners import LinearProgram
-    from painless.solve import solve as run
-
-    if solution.infeasibility is not None:
-        return None
-    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
-        return solution.reward_value
-    if problem.actions.sum() > EXACT_PAIRS:
-        return None
-    return run(problem, LinearProgram()).reward_value
-
-
-def _as_json(problem: str, solution: Solution, optimum: float | None) -> dict[str, Any]:
+def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[str, Any]:
     content = solution.as_dict()
-    average = content["average"]
+    average, value = content["average"], None if optimum is None else optimum.value
     if average is not None:
-        gap = None if optimum is None else solution.average_optimality_gap(optimum)
+        gap = None if value is None else solution.average_optimality_gap(value)
         content["average"] = {**average, "optimality_gap": gap}
-    hidden = ("kind", "constraint_names")
-    plain = {key: value for key, value in content.items() if key not in hidden}
-    return {"problem": problem, **plain, "optimal_value": optimum}
+    plain = {key: value for key, value in content.items() if key != "constraint_names"}
+    return {"problem": problem, **plain, "optimal_value": value}
 
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the answer; after a given number of iterations also their average, which experiments are about."""
+    from painless.optimum import known_optimum
     from painless.solution import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
     average = solution.average
     if average is not None and solution.status.kind is Kind.COMPLETED:
-        optimum = _optimal_value(cmdp, solution)
-        gap = None if optimum is None else solution.average_optimality_gap(optimum)
+        optimum = known_optimum(solution, cmdp)
+        gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))
     say(solution.status)
 

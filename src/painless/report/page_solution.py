@@ -9,19 +9,17 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.frontier import Infeasible, frontier
+from painless.optimum import known_optimum
 from painless.pages.build import about, build
-from painless.planners import LinearProgram
 from painless.planners.visits import visits
 from painless.problem import CMDP
 from painless.report.page_run import run_group
 from painless.solution import Solution
-from painless.solve import solve
 from painless.trade_off import Frontier
 from painless.trade_off.layout import grid_layout
 
 FRONTIER_PAIRS = 10_000  # up to this many pairs (s, a) a page has the frontiers of all constraints
 PAGE_TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
-EXACT_PAIRS = 2000  # up to this many the exact optimum is looked up where it is not proved
 HEADER = ("", "value", "bound", "shadow price")
 
 
@@ -61,7 +59,7 @@ def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]
     """Return the curves of the run that led to a solution, if there was one."""
     if solution.trace is None or not len(solution.trace):
         return []
-    optimum, multiplier = _exact(solution, problem)
+    optimum = known_optimum(solution, problem)
     return [
         run_group(
             solution.trace,
@@ -69,22 +67,10 @@ def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]
             limit=solution.threshold,
             sense=solution.sense,
             minimise=solution.minimise,
-            optimum=optimum,
-            multiplier=multiplier,
+            optimum=np.nan if optimum is None else optimum.value,
+            multiplier=None if optimum is None else optimum.multiplier,
         )
     ]
-
-
-def _exact(solution: Solution, problem: CMDP | None) -> tuple[float, Array | None]:
-    """Return the optimal value and λ*, where they are proved already or cost little."""
-    if solution.infeasibility is not None:
-        return np.nan, None
-    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
-        return solution.reward_value, solution.multiplier
-    if problem is None or problem.actions.sum() > EXACT_PAIRS:
-        return np.nan, None
-    exact = solve(problem, LinearProgram())
-    return exact.reward_value, exact.multiplier
 
 
 def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:

@@ -15,15 +15,13 @@ from painless.arrays import Array
 from painless.errors import InputError
 from painless.experiments.summary import label
 from painless.experiments.unit import make_problem
+from painless.optimum import Optimum, exact_optimum
 from painless.pages.build import build
 from painless.pages.curves import average, curve, numbers_table, panel
-from painless.planners import LinearProgram
 from painless.problems import SIMULATORS
 from painless.render import number
-from painless.solve import solve
 
 DRAWN = 6  # settings in one picture; the table has them all
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum is looked up
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +131,8 @@ def find_target(settings: Mapping[str, Any]) -> Target:
         return Target(np.nan, unknown, given.limit, given.sign, given.constraint_names)
     problem = make_problem(settings)
     names = [problem.name("constraints", i) for i in range(problem.shape[2])]
-    if problem.actions.sum() > EXACT_PAIRS:
-        return Target(np.nan, np.full(len(names), np.nan), problem.limit, problem.sign, names)
-    exact = solve(problem, LinearProgram())
-    return Target(exact.reward_value, exact.multiplier, problem.limit, problem.sign, names)
+    value, multiplier = exact_optimum(problem) or Optimum(np.nan, np.full(len(names), np.nan))
+    return Target(value, multiplier, problem.limit, problem.sign, names)
 
 
 def _setting(name: str, units: list[Any], target: Target) -> Setting:
