@@ -12,7 +12,8 @@ from painless.problem import CMDP
 from painless.solution import Kind, Solution
 from painless.solve import solve
 
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the linear program costs less than a run
+EXACT_PAIRS = 2000  # up to this many pairs (s, a) the linear program costs less than a run,
+EXACT_CONSTRAINTS = 60  # with up to this many constraints
 EXACT = 1e-9  # the relative gap up to which an answer is called the optimum itself
 PROVED = 1e-6  # the relative gap that the linear program has to prove
 
@@ -31,7 +32,7 @@ def exact_optimum(problem: CMDP) -> Optimum | None:
     >>> round(exact_optimum(painless.gridworld()).value, 6)
     1.652722
     """
-    if problem.actions.sum() > EXACT_PAIRS:
+    if problem.actions.sum() > EXACT_PAIRS or problem.shape[2] > EXACT_CONSTRAINTS:
         return None
     found = solve(problem, LinearProgram(), tolerance=PROVED)
     solved = found.status.kind is Kind.SOLVED and found.feasible and np.isfinite(found.gap)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from painless import __version__
-from painless.cli.common import BAD_INPUT, FAILED, fail, say_aside
+from painless.cli.common import BAD_INPUT, FAILED, STOPPED, fail, say_aside
 from painless.cli.evaluate import evaluate
 from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
@@ -77,12 +77,25 @@ def _command() -> Any:
         fail("not enough memory for this problem; store its transitions as a sparse matrix", BAD_INPUT)
     except Terminated as end:
         fail(end.sentence, end.code)
+    except SystemError as error:  # compiled code turns a signal into this
+        _end_by_signal(error)
+        raise
     except RuntimeError as error:
         fail(str(error), FAILED)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
         _refuse_usage(error)
+
+
+def _end_by_signal(error: BaseException | None) -> None:
+    """End if an error has a signal for its cause."""
+    while error is not None:
+        if isinstance(error, Terminated):
+            fail(error.sentence, error.code)
+        if isinstance(error, KeyboardInterrupt):
+            fail("interrupted before there was an answer", STOPPED)
+        error = error.__cause__ or error.__context__
 
 
 def _refuse_usage(error: Any) -> None:

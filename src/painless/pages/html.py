@@ -74,7 +74,7 @@ def _environment() -> Environment:
 
 def _shown(value: Any) -> Any:
     """Return text with its control characters visible; a browser would hide them, and refuse some."""
-    return visible(value, keep="\n\t") if type(value) is str else value
+    return visible(value) if type(value) is str else value
 
 
 def _check(page: str, scripts: int) -> None:

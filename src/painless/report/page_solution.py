@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from painless.arrays import Array
-from painless.frontier import Infeasible, frontier
 from painless.optimum import known_optimum
 from painless.pages.build import about, build
 from painless.planners.visits import visits
 from painless.problem import CMDP
+from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_group
 from painless.solution import Solution
-from painless.trade_off import Frontier
 from painless.trade_off.layout import grid_layout
 
-FRONTIER_PAIRS = 10_000  # up to this many pairs (s, a) a page has the frontiers of all constraints
-PAGE_TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
 HEADER = ("", "value", "bound", "shadow price")
 
 
 def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
     """Return the page of a solution; without its problem there are no frontiers and no occupancy."""
     fixed = policy_data(solution, problem)
-    frontiers = [] if problem is None else [curve.as_dict() for curve in frontiers_of(problem)]
+    known = Frontiers([], "") if problem is None else frontiers_of(problem, solution)
+    frontiers = [curve.as_dict() for curve in known.found]
     return build(
         title,
-        about(fixed),
+        about({**fixed, "constraints": solution.threshold}),
         summary={
             "title": f"Solved by {solution.algorithm}"
             if solution.feasible
             else f"Answer of {solution.algorithm}",
             "status": str(solution.status),
+            "note": known.note,
             "header": HEADER,
             "rows": solution.rows(),
         },
@@ -42,17 +40,6 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
         fixed=None if frontiers else fixed,
         groups=run_groups(solution, problem),
     )
-
-
-def frontiers_of(problem: CMDP) -> list[Frontier]:
-    """Return the frontiers of all constraints of a problem that is small enough."""
-    if problem.actions.sum() > FRONTIER_PAIRS:
-        return []
-    found = []
-    for index in range(problem.shape[2]):
-        with suppress(Infeasible):  # the other constraints cannot be met
-            found.append(frontier(problem, index, tolerance=PAGE_TOLERANCE))
-    return found
 
 
 def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]:
@@ -67,6 +54,7 @@ def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]
             limit=solution.threshold,
             sense=solution.sense,
             minimise=solution.minimise,
+            shown=shown_constraints(solution),
             optimum=np.nan if optimum is None else optimum.value,
             multiplier=None if optimum is None else optimum.multiplier,
         )

@@ -20,6 +20,8 @@ from painless.pages.build import build
 from painless.pages.curves import average, curve, numbers_table, panel
 from painless.problems import SIMULATORS
 from painless.render import number
+from painless.report.page_frontiers import MOST
+from painless.report.page_run import not_drawn
 
 DRAWN = 6  # settings in one picture; the table has them all
 
@@ -95,10 +97,11 @@ def _group(problem: str, evaluator: str, iterations: int, runs: Mapping[str, lis
             gap, iterations, drawn, [one.gap for one in drawn], 0.0 if np.isfinite(target.optimum) else np.nan
         )
     ]
-    for i, name in enumerate(target.names):
+    shown = target.names[:MOST]
+    for i, name in enumerate(shown):
         violations = [one.violation[..., i] for one in drawn]
         panels.append(_panel(f"Average violation of {name}", iterations, drawn, violations, 0.0))
-    for i, name in enumerate(target.names):
+    for i, name in enumerate(shown):
         played = [one.multiplier[..., i] for one in drawn]
         panels.append(
             _panel(
@@ -115,7 +118,7 @@ def _group(problem: str, evaluator: str, iterations: int, runs: Mapping[str, lis
     )
     return {
         "title": f"{problem}, {evaluator} evaluation",
-        "text": f"Averages over the iterations so far; bands are 95 % over the seeds.{left}",
+        "text": f"Averages over the iterations so far; bands are 95 % over the seeds.{left}{not_drawn(len(shown), len(target.names))}",
         "panels": panels,
         "tables": [_table(settings, target), numbers_table(panels)],
     }

@@ -17,7 +17,8 @@ from painless.render import number
 from painless.report.figures import COLOURS, DASHES, _arrows, literal, new_figure, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import saved_kind
-from painless.report.page_solution import frontiers_of, run_groups
+from painless.report.page_frontiers import frontiers_of
+from painless.report.page_solution import run_groups
 from painless.report.page_sweep import sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
 from painless.solution import Solution
@@ -65,7 +66,7 @@ def _solution_pictures(folder: Path) -> dict[str, Figure]:
     layout, policy = grid_layout(problem), solution.policy.probabilities
     if layout is not None:
         found["map"] = layout_map(layout, visits(problem, policy), policy)
-    curves = frontiers_of(problem)
+    curves = frontiers_of(problem, solution).found
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found
