@@ -62,9 +62,11 @@ def _lost(error: OSError) -> int:
     drop_output()
     if isinstance(error, BrokenPipeError):
         return UNREAD
-    what = "write the output" if error.filename is None else f"use {error.filename}"
-    say_aside(f"Error: cannot {what}: {error.strerror or error}")
-    return FAILED
+    if error.filename is None:
+        say_aside(f"Error: cannot write the output: {error.strerror or error}")
+        return FAILED
+    say_aside(f"Error: cannot use {error.filename}: {error.strerror or error}; check the path")
+    return BAD_INPUT
 
 
 def _command() -> Any:

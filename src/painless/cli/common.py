@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
+PICTURES = (".png", ".pdf", ".svg")
 WIDEST = 30  # characters of a heading above numbers
 
 
@@ -111,7 +114,7 @@ def find_problem(
     wanted = accepted(make_it).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
     given = problem_arguments(make_it, name, parameters, discount, threshold if chooses else None)
-    problem = make(name, **given)
+    problem = made(partial(make, name), name, given)
     return problem if chooses or not threshold else problem.with_limits(threshold)
 
 
@@ -143,7 +146,18 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         return from_gymnasium(name.removeprefix("gym:"), **settings)
     if name not in SIMULATORS:
         raise unknown("simulator", name, SIMULATORS)
-    return SIMULATORS[name](**settings)
+    return made(SIMULATORS[name], name, settings)
+
+
+def made(make: Callable[..., Any], name: str, given: Mapping[str, Any]) -> Any:
+    """Return what `make` makes; parameters that NumPy refuses, such as absurd sizes, are bad input."""
+    try:
+        return make(**given)
+    except InputError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        shown = ", ".join(f"{key}={value}" for key, value in given.items())
+        raise InputError(f"{name} cannot be made with {shown}: {error}; see painless problems") from error
 
 
 def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
@@ -194,6 +208,39 @@ def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> di
         if isinstance(result[name], bool) and not isinstance(accepted[name].default, bool | None):
             raise InputError(f"{name} is '{text}'; give a number")
     return result
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse a folder that cannot be written to, before anything is computed."""
+    if path is None:
+        return
+    with _usable(path):
+        place = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if not place.is_dir():
+            raise InputError(f"{place} is a file; give a folder")
+        if not os.access(place, os.W_OK):
+            raise InputError(f"cannot write into {place}; choose another folder")
+
+
+def check_file(path: Path | None, endings: Sequence[str]) -> None:
+    """Refuse a file that cannot be written, or whose ending says nothing, before anything is computed."""
+    if path is None:
+        return
+    if path.suffix not in endings:
+        *others, last = endings
+        raise InputError(f"{path} must end in {', '.join(others)}{' or ' if others else ''}{last}")
+    with _usable(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give a file")
+    check_folder(path.absolute().parent)
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # such as a name of 300 characters
+        raise InputError(f"cannot use {path}: {error.strerror or error}; choose another place") from error
 
 
 @contextmanager

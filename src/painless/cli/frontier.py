@@ -9,10 +9,13 @@ import typer
 
 from painless.cli.common import (
     INFEASIBLE,
+    PICTURES,
     AsJson,
     Discount,
     Parameters,
     Threshold,
+    check_file,
+    check_folder,
     fail,
     find_problem,
     interruptible,
@@ -22,12 +25,9 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_frontier
-from painless.errors import InputError
 
 if TYPE_CHECKING:
     from painless.trade_off import Frontier
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def frontier(
@@ -62,8 +62,8 @@ def frontier(
     from painless.frontier import frontier as run
     from painless.solution import Kind
 
-    if out is not None and out.suffix not in (".json", *PICTURES):
-        raise InputError(f"{out} must end in .json, .png, .pdf or .svg")
+    check_file(out, (".json", *PICTURES))
+    check_folder(save)
     check_report(report_file)
     cmdp = find_problem(problem, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from painless.cli.common import say
+from painless.cli.common import check_folder, say
 
 
 class Format(StrEnum):
@@ -38,6 +38,7 @@ def plot(
     from painless.report.static import pictures_of
 
     where = out or (folder.parent if folder.is_file() else folder) / "figures"
+    check_folder(where)
     pictures = pictures_of(folder, limit)
     if not pictures:
         say("There is nothing to draw: no run, no grid and no constraint.")

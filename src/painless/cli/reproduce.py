@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from painless.cli.backend_options import report_failures, unit_progress, with_backend
-from painless.cli.common import STOPPED, fail, say
+from painless.cli.common import STOPPED, check_folder, fail, say
 
 if TYPE_CHECKING:
     from painless.backends import Backend
@@ -35,6 +35,7 @@ def reproduce(
     from painless.experiments.store import Store
     from painless.report.reproduction import write_report
 
+    check_folder(out)
     experiments, scale, store = find_experiments(ids or []), QUICK if quick else FULL, Store(out)
     try:
         with unit_progress() as progress:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from painless.cli.common import AsJson, Seed, interruptible, progress_bar, say_json
+from painless.cli.common import PICTURES, AsJson, Seed, check_file, interruptible, progress_bar, say_json
 
 
 def score(
@@ -24,6 +24,7 @@ def score(
     from painless.score import run_score
     from painless.score.table import report
 
+    check_file(figure, PICTURES)
     with interruptible(), progress_bar(True) as show:
 
         def tell(name: str, done: int, total: int) -> None:

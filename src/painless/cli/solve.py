@@ -19,6 +19,7 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_folder,
     find_algorithm,
     find_problem,
     interruptible,
@@ -74,6 +75,7 @@ def solve(
     from painless.solve import solve as run
 
     check_report(report_file)
+    check_folder(save)
     cmdp = find_problem(problem, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from painless.cli.backend_options import report_failures, unit_progress, with_backend
-from painless.cli.common import STOPPED, fail, say, say_table
+from painless.cli.common import STOPPED, check_folder, fail, say, say_table
 
 if TYPE_CHECKING:
     from painless.backends import Backend
@@ -27,6 +27,7 @@ def sweep(
     """Run a sweep, and show the last averages of every setting."""
     from painless.experiments import Store, Sweep, load_sweep, run_sweep
 
+    check_folder(out)
     plan, store = load_sweep(file), Store(out)
     try:
         with unit_progress() as progress:

@@ -20,6 +20,7 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_folder,
     find_algorithm,
     find_problem,
     interruptible,
@@ -119,6 +120,7 @@ def train(
     from painless.problems import SIMULATORS
 
     check_report(report_file)
+    check_folder(save)
     if algorithm in (AlgorithmName.LP, AlgorithmName.COLUMN_GENERATION):
         raise InputError(f"{algorithm} plans with a model, which needs a table; use painless solve")
     if resume and save is None:
