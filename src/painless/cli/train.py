@@ -127,7 +127,7 @@ def train(
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
     chosen = find_algorithm(algorithm, settings, entropy=entropy)
     gym = problem.startswith("gym:")
-    if not gym and (constraint or objective is not None or features or time_limit):
+    if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
     if gym:
         about = _environment(problem, parameters, discount, threshold, constraint)
