@@ -503,6 +503,27 @@ def test_a_signal_inside_compiled_code_ends_in_order(run, monkeypatch):
     assert (code, err) == (143, "Error: ended by SIGTERM\n")
 
 
+def test_a_training_that_is_asked_to_end_keeps_its_last_iteration(tmp_path):
+    """A signal raises SystemExit wherever it strikes; here that is after the second iteration."""
+
+    def strike(now):
+        if now.iteration == 2:
+            raise SystemExit(143)
+
+    def train(**more):
+        place = tmp_path / "checkpoint.npz"
+        few = {"iterations": 4, "episodes": 5, "multiplier_bound": [5.0, 5.0], "save_every": 1e9}
+        return painless.train(painless.CartPole(), **few, checkpoint=place, **more)
+
+    with pytest.raises(SystemExit):
+        train(progress=strike)
+    assert len(painless.files.read(tmp_path / "checkpoint.npz")) > 0
+    seen = []
+    resumed = train(resume=True, progress=lambda now: seen.append(now.iteration))
+    assert seen == [3, 4]
+    assert len(resumed.trace) == 4
+
+
 # Pages of bounded work.
 
 
