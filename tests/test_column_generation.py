@@ -4,7 +4,6 @@ import gc
 import resource
 import subprocess
 import sys
-import time
 import weakref
 
 import numpy as np
@@ -17,8 +16,8 @@ import painless
 import painless.problems
 from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
-from painless.errors import InputError
 from painless.clock import Clock
+from painless.errors import InputError
 from painless.feasibility import Feasibility, slater_policy
 from painless.planners import LinearProgram, _chain_kernels, _improve_kernels, policy_iteration, tiny_master
 from painless.planners.active_states import ActiveStates

@@ -11,7 +11,9 @@ ROOT = Path(painless.__file__).parent
 ORDER = [
     *(
         "arrays",
+        "compiling",
         "errors",
+        "render",
         "learners",
         "memory",
         "archives",
@@ -59,7 +61,6 @@ ORDER = [
         "algorithms",
         "guarantees",
         "checkpoint",
-        "render",
         "pages",
         "solution",
         "prepare",
@@ -69,6 +70,7 @@ ORDER = [
         "finish",
         "generation",
         "solve",
+        "optimum",
         "trade_off",
         "frontier",
         "surface",

@@ -12,8 +12,9 @@ from painless import cli
 from painless.bellman import policy_value
 from painless.pages.build import frontier_page
 from painless.problems.slippery_grid import random_map, slippery_grid
-from painless.render import number
-from painless.report.page_solution import PAGE_TOLERANCE, solution_page
+from painless.render import number, visible
+from painless.report.page_frontiers import TOLERANCE
+from painless.report.page_solution import solution_page
 from painless.report.page_training import TrainingRecord, training_page
 from tests.browser import chromium, visit  # noqa: F401
 
@@ -45,7 +46,7 @@ def run(monkeypatch, capsys):
 
 
 def page_of(problem, *constraints):
-    found = [painless.frontier(problem, k, tolerance=PAGE_TOLERANCE) for k in constraints or (0,)]
+    found = [painless.frontier(problem, k, tolerance=TOLERANCE) for k in constraints or (0,)]
     return frontier_page([one.as_dict() for one in found], "a page")
 
 
@@ -359,4 +360,4 @@ def test_notebook_pieces_escape_names():
 def test_json_of_a_page_ends_no_script():
     page = page_of(evil_problem())
     block = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert json.loads(block[1])["frontiers"][0]["action_names"] == list(EVIL)
+    assert json.loads(block[1])["frontiers"][0]["action_names"] == [visible(name) for name in EVIL]

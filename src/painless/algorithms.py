@@ -29,6 +29,8 @@ from painless.learners import (
 )
 from painless.validation import as_floats
 
+LARGEST = 1e100  # of a setting; what is larger makes its products infinite
+
 Pieces = tuple[Learner[Any], Dual[Any]]
 
 
@@ -281,8 +283,8 @@ def require_algorithm(given: Any) -> Algorithm:
 def require_positive(name: str, setting: Setting) -> None:
     """Refuse a setting that is not a positive number."""
     values = as_floats(name, setting)
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise InputError(f"{name} is {setting}; it must be a positive number")
+    if not ((values > 0) & (values <= LARGEST)).all():
+        raise InputError(f"{name} is {setting}; it must be a positive number of at most {LARGEST:g}")
 
 
 def require_entropy(entropy: Setting, rate: Setting = 0.0) -> None:

@@ -6,7 +6,10 @@ The axes have one alphabet: B runs in a batch, S states, A actions, K constraint
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -46,8 +49,48 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array.view()
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Hold BLAS to one thread, so that a result does not depend on the number of cores."""
-    from threadpoolctl import threadpool_limits
+class _Blas:
+    """BLAS of this process, held to one thread while anybody needs it: the first in limits, the last out restores."""
 
-    return threadpool_limits(1)
+    def __init__(self) -> None:
+        self.lock, self.depth = Lock(), 0
+        self.limits: list[Any] = []  # each remembers what it found
+        self.controller: Any = None
+        self.modules = 0  # loaded when the libraries were looked up; a new library comes with a new module
+
+    def enter(self) -> Any:
+        """Limit what is not limited yet; return the limit of OpenMP, which counts for the calling thread alone."""
+        from threadpoolctl import ThreadpoolController
+
+        with self.lock:
+            known = self.modules == len(sys.modules)
+            if not known:
+                self.controller, self.modules = ThreadpoolController(), len(sys.modules)
+            if self.depth == 0 or not known:
+                self.limits.append(self.controller.limit(limits=1, user_api="blas"))
+            self.depth += 1
+            return self.controller.limit(limits=1, user_api="openmp")
+
+    def exit(self) -> None:
+        """Restore what was there before, once nobody needs one thread."""
+        with self.lock:
+            self.depth -= 1
+            while self.depth == 0 and self.limits:
+                self.limits.pop().restore_original_limits()
+
+
+_blas = _Blas()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, so that a result does not depend on the number of cores.
+
+    BLAS counts its threads for the whole process: after calls from several threads at once it is as it was before them.
+    """
+    own = _blas.enter()
+    try:
+        yield
+    finally:
+        own.restore_original_limits()
+        _blas.exit()

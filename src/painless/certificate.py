@@ -168,7 +168,13 @@ class Certifier:
         Where there is a Slater point the answer provably meets every constraint.
         """
         strictly = bool((self.slater.proved_slack > 0).all())
-        for share in (0.0, 1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; after the first what is left is rounding
+        for share in (
+            0.0,
+            1.0,
+            2.0,
+            1e3,
+            np.inf,
+        ):  # of what linearity asks for; after the first what is left is rounding
             policy = self._with_slater(policy, share)
             answer = self.assess(policy)
             if self._meets(answer.low) if strictly else answer.feasible:
@@ -189,7 +195,9 @@ class Certifier:
         met = (low[:, 1:] >= self.threshold).all(1)
         best = int(np.where(met, low[:, 0], -np.inf).argmax()) if met.any() else 0
         policy = as_table(self.candidates[best][1], self.problem.shape[1])
-        return self._assessed(policy, Bracket(low[best], self.values[best] + self.engine.rounding, self.values[best]))
+        return self._assessed(
+            policy, Bracket(low[best], self.values[best] + self.engine.rounding, self.values[best])
+        )
 
     def _assessed(self, policy: Array, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
@@ -201,7 +209,9 @@ class Certifier:
         if self.slater.feasibility is Feasibility.SLACK:
             return wanted
         reached = np.minimum(wanted, self.slater.low[1:])
-        return np.maximum(reached - 0.5 * self.relaxation.spare, np.minimum(reached, wanted - 0.9 * self.relaxation.spare))
+        return np.maximum(
+            reached - 0.5 * self.relaxation.spare, np.minimum(reached, wanted - 0.9 * self.relaxation.spare)
+        )
 
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())
@@ -216,7 +226,11 @@ class Certifier:
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(shortfall > 0, shortfall / (shortfall + self.slater.proved_slack), 0.0)
         part = min(share * float(np.nan_to_num(needed, nan=1.0).max(initial=0.0)), 1.0)
-        safe = self.slater.occupancy if self.slater.occupancy.size else occupancy(self.engine, self.slater.policy)
+        safe = (
+            self.slater.occupancy
+            if self.slater.occupancy.size
+            else occupancy(self.engine, self.slater.policy)
+        )
         mixed = (1 - part) * occupancy(self.engine, policy) + part * safe
         return occupancy_policy(mixed, self.prior)
 

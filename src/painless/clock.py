@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import numpy as np
 
-GRACE = 0.25  # seconds after the time limit, or a twentieth of it, in which an answer may still be put together
+GRACE = (
+    0.25  # seconds after the time limit, or a twentieth of it, in which an answer may still be put together
+)
 AFTER_INTERRUPT = 1.0  # seconds, likewise after Ctrl-C
 
 
 class Clock:
-    """Counts from its creation; `tick` raises TimeoutError once the limit is passed."""
+    """Counts from its creation; `tick` raises TimeoutError once the limit is passed, KeyboardInterrupt after Ctrl-C."""
 
     def __init__(self, limit: float | None = None) -> None:
         self.start, self.limit = time.perf_counter(), limit
         self.deadline = np.inf if limit is None else self.start + limit
+        self._interrupted = False
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C wait for the next tick, where what is known is in order; a second one does not wait."""
+        own = threading.current_thread() is threading.main_thread()
+        if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def wait(number: int, frame: FrameType | None) -> None:
+            if self._interrupted:
+                signal.default_int_handler(number, frame)
+            self._interrupted = True
+
+        signal.signal(signal.SIGINT, wait)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     @property
     def seconds(self) -> float:
@@ -28,7 +55,10 @@ class Clock:
         return float(self.deadline - time.perf_counter())
 
     def tick(self) -> None:
-        """Raise TimeoutError where the deadline has passed."""
+        """Raise TimeoutError where the deadline has passed, and KeyboardInterrupt once after Ctrl-C."""
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
         if time.perf_counter() > self.deadline:
             raise TimeoutError
 

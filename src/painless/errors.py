@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+NAMED = 50  # names that an error lists
+
 
 class InputError(ValueError):
     """Input that cannot be accepted. The message says what is wrong, where, and what to do next."""
@@ -19,4 +21,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     known = sorted(known)
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    return InputError(f"unknown {kind} '{name}'; {hint}Known: {', '.join(known)}")
+    more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+    return InputError(f"unknown {kind} '{name}'; {hint}Known: {', '.join(known[:NAMED])}{more}")

@@ -155,7 +155,9 @@ def _mixed(game: _Game) -> SlaterPolicy:
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     if not engine.exact:
-        value = value - PRECISION / (1 - problem.discount)  # what the visits may lack: the policy has at least these
+        value = value - PRECISION / (
+            1 - problem.discount
+        )  # what the visits may lack: the policy has at least these
     low = engine.values(policy).low if engine.exact else value
     return SlaterPolicy(
         *(policy, occupancy, value, low, value[1:] - problem.threshold, game.proof, Feasibility.UNKNOWN),

@@ -18,12 +18,10 @@ from painless.planners.engine import Actions, engine_of
 from painless.policy import TabularPolicy
 from painless.prepare import Prepared
 from painless.prices import NONE, PriceRanges, closed_in, price_ranges
-from painless.problem import CMDP
 from painless.remedy import explain
 from painless.render import number_beyond
 from painless.solution import Kind, Solution, Status
 from painless.units import normalise, rounded, utility_range
-
 
 LEAST_SECONDS = 0.5  # that prices may take, where the answer took less
 TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
@@ -86,7 +84,16 @@ def _prices(
     bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slack = value.low[1:] - whole.threshold
     slater = SlaterPolicy(
-        *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0), Feasibility.TIGHT, slack)
+        *(
+            answer.policy,
+            np.empty((0, 0)),
+            value.guess,
+            value.low,
+            slack,
+            np.empty(0),
+            Feasibility.TIGHT,
+            slack,
+        )
     )
     judge = Certifier(whole, slater, certifier.prior, engine)
     judge.upper_bound = rounded(bound, up=True)

@@ -65,11 +65,9 @@ def frontier(
         tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
     if not 0 <= validation.number("tolerance", tolerance, "give one such as 1e-4") < 1:
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
-    clock = Clock(time_limit)
+    clock = Clock(validation.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread():
+    with one_thread(), clock.interruptible():
         smaller, met = presolve(_freed(problem, index))
         normal, units = normalise(smaller, met)
         pool = _pool(smaller, normal, units, index, clock)
@@ -89,7 +87,9 @@ def _in_time(find: Callable[[], T]) -> T:
     try:
         return find()
     except TimeoutError:
-        raise TimeoutError("the time limit was reached before the ends of the frontier were known; allow more time") from None
+        raise TimeoutError(
+            "the time limit was reached before the ends of the frontier were known; allow more time"
+        ) from None
 
 
 def _freed(problem: CMDP, index: int) -> CMDP:
@@ -157,9 +157,7 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
         gap=gap * units.span[0],
         error=graph.error,
         actions=np.array([pool.actions[row] for row in used]),
-        mixtures=tuple(
-            tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices
-        ),
+        mixtures=tuple(tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices),
         solves=pool.solves,
         seconds=seconds,
     )

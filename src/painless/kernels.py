@@ -19,10 +19,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.compiling import njit
 from painless.errors import InputError
 from painless.problem import CMDP
 from painless.validation import require_sound

@@ -17,6 +17,7 @@ from painless.arrays import Array, Mask, frozen
 from painless.distributions import normalised
 from painless.errors import InputError
 from painless.learners.base import Learner, State
+from painless.render import visible
 from painless.validation import (
     as_floats,
     as_numbers,
@@ -139,11 +140,13 @@ class TabularPolicy:
         The last column has the discounted visits, where they are known. A state with 0 visits is never come to.
         """
         states, actions = self.probabilities.shape
-        state_names = self.names.get("states") or range(states)
-        action_names = self.names.get("actions") or [f"action {a}" for a in range(actions)]
+        state_names = map(visible, self.names.get("states") or range(states))
+        action_names = map(visible, self.names.get("actions") or [f"action {a}" for a in range(actions)])
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        table = self.probabilities if self.visits is None else np.column_stack([self.probabilities, self.visits])
+        table = (
+            self.probabilities if self.visits is None else np.column_stack([self.probabilities, self.visits])
+        )
         writer.writerow(["state", *action_names, *(() if self.visits is None else ("visits",))])
         rows = zip(state_names, table.tolist(), strict=True)
         writer.writerows([name, *(repr(p) for p in row)] for name, row in rows)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.arrays import Array, Mask
+from painless.arrays import Mask
 from painless.problem import CMDP
 from painless.units import utility_range
 
@@ -33,7 +33,11 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     """
     low, high = utility_range(problem)
     met = np.array(
-        [i for i in range(problem.shape[2]) if low[1 + i] < high[1 + i] and _is_extreme(problem, i, high[1 + i])],
+        [
+            i
+            for i in range(problem.shape[2])
+            if low[1 + i] < high[1 + i] and _is_extreme(problem, i, high[1 + i])
+        ],
         dtype=np.intp,
     )
     if not len(met):
@@ -62,8 +66,8 @@ def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
     reached = scipy.sparse.csr_array((flat > 0).astype(np.float64))
     allowed = allowed.copy()
     while True:
-        lost: Array = (~allowed.any(1)).astype(np.float64)
-        leads_there = (reached @ lost).reshape(states, actions) > 0
+        lost = (~allowed.any(1)).astype(np.float64)
+        leads_there = np.asarray(reached @ lost).reshape(states, actions) > 0
         if not (allowed & leads_there).any():
             break
         allowed &= ~leads_there

@@ -118,7 +118,9 @@ class _Ranges:
         low = np.array([*certifier.proved, self.answer.low])
         low = low[np.isfinite(low).all(1)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
-        return slack, (certifier.upper_bound - low[:, 0]) / self.unit  # negative where a policy that misses a limit earns more
+        return slack, (
+            certifier.upper_bound - low[:, 0]
+        ) / self.unit  # negative where a policy that misses a limit earns more
 
     def _extreme(self, index: int, side: int) -> Array | None:
         """Return the multipliers with the least (−1) or the largest (+1) λ_i; None where there is no such end."""

@@ -231,7 +231,10 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
     why = content["infeasibility"]
     return {
         **{key: _number(content[key]) for key in ("reward_value", "upper_bound", "gap")},
-        **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation", "threshold")},
+        **{
+            key: _numbers(content, key, count)
+            for key in ("constraint_value", "multiplier", "violation", "threshold")
+        },
         "price_range": _price_range(content, count),
         "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
         "feasible": _of(content, "feasible", bool),

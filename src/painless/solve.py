@@ -87,7 +87,7 @@ def solve(
     algorithm = PRM() if algorithm is None else algorithm
     name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
     start = starting_policy(initial_policy, problem.actions)
-    with one_thread():
+    with one_thread(), clock.interruptible():
         if isinstance(algorithm, ColumnGeneration):
             warm = None if initial_policy is None else start
             solution = generate(problem, algorithm, tolerance, clock, progress, warm)
@@ -126,10 +126,7 @@ def _checked_limit(
     check_horizon(iterations, output)
     if not 0 < validation.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
         raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
-    seconds = None if time_limit is None else validation.number("time_limit", time_limit, "give seconds")
-    if seconds is not None and not seconds > 0:
-        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
-    return seconds
+    return validation.seconds(time_limit)
 
 
 def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
@@ -273,9 +270,7 @@ class _Run:
     def _answer(self) -> Answer:
         exact = self.certifier.engine.exact
         target = normal_target(self.prepared.problem, self.prepared.units, FINAL_GAP)
-        mixture, _ = self.certifier.prove(
-            self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS
-        )
+        mixture, _ = self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
         return self.certifier.answer(mixture)
 
     def _stopped(self) -> Answer:

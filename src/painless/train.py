@@ -254,6 +254,10 @@ class _Train:
             run.rewind()
             self._save(run, bound)
             return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to go on.")
+        except SystemExit:  # a signal asks to end, and there is no time to value a policy
+            run.rewind()
+            self._save(run, bound)
+            raise
         self._save(run, bound)
         return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
 

@@ -61,6 +61,7 @@ class Training:
         return {
             "algorithm": self.algorithm,
             "status": str(self.status),
+            "kind": self.status.kind.value,
             "feasible": self.feasible,
             "objective": "minimise" if self.minimise else "maximise",
             "reward_value": float(estimate.mean[0]),

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from painless.arrays import Array
 from painless.problem import CMDP
 
-TOLERANCE = 1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
+TOLERANCE = (
+    1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Units:
         offset = Fraction(float(self.origin[utility])) / (1 - Fraction(self.discount))
         return Fraction(value) * Fraction(float(self.span[utility])) + offset
 
-    def threshold(self, problem: CMDP, index: int, spare: Fraction = Fraction(0), gain: Fraction = Fraction(0)) -> float:
+    def threshold(
+        self, problem: CMDP, index: int, spare: Fraction = Fraction(0), gain: Fraction = Fraction(0)
+    ) -> float:
         """(b − spare − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach.
 
         `gain` is what the normalised constraint may be larger by than it is.

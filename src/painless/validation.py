@@ -127,6 +127,16 @@ def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
     return int(value)
 
 
+def seconds(time_limit: Any) -> float | None:
+    """Check a time limit in seconds; None is none."""
+    if time_limit is None:
+        return None
+    limit = number("time_limit", time_limit, "give seconds")
+    if not limit > 0:
+        raise InputError(f"time_limit is {time_limit}; it must be a positive number of seconds")
+    return limit
+
+
 def seed(value: Any) -> int:
     """Check a random seed: a whole number, however large."""
     return whole("seed", value, least=0, most=float("inf"))

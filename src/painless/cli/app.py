@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
 from painless import __version__
-from painless.cli.common import BAD_INPUT, fail
+from painless.cli.common import BAD_INPUT, FAILED, STOPPED, fail, say_aside
 from painless.cli.evaluate import evaluate
 from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
 from painless.cli.plot import plot
+from painless.cli.process import Terminated, ending_in_order, quiet_libraries
 from painless.cli.report import report
 from painless.cli.reproduce import reproduce
 from painless.cli.score import score
 from painless.cli.solve import solve
+from painless.cli.streams import UNREAD, drop_output, flush_output, prepare_streams
 from painless.cli.sweep import sweep
 from painless.cli.train import train
 from painless.errors import InputError
@@ -31,15 +34,79 @@ for command in (solve, frontier, train, evaluate, sweep, reproduce, score, probl
 
 
 def main() -> None:
-    """Run the command line; bad input ends with one line and exit code 2, never with a traceback."""
+    """Run the command line; what goes wrong ends with one line and an exit code, never with a traceback."""
+    prepare_streams()
+    with quiet_libraries(), ending_in_order():
+        try:
+            code = _run()
+            flush_output()
+        except SystemExit as end:
+            code = end.code
+        except OSError as error:
+            code = _lost(error)
+    sys.exit(code)
+
+
+def _run() -> Any:
+    """Run a command; return its exit code."""
     try:
-        app()
+        return _command()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # libraries turn it into exit code 1
+            raise end.__context__ from None
+        return end.code
+
+
+def _lost(error: OSError) -> int:
+    """Say what cannot be written to, unless it is a pipe, as of `painless … | head`: its reader has seen enough."""
+    drop_output()
+    if isinstance(error, BrokenPipeError):
+        return UNREAD
+    if error.filename is None:
+        say_aside(f"Error: cannot write the output: {error.strerror or error}")
+        return FAILED
+    say_aside(f"Error: cannot use {error.filename}: {error.strerror or error}; check the path")
+    return BAD_INPUT
+
+
+def _command() -> Any:
+    """Run a command; end it with one line where it cannot go on."""
+    try:
+        return app(standalone_mode=False)
     except InputError as error:
         fail(str(error), BAD_INPUT)
     except MemoryError:
         fail("not enough memory for this problem; store its transitions as a sparse matrix", BAD_INPUT)
+    except Terminated as end:
+        fail(end.sentence, end.code)
+    except SystemError as error:  # compiled code turns a signal into this
+        _end_by_signal(error)
+        raise
     except RuntimeError as error:
-        fail(str(error), 1)
+        fail(str(error), FAILED)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        _refuse_usage(error)
+
+
+def _end_by_signal(error: BaseException | None) -> None:
+    """End if an error has a signal for its cause."""
+    while error is not None:
+        if isinstance(error, Terminated):
+            fail(error.sentence, error.code)
+        if isinstance(error, KeyboardInterrupt):
+            fail("interrupted before there was an answer", STOPPED)
+        error = error.__cause__ or error.__context__
+
+
+def _refuse_usage(error: Any) -> None:
+    """Say in one line what is wrong with the arguments; where there are none, the help has been shown."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        raise SystemExit(error.exit_code)
+    place = getattr(error, "ctx", None)
+    hint = f"; see {place.command_path} --help" if place is not None else ""
+    fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code)
 
 
 def _version(wanted: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from painless.cli.common import INCOMPLETE, progress_bar
+from painless.cli.common import INCOMPLETE, fail, progress_bar, say_aside
 from painless.errors import InputError
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ class Lines:
             return
         self.last = now
         left = (now - self.start) / (done - self.before) * (total - done)
-        print(f"{done} of {total} units, about {time_left(left)} left", file=sys.stderr, flush=True)
+        say_aside(f"{done} of {total} units, about {time_left(left)} left")
 
 
 def time_left(seconds: float) -> str:
@@ -179,11 +178,11 @@ def report_failures(failures: list[Failure]) -> None:
     if not failures:
         return
     for failure in failures[:SHOWN]:
-        print(f"Failed: {dict(failure.settings)}\n        {failure.error}", file=sys.stderr)
+        say_aside(f"Failed: {dict(failure.settings)}")
+        say_aside(f"        {failure.error}")
     if len(failures) > SHOWN:
-        print(f"... and {len(failures) - SHOWN} more", file=sys.stderr)
-    print(
-        f"Error: {len(failures)} unit(s) failed; the others are stored, and the same command tries these again",
-        file=sys.stderr,
+        say_aside(f"... and {len(failures) - SHOWN} more")
+    fail(
+        f"{len(failures)} unit(s) failed; the others are stored, and the same command tries these again",
+        INCOMPLETE,
     )
-    raise SystemExit(INCOMPLETE)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from painless.cli.problem_files import ENDINGS, file_arguments
+from painless.cli.streams import encodable
 from painless.errors import InputError, unknown
+from painless.render import shortened, visible
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
 
-BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 2, 3, 4, 5  # exit codes
+FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
+
+PICTURES = (".png", ".pdf", ".svg")
+WIDEST = 30  # characters of a heading above numbers
 
 
 class AlgorithmName(StrEnum):
@@ -56,9 +63,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Seed = Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")]
 
 
+def say(line: object = "") -> None:
+    """Print a line; names in it are text, whatever they contain."""
+    print(visible(line))
+
+
+def say_table(title: str, table: str) -> None:
+    """Print a line and a table of `text_table` under it, whose cells are safe already."""
+    print(f"{visible(title)}\n{table}")
+
+
+def say_json(content: Mapping[str, Any]) -> None:
+    """Print one JSON object, with null for what is not a finite number."""
+    from painless.pages.html import plain
+
+    print(json.dumps(plain(dict(content)), allow_nan=False))
+
+
+def say_aside(line: object) -> None:
+    """Print a line on the error stream, if that takes one."""
+    with suppress(OSError):
+        print(visible(line), file=sys.stderr, flush=True)
+
+
 def fail(message: str, code: int) -> NoReturn:
     """End with one line on the error stream."""
-    print(f"Error: {message}", file=sys.stderr)
+    say_aside(f"Error: {message}")
     raise SystemExit(code)
 
 
@@ -84,7 +114,7 @@ def find_problem(
     wanted = accepted(make_it).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
     given = problem_arguments(make_it, name, parameters, discount, threshold if chooses else None)
-    problem = make(name, **given)
+    problem = made(partial(make, name), name, given)
     return problem if chooses or not threshold else problem.with_limits(threshold)
 
 
@@ -116,7 +146,18 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         return from_gymnasium(name.removeprefix("gym:"), **settings)
     if name not in SIMULATORS:
         raise unknown("simulator", name, SIMULATORS)
-    return SIMULATORS[name](**settings)
+    return made(SIMULATORS[name], name, settings)
+
+
+def made(make: Callable[..., Any], name: str, given: Mapping[str, Any]) -> Any:
+    """Return what `make` makes; parameters that NumPy refuses, such as absurd sizes, are bad input."""
+    try:
+        return make(**given)
+    except InputError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        shown = ", ".join(f"{key}={value}" for key, value in given.items())
+        raise InputError(f"{name} cannot be made with {shown}: {error}; see painless problems") from error
 
 
 def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
@@ -169,6 +210,39 @@ def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> di
     return result
 
 
+def check_folder(path: Path | None) -> None:
+    """Refuse a folder that cannot be written to, before anything is computed."""
+    if path is None:
+        return
+    with _usable(path):
+        place = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if not place.is_dir():
+            raise InputError(f"{place} is a file; give a folder")
+        if not os.access(place, os.W_OK):
+            raise InputError(f"cannot write into {place}; choose another folder")
+
+
+def check_file(path: Path | None, endings: Sequence[str]) -> None:
+    """Refuse a file that cannot be written, or whose ending says nothing, before anything is computed."""
+    if path is None:
+        return
+    if path.suffix not in endings:
+        *others, last = endings
+        raise InputError(f"{path} must end in {', '.join(others)}{' or ' if others else ''}{last}")
+    with _usable(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give a file")
+    check_folder(path.absolute().parent)
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # such as a name of 300 characters
+        raise InputError(f"cannot use {path}: {error.strerror or error}; choose another place") from error
+
+
 @contextmanager
 def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
     """Show how far a run is, on the terminal's error stream if it is one: what, done, and of how many."""
@@ -178,12 +252,17 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("preparing", total=None)
 
         def report(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=visible(what), completed=done, total=total)
 
         yield report
 
@@ -198,13 +277,23 @@ def interruptible() -> Iterator[None]:
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
-    """Print a table; all columns but the first are aligned to the right."""
+    """Print a table; all columns but the first are aligned to the right, and only the first may be broken."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*header, title=title, title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    def cell(text: str) -> Text:
+        return Text(encodable(visible(text)))
+
+    table = Table(title=cell(title), title_justify="left")
+    for index, name in enumerate(header):
+        first = index == 0
+        table.add_column(
+            cell(shortened(name, WIDEST)),
+            justify="left" if first else "right",
+            no_wrap=not first,
+            overflow="fold",
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(cell, row))
     Console().print(table)

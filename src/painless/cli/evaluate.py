@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from painless.cli.common import AsJson, Seed, interruptible, make_simulator, print_table
+from painless.cli.common import AsJson, Seed, interruptible, make_simulator, print_table, say_json
 from painless.errors import InputError
 
 
@@ -40,7 +39,7 @@ def evaluate(
             "episodes": found.episodes,
             "steps": found.steps,
         }
-        print(json.dumps(content))
+        say_json(content)
         return
     title = f"{folder}: {found.episodes} episodes, intervals at {100 * found.confidence:g} % at once"
     print_table(title, HEADER, estimate_rows(found, names, minimise=minimise))

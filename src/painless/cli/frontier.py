@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,23 +9,25 @@ import typer
 
 from painless.cli.common import (
     INFEASIBLE,
+    PICTURES,
     AsJson,
     Discount,
     Parameters,
     Threshold,
+    check_file,
+    check_folder,
     fail,
     find_problem,
     interruptible,
     print_table,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.report import Report, check_report, report_frontier
-from painless.errors import InputError
 
 if TYPE_CHECKING:
     from painless.trade_off import Frontier
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def frontier(
@@ -46,6 +47,9 @@ def frontier(
             "default 1e-12, or 1e-4 for more than 2000 states."
         ),
     ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="In seconds; the vertices so far are returned.")
+    ] = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -59,15 +63,20 @@ def frontier(
     """Find the best value for every limit of one constraint: all vertices, with their shadow prices."""
     from painless.frontier import Infeasible
     from painless.frontier import frontier as run
+    from painless.solution import Kind
 
-    if out is not None and out.suffix not in (".json", *PICTURES):
-        raise InputError(f"{out} must end in .json, .png, .pdf or .svg")
+    check_file(out, (".json", *PICTURES))
+    check_folder(save)
     check_report(report_file)
     cmdp = find_problem(problem, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:
         try:
-            found = run(cmdp, constraint, tolerance=tolerance, progress=describe(report))
+            found = run(
+                cmdp, constraint, tolerance=tolerance, time_limit=time_limit, progress=describe(report)
+            )
         except Infeasible as error:
+            if as_json:
+                say_json({"problem": problem, "status": str(error), "kind": Kind.INFEASIBLE})
             fail(str(error), INFEASIBLE)
     if out is not None:
         write(found, out)
@@ -75,11 +84,11 @@ def frontier(
         found.save(save)
     report_frontier(report_file, found, problem)
     if as_json:
-        print(json.dumps({"problem": problem, **found.as_dict()}, allow_nan=False))
+        say_json({"problem": problem, **found.as_dict()})
         return
     heading = f"{problem}, {found.solves} solves, {found.seconds:.2f} s"
     print_table(heading, tuple(found.header), found.rows())
-    print(found.status)
+    say(found.status)
 
 
 def describe(report: Any) -> Any:

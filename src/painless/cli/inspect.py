@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from painless.cli.common import Parameters, find_problem
+from painless.cli.common import Parameters, find_problem, say, say_table
 
 
 def problems() -> None:
@@ -24,7 +24,7 @@ def problems() -> None:
         shown = ", ".join(f"{p.name}={p.default}" for p in defaults if p.default is not None)
         table.add_row(name, text.splitlines()[0], shown)
     Console().print(table)
-    print("Simulators have no table; train them: " + ", ".join(SIMULATORS))
+    say("Simulators have no table; train them: " + ", ".join(SIMULATORS))
 
 
 def check(
@@ -37,7 +37,6 @@ def check(
     from painless.render import number, text_table
 
     table = find_problem(problem, parameters, None, None)
-    print(f"{problem}: valid, {table}")
     names = (table.name("constraints", i) for i in range(table.shape[2]))
     labels = ["cost" if table.minimise else "reward", *names]
     limits = ["", *(f"{s} {number(b)}" for s, b in zip(table.sense, table.limit, strict=True))]
@@ -45,4 +44,4 @@ def check(
     for label, utility, sign, limit in zip(labels, table.utility, table.sign, limits, strict=True):
         values = sign * utility[table.actions]
         rows.append((label, number(values.min()), number(values.max()), limit))
-    print(text_table(("", "least", "largest", "limit"), rows))
+    say_table(f"{problem}: valid, {table}", text_table(("", "least", "largest", "limit"), rows))

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from painless.cli.common import check_folder, say
+
 
 class Format(StrEnum):
     """Kinds of files."""
@@ -36,9 +38,10 @@ def plot(
     from painless.report.static import pictures_of
 
     where = out or (folder.parent if folder.is_file() else folder) / "figures"
+    check_folder(where)
     pictures = pictures_of(folder, limit)
     if not pictures:
-        print("There is nothing to draw: no run, no grid and no constraint.")
+        say("There is nothing to draw: no run, no grid and no constraint.")
     for name, figure in pictures.items():
         for kind in dict.fromkeys(formats or [Format.PNG]):
-            print(f"Written: {save_figure(figure, where / f'{name}.{kind}')}")
+            say(f"Written: {save_figure(figure, where / f'{name}.{kind}')}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from painless.errors import InputError
+from painless.cli.common import check_file, say
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
@@ -32,15 +32,15 @@ def report(
     """Make a page to explore a saved solution, frontier, training run or sweep: one file, no network."""
     from painless.report.page import page_of, write_page
 
+    check_report(out)
     page = page_of(folder, title)
     default = folder.with_suffix(".html") if folder.is_file() else folder / "report.html"
-    print(f"Written: {write_page(page, out or default)}")
+    say(f"Written: {write_page(page, out or default)}")
 
 
 def check_report(path: Path | None) -> None:
-    """Refuse another ending before anything is computed."""
-    if path is not None and path.suffix != ".html":
-        raise InputError(f"--report {path} must end in .html")
+    """Refuse what cannot be a page before anything is computed."""
+    check_file(path, (".html",))
 
 
 def report_solution(path: Path | None, solution: Solution, problem: CMDP, title: str) -> None:

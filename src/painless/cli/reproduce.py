@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from painless.cli.backend_options import report_failures, unit_progress, with_backend
-from painless.cli.common import STOPPED, fail
+from painless.cli.common import STOPPED, check_folder, fail, say
 
 if TYPE_CHECKING:
     from painless.backends import Backend
@@ -35,6 +35,7 @@ def reproduce(
     from painless.experiments.store import Store
     from painless.report.reproduction import write_report
 
+    check_folder(out)
     experiments, scale, store = find_experiments(ids or []), QUICK if quick else FULL, Store(out)
     try:
         with unit_progress() as progress:
@@ -43,9 +44,10 @@ def reproduce(
     except KeyboardInterrupt:
         fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
     for claim in written.claims:
-        print(f"{claim.verdict.value:14}  {claim.id:26}  {claim.claim}")
+        say(f"{claim.verdict.value:14}  {claim.id:26}  {claim.claim}")
     summary = ", ".join(f"{count} {verdict}" for verdict, count in written.counts.items() if count)
     if written.claims:
-        print(f"\nOf {len(written.claims)} claim(s): {summary}")
-    print(f"The report is {written.path}")
+        say()
+        say(f"Of {len(written.claims)} claim(s): {summary}")
+    say(f"The report is {written.path}")
     report_failures(failures)

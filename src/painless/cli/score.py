@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from painless.cli.common import AsJson, Seed, interruptible, progress_bar
+from painless.cli.common import PICTURES, AsJson, Seed, check_file, interruptible, progress_bar, say_json
 
 
 def score(
@@ -20,12 +20,11 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Compare the default settings with GDA and CRPO tuned in hindsight, problem by problem."""
-    import json
-
     from painless.backends import Local
     from painless.score import run_score
     from painless.score.table import report
 
+    check_file(figure, PICTURES)
     with interruptible(), progress_bar(True) as show:
 
         def tell(name: str, done: int, total: int) -> None:
@@ -37,4 +36,7 @@ def score(
         from painless.score.profile import draw_profiles
 
         draw_profiles(result, figure)
-    print(json.dumps(result.as_dict()) if as_json else report(result))
+    if as_json:
+        say_json(result.as_dict())
+    else:
+        print(report(result))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,20 +19,22 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_folder,
     find_algorithm,
     find_problem,
     interruptible,
     print_table,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
 
 if TYPE_CHECKING:
     from painless.generation import Progress
+    from painless.optimum import Optimum
     from painless.problem import CMDP
     from painless.solution import Solution
-
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum costs less than a run
 
 
 class Start(StrEnum):
@@ -74,6 +75,7 @@ def solve(
     from painless.solve import solve as run
 
     check_report(report_file)
+    check_folder(save)
     cmdp = find_problem(problem, parameters, discount, threshold)
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(
@@ -120,53 +122,41 @@ def finish(
     report_file: Path | None = None,
 ) -> None:
     """Save, print, and end with the exit code that says how it ended."""
+    from painless.optimum import known_optimum
+
     if save is not None:
         solution.save(save, cmdp)
     report_solution(report_file, solution, cmdp, problem)
     if as_json:
-        print(json.dumps(_as_json(problem, solution, _optimal_value(cmdp, solution))))
+        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
     else:
         _show(problem, solution, cmdp)
     raise typer.Exit(_exit_code(solution))
 
 
-def _optimal_value(problem: CMDP, solution: Solution) -> float | None:
-    """Return the exact optimum where it is known already, or costs less than the run did."""
-    from painless.planners import LinearProgram
-    from painless.solve import solve as run
-
-    if solution.infeasibility is not None:
-        return None
-    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
-        return solution.reward_value
-    if problem.actions.sum() > EXACT_PAIRS:
-        return None
-    return run(problem, LinearProgram()).reward_value
-
-
-def _as_json(problem: str, solution: Solution, optimum: float | None) -> dict[str, Any]:
+def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[str, Any]:
     content = solution.as_dict()
-    average = content["average"]
+    average, value = content["average"], None if optimum is None else optimum.value
     if average is not None:
-        gap = None if optimum is None else solution.average_optimality_gap(optimum)
+        gap = None if value is None else solution.average_optimality_gap(value)
         content["average"] = {**average, "optimality_gap": gap}
-    hidden = ("kind", "constraint_names")
-    plain = {key: value for key, value in content.items() if key not in hidden}
-    return {"problem": problem, **plain, "optimal_value": optimum}
+    plain = {key: value for key, value in content.items() if key != "constraint_names"}
+    return {"problem": problem, **plain, "optimal_value": value}
 
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the answer; after a given number of iterations also their average, which experiments are about."""
+    from painless.optimum import known_optimum
     from painless.solution import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
     average = solution.average
     if average is not None and solution.status.kind is Kind.COMPLETED:
-        optimum = _optimal_value(cmdp, solution)
-        gap = None if optimum is None else solution.average_optimality_gap(optimum)
-        print(about_average(average.reward_value, gap, average.constraint_violation))
-    print(solution.status)
+        optimum = known_optimum(solution, cmdp)
+        gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
+        say(about_average(average.reward_value, gap, average.constraint_violation))
+    say(solution.status)
 
 
 def about_average(value: float, gap: float | None, violation: Any) -> str:

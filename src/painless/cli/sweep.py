@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from painless.cli.backend_options import report_failures, unit_progress, with_backend
-from painless.cli.common import STOPPED, fail
+from painless.cli.common import STOPPED, check_folder, fail, say, say_table
 
 if TYPE_CHECKING:
     from painless.backends import Backend
@@ -27,13 +27,14 @@ def sweep(
     """Run a sweep, and show the last averages of every setting."""
     from painless.experiments import Store, Sweep, load_sweep, run_sweep
 
+    check_folder(out)
     plan, store = load_sweep(file), Store(out)
     try:
         with unit_progress() as progress:
             failures = run_sweep(plan, store, backend=backend, progress=progress)
     except KeyboardInterrupt:
         fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
-    print(f"Averages over all iterations; the results are in {out}\n")
+    say(f"Averages over all iterations; the results are in {out}")
     _print_tables(Sweep(tuple(unit for unit in plan.units if store.holds(unit.settings))), store)
     report_failures(failures)
 
@@ -50,4 +51,5 @@ def _print_tables(plan: Sweep, store: Store) -> None:
         cells = (row.algorithm, str(row.seeds), number(row.reward_value), gap, violations)
         groups.setdefault(f"{row.problem}, {row.evaluator} evaluation", []).append(cells)
     for title, rows in groups.items():
-        print(f"{title}\n{text_table(header, rows)}\n")
+        say()
+        say_table(title, text_table(header, rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -21,6 +20,7 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_folder,
     find_algorithm,
     find_problem,
     interruptible,
@@ -28,6 +28,8 @@ from painless.cli.common import (
     print_table,
     problem_arguments,
     progress_bar,
+    say,
+    say_json,
 )
 from painless.cli.problem_files import ENDINGS
 from painless.cli.report import Report, check_report, report_training
@@ -118,13 +120,14 @@ def train(
     from painless.problems import SIMULATORS
 
     check_report(report_file)
+    check_folder(save)
     if algorithm in (AlgorithmName.LP, AlgorithmName.COLUMN_GENERATION):
         raise InputError(f"{algorithm} plans with a model, which needs a table; use painless solve")
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
     chosen = find_algorithm(algorithm, settings, entropy=entropy)
     gym = problem.startswith("gym:")
-    if not gym and (constraint or objective is not None or features or time_limit):
+    if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
     if gym:
         about = _environment(problem, parameters, discount, threshold, constraint)
@@ -262,7 +265,7 @@ def _train_table(
             progress=describe(report),
         )
     if not as_json:
-        print(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
+        say(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
     finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
@@ -285,7 +288,7 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
     if save is not None:
         training.save(save, about)
     if as_json:
-        print(json.dumps({"problem": problem, **training.as_dict()}))
+        say_json({"problem": problem, **training.as_dict()})
     else:
         heading = (
             f"{problem} by {training.algorithm}, {len(training.trace)} iterations, {training.seconds:.1f} s"
@@ -293,6 +296,6 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
         print_table(heading, HEADER, training.rows())
         if len(training.trace):
             average = float(training.trace.reward_value.mean())
-            print(about_average(average, None, training.average_violation))
-        print(training.status)
+            say(about_average(average, None, training.average_violation))
+        say(training.status)
     raise typer.Exit(STOPPED if training.status.kind is Kind.STOPPED else 0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from painless.arrays import Array
+from painless.compiling import njit
 from painless.kernels import Indices, TableSampler, draw, draw_row, uniform
 
 DRAWS = 3  # numbers of an update of TD(0): the pair, its successor, the next action

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from painless.arrays import Array
+from painless.compiling import njit
 from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
 

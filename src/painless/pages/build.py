@@ -80,4 +80,6 @@ def summary_html(status: str, header: Sequence[str], rows: Sequence[Sequence[str
 
 def in_frame(page: str, title: str, height: int = 760) -> str:
     """Return a page in a frame, for notebooks: it keeps its own style, and cannot reach the notebook."""
-    return render("frame.html", page=page, title=title, height=height)
+    from markupsafe import escape
+
+    return render("frame.html", page=escape(page), title=title, height=height)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from painless.render import visible
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -66,7 +68,13 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
+
+
+def _shown(value: Any) -> Any:
+    """Return text with its control characters visible; a browser would hide them, and refuse some."""
+    return visible(value) if type(value) is str else value
 
 
 def _check(page: str, scripts: int) -> None:
@@ -100,20 +108,20 @@ def data_block(name: str, value: Any) -> Markup:
     """
     from markupsafe import Markup, escape
 
-    text = json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(value, _shown), separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup('<script type="application/json" id="{}">{}</script>').format(escape(name), Markup(text))
 
 
-def plain(value: Any) -> Any:
-    """Return what JSON has room for: arrays as lists, and null for what is not a finite number."""
+def plain(value: Any, text: Callable[[str], Any] = str) -> Any:
+    """Return what JSON has room for: arrays as lists, null for what is not a finite number, and strings by way of `text`."""
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(one, text) for key, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return plain(value.tolist(), text)
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(one, text) for one in value]
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    return value
+    return text(value) if isinstance(value, str) else value

@@ -7,10 +7,10 @@ may work on two ranges of states. None of them allocates anything of the model's
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.compiling import njit
 
 Indices = NDArray[np.uint32]
 

@@ -6,10 +6,10 @@ With a hundred states the calls between kernels would take longer than the kerne
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.compiling import njit
 from painless.planners._improve_kernels import improve
 
 Indices = NDArray[np.uint32]

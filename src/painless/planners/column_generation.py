@@ -68,13 +68,17 @@ class Planned:
     """A policy and the proof that comes with it, in the units of the problem."""
 
     answer: Point
-    slater_value: Array | None  # (J,) of the mixture with the largest joint slack found; None where not needed
+    slater_value: (
+        Array | None
+    )  # (J,) of the mixture with the largest joint slack found; None where not needed
     slater_weight: Array  # (K,) of the constraints: proves `slack_bound`
     slack_bound: float  # no policy has a larger joint slack
     upper_bound: float  # no feasible policy has a larger reward
     multiplier: Array  # (K,) that proves it
     response: NDArray[np.unsignedinteger]  # (S,) actions: the best policy for them
-    columns: list[tuple[Array, NDArray[np.unsignedinteger]]]  # values (J,) of policies, at least these, and their actions (S,)
+    columns: list[
+        tuple[Array, NDArray[np.unsignedinteger]]
+    ]  # values (J,) of policies, at least these, and their actions (S,)
     feasible: bool  # whether the answer provably meets every constraint
     ending: Ending
     solves: int  # of unconstrained MDPs

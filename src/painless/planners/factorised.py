@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, 
 from painless.planners.policy_iteration import Plan, most_successors, policy_iteration
 from painless.problem import CMDP, Transition
 from painless.validation import require_sound
-
 
 STEPS = 8  # roundings of a residual beside those of its sums
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
@@ -87,7 +87,9 @@ def bracket(
     unit, at_start = 1 / (1 - problem.discount), value @ problem.initial
     residual, value, gain = residual[:, visited], value[:, visited], gain[:, visited]
     size = np.abs(value).max(1) + np.abs(gain).max(1)
-    rounding = (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size  # of the sums, the policy's rows and the rest
+    rounding = (
+        (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
+    )  # of the sums, the policy's rows and the rest
     spread = np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * size
     return Bracket(
         at_start + (residual.min(1) - rounding) * unit - spread,
@@ -101,8 +103,8 @@ def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> 
     if not isinstance(chain, np.ndarray):
         terms = float(np.diff(chain.indptr).max(initial=1))
         return gain + discount * (chain @ value.T).T - value, 3 * terms
-    kind = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
-    wide, rows = value.astype(kind), chain.T.astype(kind)
+    kind: Any = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
+    wide, rows = (part.astype(kind) for part in (value, chain.T))
     residual = gain + discount * (wide @ rows) - wide
     off = float(np.abs(rows.sum(0) - 1).max())
     return residual.astype(np.float64), (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF

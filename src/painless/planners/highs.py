@@ -20,7 +20,10 @@ def minimise(objective: Array, *, time_limit: float = np.inf, **program: Any) ->
     from scipy import optimize
 
     solver: Any = optimize.linprog
-    options: dict[str, float] = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
+    options: dict[str, float] = {
+        "primal_feasibility_tolerance": PRECISION,
+        "dual_feasibility_tolerance": PRECISION,
+    }
     if np.isfinite(time_limit):
         options["time_limit"] = max(time_limit, 0.0)
     return solver(objective, **program, method="highs", options=options)

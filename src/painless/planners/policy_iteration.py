@@ -73,7 +73,9 @@ def policy_iteration(
         actions = np.where(better, q.argmax(1), actions)
     actions, value, q, inverse = best
     size = max(float(np.abs(value).max()), float(np.abs(utility).max(where=problem.actions, initial=0.0)))
-    rounding = (3 * most_successors(problem) + STEPS) * UNIT_ROUNDOFF * size  # of the sums, and of rows that sum to about 1
+    rounding = (
+        (3 * most_successors(problem) + STEPS) * UNIT_ROUNDOFF * size
+    )  # of the sums, and of rows that sum to about 1
     excess = max(float((q.max(1) - value).max()), 0.0) / (1 - problem.discount)
     at_start = float(value @ problem.initial)
     rounded = rounding / (1 - problem.discount) + len(value) * UNIT_ROUNDOFF * size

@@ -9,10 +9,10 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.planners.column_generation import Ending, Planned, Point, Search
+from painless.planners.engine import UNIT_ROUNDOFF
 from painless.planners.interpolation import interpolated
 from painless.planners.master import Mixture
 from painless.planners.mixing import Column, Mixer
-from painless.planners.engine import UNIT_ROUNDOFF
 from painless.planners.pricing import Priced
 from painless.planners.tiny_master import best_mixture, largest_slack
 from painless.units import TOLERANCE
@@ -244,7 +244,10 @@ class Searcher:
     def _known_point(self) -> Point:
         """Return the best of the columns by what is known of them, at no cost."""
         slack = [(column.low[1:] - self.threshold).min(initial=np.inf) for column in self.columns]
-        reward = [column.low[0] if least >= 0 else -np.inf for column, least in zip(self.columns, slack, strict=True)]
+        reward = [
+            column.low[0] if least >= 0 else -np.inf
+            for column, least in zip(self.columns, slack, strict=True)
+        ]
         best = int(np.argmax(reward)) if max(slack) >= 0 else int(np.argmax(slack))
         return self.mixer.single(self.columns[best])
 

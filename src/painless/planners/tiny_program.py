@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.compiling import njit
 
 PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
 HOLDS = 1e-9

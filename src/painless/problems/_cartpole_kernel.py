@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array, Mask
+from painless.compiling import njit
 from painless.problems.cartpole import (
     FARTHEST,
     FORCE,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from painless.arrays import Array, Mask
+from painless.compiling import njit
 from painless.feature_policies import ReplayedPolicy, SummedPolicy
 from painless.feature_policies._replay_kernels import find
 from painless.feature_policies.cells import Compiled

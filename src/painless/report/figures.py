@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from painless.averages import running_average
 from painless.errors import InputError
 from painless.files import write_atomically
 from painless.framework import Trace
+from painless.render import shortened, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe & Ito
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
+LONGEST = 60  # characters of a name in a figure
 STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -35,6 +38,15 @@ STYLE: Any = {
     "svg.hashsalt": "painless",  # the same figure, the same file
     "figure.constrained_layout.use": True,
 }
+
+
+def literal(text: str) -> str:
+    r"""Return text as a figure shows it as it stands: no mathematics, nothing hidden, and no longer than a line.
+
+    >>> literal("price [$]")
+    'price [\\$]'
+    """
+    return shortened(visible(text), LONGEST).replace("$", r"\$")
 
 
 @contextmanager
@@ -96,7 +108,9 @@ def _band(axis: Axes, curves: Array, name: str, index: int) -> None:
     mean = curves.mean(0)
     steps = np.arange(1, len(mean) + 1)
     colour = COLOURS[index % len(COLOURS)]
-    axis.plot(steps, mean, label=name, color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.6)
+    axis.plot(
+        steps, mean, label=literal(name), color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.6
+    )
     if len(curves) > 1:
         half = CONFIDENCE * curves.std(0, ddof=1) / np.sqrt(len(curves))
         axis.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
@@ -152,7 +166,7 @@ def draw_grid(
         if labels and state in labels:
             y, x = divmod(state, width)
             ink = _ink(visits, state)
-            axis.text(x - 0.45, y - 0.28, labels[state], fontsize=9, fontweight="bold", color=ink)
+            axis.text(x - 0.45, y - 0.28, literal(labels[state]), fontsize=9, fontweight="bold", color=ink)
     axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
     axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
     axis.grid(visible=False)
@@ -197,5 +211,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         "pdf": {"CreationDate": None},
         "svg": {"Date": None},
     }[kind]
-    with styled():
+    with styled(), warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing", UserWarning
+        )  # of a name that the font cannot show
         return write_atomically(path, lambda stream: figure.savefig(stream, format=kind, metadata=metadata))

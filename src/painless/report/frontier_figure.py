@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from painless.arrays import Array
-from painless.report.figures import COLOURS, new_figure, styled
+from painless.report.figures import COLOURS, literal, new_figure, styled
 from painless.trade_off import Frontier
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def frontier_figure(frontier: Frontier) -> Figure:
         figure.legend(*value.get_legend_handles_labels(), loc="outside lower center", ncols=3)
         _prices(price, frontier, loosest)
         sense = "≥" if frontier.sense == ">=" else "≤"
-        price.set(xlabel=f"limit: {frontier.name} {sense}", ylabel="shadow price", xlim=(low, high))
+        price.set(xlabel=f"limit: {literal(frontier.name)} {sense}", ylabel="shadow price", xlim=(low, high))
     return figure
 
 

@@ -19,6 +19,7 @@ def run_group(
     limit: Array,
     sense: Sequence[str],
     minimise: bool,
+    shown: Sequence[int],
     optimum: float = float("nan"),
     multiplier: Array | None = None,
     error: Array | None = None,
@@ -27,6 +28,7 @@ def run_group(
 
     Arguments:
         trace: the run, in the user's terms.
+        shown: which constraints are drawn.
         optimum: the exact optimal value where it is known, with `multiplier` λ*, (K,).
         error: standard errors of the estimates, (T, J).
     """
@@ -42,20 +44,35 @@ def run_group(
             {"optimum": optimum},
         )
     ]
-    for i, name in enumerate(names):
+    for i in shown:
+        name = names[i]
         sign = "≥" if sense[i] == ">=" else "≤"
         rules = {f"limit {sign}": limit[i]}
         panels.append(_values(name, name, trace.constraint_value[:, i], 2, _band(error, 1 + i), rules))
     known = np.full(len(names), np.nan) if multiplier is None else multiplier
-    for i, name in enumerate(names):
+    for i in shown:
         played = trace.multiplier[:, i]
-        panels.append(_values(f"multiplier of {name}", "λ", played, 1, None, {"λ*": known[i]}))
+        panels.append(_values(f"multiplier of {names[i]}", "λ", played, 1, None, {"λ*": known[i]}))
     return {
         "title": "The run",
-        "text": f"Values of the iterates ({kind}), and their averages over time, which the theory bounds.",
+        "text": f"Values of the iterates ({kind}), and their averages over time, which the theory bounds."
+        + not_drawn(len(shown), len(names)),
         "panels": panels,
         "tables": [numbers_table(panels)],
     }
+
+
+def not_drawn(shown: int, count: int) -> str:
+    """Return a sentence on the constraints that are not drawn, with a space before it.
+
+    >>> not_drawn(2, 2), not_drawn(8, 500)
+    ('', ' 8 of 500 constraints are drawn; --save FOLDER keeps the numbers of all.')
+    """
+    return (
+        ""
+        if shown == count
+        else f" {shown} of {count} constraints are drawn; --save FOLDER keeps the numbers of all."
+    )
 
 
 def _values(

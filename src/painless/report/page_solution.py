@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from painless.arrays import Array
-from painless.frontier import Infeasible, frontier
+from painless.optimum import known_optimum
 from painless.pages.build import about, build
-from painless.planners import LinearProgram
 from painless.planners.visits import visits
 from painless.problem import CMDP
+from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_group
 from painless.solution import Solution
-from painless.solve import solve
-from painless.trade_off import Frontier
 from painless.trade_off.layout import grid_layout
 
-FRONTIER_PAIRS = 10_000  # up to this many pairs (s, a) a page has the frontiers of all constraints
-PAGE_TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
-EXACT_PAIRS = 2000  # up to this many the exact optimum is looked up where it is not proved
 HEADER = ("", "value", "bound", "shadow price")
 
 
 def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
     """Return the page of a solution; without its problem there are no frontiers and no occupancy."""
     fixed = policy_data(solution, problem)
-    frontiers = [] if problem is None else [curve.as_dict() for curve in frontiers_of(problem)]
+    known = Frontiers([], "") if problem is None else frontiers_of(problem, solution)
+    frontiers = [curve.as_dict() for curve in known.found]
     return build(
         title,
-        about(fixed),
+        about({**fixed, "constraints": solution.threshold}),
         summary={
             "title": f"Solved by {solution.algorithm}"
             if solution.feasible
             else f"Answer of {solution.algorithm}",
             "status": str(solution.status),
+            "note": known.note,
             "header": HEADER,
             "rows": solution.rows(),
         },
@@ -46,22 +42,11 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
     )
 
 
-def frontiers_of(problem: CMDP) -> list[Frontier]:
-    """Return the frontiers of all constraints of a problem that is small enough."""
-    if problem.actions.sum() > FRONTIER_PAIRS:
-        return []
-    found = []
-    for index in range(problem.shape[2]):
-        with suppress(Infeasible):  # the other constraints cannot be met
-            found.append(frontier(problem, index, tolerance=PAGE_TOLERANCE))
-    return found
-
-
 def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]:
     """Return the curves of the run that led to a solution, if there was one."""
     if solution.trace is None or not len(solution.trace):
         return []
-    optimum, multiplier = _exact(solution, problem)
+    optimum = known_optimum(solution, problem)
     return [
         run_group(
             solution.trace,
@@ -69,22 +54,11 @@ def run_groups(solution: Solution, problem: CMDP | None) -> list[dict[str, Any]]
             limit=solution.threshold,
             sense=solution.sense,
             minimise=solution.minimise,
-            optimum=optimum,
-            multiplier=multiplier,
+            shown=shown_constraints(solution),
+            optimum=np.nan if optimum is None else optimum.value,
+            multiplier=None if optimum is None else optimum.multiplier,
         )
     ]
-
-
-def _exact(solution: Solution, problem: CMDP | None) -> tuple[float, Array | None]:
-    """Return the optimal value and λ*, where they are proved already or cost little."""
-    if solution.infeasibility is not None:
-        return np.nan, None
-    if solution.feasible and solution.gap <= 1e-9 * abs(solution.upper_bound):
-        return solution.reward_value, solution.multiplier
-    if problem is None or problem.actions.sum() > EXACT_PAIRS:
-        return np.nan, None
-    exact = solve(problem, LinearProgram())
-    return exact.reward_value, exact.multiplier
 
 
 def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:

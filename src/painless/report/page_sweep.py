@@ -15,15 +15,15 @@ from painless.errors import InputError
 from painless.experiments.store import read_unit
 from painless.experiments.summary import label
 from painless.experiments.unit import is_current, make_problem
+from painless.optimum import Optimum, exact_optimum
 from painless.pages.build import build
 from painless.pages.curves import average, curve, numbers_table, panel
-from painless.planners import LinearProgram
 from painless.problems import SIMULATORS
 from painless.render import number
-from painless.solve import solve
+from painless.report.page_frontiers import MOST
+from painless.report.page_run import not_drawn
 
 DRAWN = 6  # settings in one picture; the table has them all
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the exact optimum is looked up
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +94,11 @@ def _group(problem: str, evaluator: str, iterations: int, runs: Mapping[str, lis
             gap, iterations, drawn, [one.gap for one in drawn], 0.0 if np.isfinite(target.optimum) else np.nan
         )
     ]
-    for i, name in enumerate(target.names):
+    shown = target.names[:MOST]
+    for i, name in enumerate(shown):
         violations = [one.violation[..., i] for one in drawn]
         panels.append(_panel(f"Average violation of {name}", iterations, drawn, violations, 0.0))
-    for i, name in enumerate(target.names):
+    for i, name in enumerate(shown):
         played = [one.multiplier[..., i] for one in drawn]
         panels.append(
             _panel(
@@ -114,7 +115,7 @@ def _group(problem: str, evaluator: str, iterations: int, runs: Mapping[str, lis
     )
     return {
         "title": f"{problem}, {evaluator} evaluation",
-        "text": f"Averages over the iterations so far; bands are 95 % over the seeds.{left}",
+        "text": f"Averages over the iterations so far; bands are 95 % over the seeds.{left}{not_drawn(len(shown), len(target.names))}",
         "panels": panels,
         "tables": [_table(settings, target), numbers_table(panels)],
     }
@@ -130,10 +131,8 @@ def find_target(settings: Mapping[str, Any]) -> Target:
         return Target(np.nan, unknown, given.limit, given.sign, given.constraint_names)
     problem = make_problem(settings)
     names = [problem.name("constraints", i) for i in range(problem.shape[2])]
-    if problem.actions.sum() > EXACT_PAIRS:
-        return Target(np.nan, np.full(len(names), np.nan), problem.limit, problem.sign, names)
-    exact = solve(problem, LinearProgram())
-    return Target(exact.reward_value, exact.multiplier, problem.limit, problem.sign, names)
+    value, multiplier = exact_optimum(problem) or Optimum(np.nan, np.full(len(names), np.nan))
+    return Target(value, multiplier, problem.limit, problem.sign, names)
 
 
 def _setting(name: str, units: list[Any], target: Target) -> Setting:

@@ -12,6 +12,7 @@ from painless.errors import InputError
 from painless.evaluation import Estimate
 from painless.framework import Trace
 from painless.pages.build import build
+from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_group
 from painless.training import HEADER, Training, estimate_rows
 
@@ -106,6 +107,7 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
             limit=estimate.threshold,
             sense=estimate.sense,
             minimise=run.minimise,
+            shown=range(min(MOST, len(run.constraint_names))),
             error=run.standard_error,
         )
     ]

@@ -13,10 +13,11 @@ from painless.arrays import Array
 from painless.errors import InputError
 from painless.planners.visits import visits
 from painless.render import number
-from painless.report.figures import COLOURS, DASHES, _arrows, new_figure, styled
+from painless.report.figures import COLOURS, DASHES, _arrows, literal, new_figure, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
-from painless.report.page_solution import frontiers_of, run_groups
+from painless.report.page_frontiers import frontiers_of
+from painless.report.page_solution import run_groups
 from painless.report.page_sweep import sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
 from painless.trade_off import Frontier
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS = 3  # panels beside each other
+LONGEST = 100  # characters of a name in that of a file
 DARK = 0.125  # share of the most visits from which on a cell is dark
 
 
@@ -42,7 +44,11 @@ def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Fig
         return _solution_pictures(folder)
     if kind == "training":
         return _curves(training_groups(TrainingRecord.load(folder)))
-    return {_slug(group["title"]): panel_figure(group["panels"]) for group in sweep_groups(folder)}
+    groups = sweep_groups(folder)
+    return {
+        name: panel_figure(one["panels"])
+        for name, one in zip(_slugs([g["title"] for g in groups]), groups, strict=True)
+    }
 
 
 def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
@@ -57,9 +63,9 @@ def _solution_pictures(folder: Path) -> dict[str, Figure]:
     layout, policy = grid_layout(problem), solution.policy.probabilities
     if layout is not None:
         found["map"] = layout_map(layout, visits(problem, policy), policy)
-    for curve in frontiers_of(problem):
-        name = "frontier" if problem.shape[2] == 1 else f"frontier-{_slug(curve.name)}"
-        found[name] = frontier_figure(curve)
+    curves = frontiers_of(problem, solution).found
+    for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
+        found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found
 
 
@@ -132,7 +138,7 @@ def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
             np.array(series.get(key, series["y"]), dtype=float) for key in ("y", "low", "high")
         )
         width, strength = (0.7, 0.6) if series.get("thin") else (1.6, 1.0)
-        name = _as_it_stands(series["name"])
+        name = literal(series["name"])
         axis.plot(steps, mean, label=name, color=colour, linestyle=dash, linewidth=width, alpha=strength)
         if "low" in series:
             axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -140,23 +146,35 @@ def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
         seen += [low[start:], high[start:]]
     for rule in panel["rules"]:
         name = f"{rule['name']} {number(rule['y'])}" if rule["name"] else "_"  # such a name is left out
-        axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=_as_it_stands(name))
+        axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=literal(name))
     low, high = np.nanmin(np.concatenate(seen)), np.nanmax(np.concatenate(seen))
     margin = 0.08 * (high - low or 1.0)
-    axis.set(xlabel="iteration", title=_as_it_stands(panel["title"]), ylim=(low - margin, high + margin))
+    axis.set(xlabel="iteration", title=literal(panel["title"]), ylim=(low - margin, high + margin))
     axis.margins(x=0)
     axis.legend(fontsize=8)
 
 
-def _as_it_stands(text: str) -> str:
-    """Return text that matplotlib does not read as mathematics."""
-    return text.replace("$", r"\$")
-
-
 def _slug(text: str) -> str:
-    """Return text as part of a file's name.
+    """Return text as part of a file's name, which the system allows to be 255 characters long.
 
     >>> _slug("gridworld discount=0.9, exact evaluation")
     'gridworld-discount-0.9-exact-evaluation'
     """
-    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "figure"
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text)[:LONGEST].strip("-.") or "figure"
+
+
+def _slugs(texts: Sequence[str]) -> list[str]:
+    """Return texts as parts of files' names, each another.
+
+    >>> _slugs(["cost [$]", "cost [€]", "risk"])
+    ['cost', 'cost-2', 'risk']
+    """
+    found: list[str] = []
+    for text in texts:
+        slug, count = _slug(text), 1
+        name = slug
+        while name in found:
+            count += 1
+            name = f"{slug}-{count}"
+        found.append(name)
+    return found

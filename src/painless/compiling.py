@@ -1,0 +1,123 @@
+"""Kernels compiled by Numba once for each machine, wherever there is room to keep them, and never an error for lack of it.
+
+Numba keeps compiled functions beside the sources, or in the user's own cache. Where neither can be written to, as with a
+package of the system and no home, they go to a temporary folder that belongs to the user alone: whoever could write to
+it could run code here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache as once
+from pathlib import Path
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_listeners: list[Callable[[], None]] = []
+
+
+def njit(*, cache: bool, nogil: bool = False) -> Callable[[Function], Function]:
+    """Return Numba's decorator, with a cache that falls back to a temporary folder and that never raises."""
+
+    def compiled(function: Function) -> Function:
+        import numba
+
+        plain: Any = numba.njit(nogil=nogil)(function)
+        return _with_cache(plain) if cache and hasattr(plain, "enable_caching") else plain
+
+    return compiled
+
+
+def _with_cache(kernel: Any) -> Any:
+    try:
+        kernel.enable_caching()
+    except (RuntimeError, OSError):  # no place that Numba knows can be written to
+        try:
+            with _cache_in(temporary_cache()):
+                kernel.enable_caching()
+        except (RuntimeError, OSError):
+            return kernel  # it is compiled in every process
+    kept = kernel._cache
+    kept.load_overload, kept.save_overload = _announced(kept.load_overload), _kept(kept.save_overload)
+    return kernel
+
+
+def _announced(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Load a compiled function, and tell who listens if there is none that can be read: it is compiled next."""
+
+    def guarded(*arguments: Any) -> Any:
+        try:
+            found = load(*arguments)
+        except Exception:  # a damaged index makes pickle raise anything
+            found = None
+        if found is None:
+            while _listeners:
+                _listeners.pop()()
+        return found
+
+    return guarded
+
+
+def _kept(save: Callable[..., Any]) -> Callable[..., Any]:
+    """Store a compiled function, unless the disk is full or the folder gone."""
+
+    def guarded(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError:
+            return
+
+    return guarded
+
+
+@contextmanager
+def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once, before the first kernel that has to be compiled."""
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.clear()
+
+
+@contextmanager
+def _cache_in(folder: Path) -> Iterator[None]:
+    import numba
+
+    settings: Any = numba.config
+    before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+    try:
+        yield
+    finally:
+        settings.CACHE_DIR = before
+
+
+@once
+def temporary_cache() -> Path:
+    """Return a folder for compiled code that nobody else can write to: the user's own, or one for this process."""
+    user = getattr(os, "getuid", lambda: "cache")()
+    folder = Path(tempfile.gettempdir()) / f"painless-{user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if is_private(folder):
+            return folder
+    except OSError:
+        pass
+    own = Path(tempfile.mkdtemp(prefix="painless-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a folder is one, and no link, that belongs to this user and that nobody else can open."""
+    found = folder.lstat()
+    mine = found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
+    alone = os.name == "nt" or not found.st_mode & 0o077
+    return stat.S_ISDIR(found.st_mode) and mine and alone
