@@ -66,8 +66,8 @@ def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
     reached = scipy.sparse.csr_array((flat > 0).astype(np.float64))
     allowed = allowed.copy()
     while True:
-        lost = (~allowed.any(1)).astype(np.float64)
-        leads_there = np.asarray(reached @ lost).reshape(states, actions) > 0
+        lost: NDArray[np.float64] = np.where(allowed.any(1), 0.0, 1.0)
+        leads_there = (reached @ lost).reshape(states, actions) > 0
         if not (allowed & leads_there).any():
             break
         allowed &= ~leads_there

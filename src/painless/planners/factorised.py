@@ -11,6 +11,7 @@ import numpy as np
 
 from painless.arrays import Array, Mask
 from painless.bellman import (
+    Resolvent,
     action_transition,
     occupancy_value,
     policy_transition,
@@ -42,11 +43,11 @@ class Factorised:
         self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
     ) -> FactorisedResponse:
         """Return the best policy for weights (J,), found from the policy `start` if given."""
-        del tolerance, precision  # exact to rounding
+        del precision  # exact to rounding
         problem = self.problem
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
         first = None if start is None else start.astype(np.intp)
-        return FactorisedResponse(problem, policy_iteration(problem, utility, first, self._tick))
+        return FactorisedResponse(problem, policy_iteration(problem, utility, first, self._tick, tolerance))
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), of a policy (S, A) or actions (S,)."""
@@ -55,8 +56,8 @@ class Factorised:
         table = as_table(policy, problem.shape[1])
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
-        value = resolvent(chain, problem.discount).state_value(gain)
-        return bracket(problem, chain, gain, value, reachable(chain, problem.initial)).within(problem)
+        inverse = resolvent(chain, problem.discount)
+        return bracket(problem, chain, gain, inverse, reachable(chain, problem.initial)).within(problem)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
@@ -77,25 +78,27 @@ class Factorised:
 
 
 def bracket(
-    problem: CMDP, chain: Transition, gain: Array, value: Array, visited: Mask | slice = slice(None)
+    problem: CMDP, chain: Transition, gain: Array, inverse: Resolvent, visited: Mask | None = None
 ) -> Bracket:
-    """V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ) at ρ, with r = u + γPV − V, and what rounding does to it, (J,) each.
+    """Return what is proved of V(ρ) for utilities `gain` (J, S) of a chain whose system is factorised, (J,) each.
 
-    States that are not visited from ρ on do not count.
+        V_π(ρ) − ρ·V = Σ_s d(s)·r(s),     r = u + γPV − V,          ‖d − d̂‖₁ ≤ ‖ρ + γd̂P − d̂‖₁/(1−γ)
+
+    So errors count where the policy goes, not where values are large. What rounding does is counted in, for r and for d̂; states that are not
+    `visited` do not count.
     """
+    value = inverse.state_value(gain)
+    visits = np.maximum(inverse.state_occupancy(problem.initial), 0.0)
     residual, terms = _residual(chain, problem.discount, gain, value)
-    unit, at_start = 1 / (1 - problem.discount), value @ problem.initial
-    residual, value, gain = residual[:, visited], value[:, visited], gain[:, visited]
-    size = np.abs(value).max(1) + np.abs(gain).max(1)
-    rounding = (
-        (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
-    )  # of the sums, the policy's rows and the rest
-    spread = np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * size
-    return Bracket(
-        at_start + (residual.min(1) - rounding) * unit - spread,
-        at_start + (residual.max(1) + rounding) * unit + spread,
-        at_start,
-    )
+    size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
+    error = np.abs(residual) + (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
+    unit, left = 1 / (1 - problem.discount), problem.initial + problem.discount * (chain.T @ visits) - visits
+    missing = float(np.abs(left).sum()) + (terms + STEPS) * 4 * UNIT_ROUNDOFF * unit
+    worst = error.max(1) if visited is None else error[:, visited].max(1)
+    slip = (error @ visits) * (1 + len(visits) * UNIT_ROUNDOFF) + missing * unit * worst
+    at_start = value @ problem.initial
+    slip = slip + np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * (np.abs(value) @ problem.initial)
+    return Bracket(at_start - slip, at_start + slip, at_start)
 
 
 def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> tuple[Array, float]:
@@ -147,7 +150,7 @@ class FactorisedResponse:
         problem = self.problem
         gain = policy_utility(problem.utility, self.plan.policy(problem.shape[1]))
         chain = action_transition(problem, self.plan.actions)
-        return bracket(problem, chain, gain, self.plan.resolvent.state_value(gain))
+        return bracket(problem, chain, gain, self.plan.resolvent)
 
     @property
     def value(self) -> Array:
