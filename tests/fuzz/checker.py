@@ -6,8 +6,10 @@ decided in whole numbers (`exact`) where the model is small enough.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -18,7 +20,7 @@ from tests.fuzz.model import Model
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 SMALL = 300  # (S + K)·A up to which the simplex method in whole numbers takes about a second at most
 TINY = 40  # … up to which it decides everything
-STEP = Fraction(1, 2**300)  # by which a limit moves, relative to its size, where a derivative is taken
+STEP = Fraction(1, 2**200)  # by which a limit moves, relative to its rounding, where a derivative is taken
 
 
 class Judge:
@@ -71,18 +73,38 @@ class Judge:
         bounds = [None if b is None else b - part * (abs(b) + f) for b, f in zip(limits, floors, strict=True)]
         return self.exact.optimum(bounds, 0 * self.exact.utility[0], relaxed).value is not None
 
-    def price_range(self, index: int) -> tuple[float, float]:
-        """Return the left and the right derivative of the optimum in one limit, as prices ≥ 0; exactly."""
-        limit = self.limits[index]
+    def price_range(self, index: int, own: int = 0, others: int = 0) -> tuple[float, float] | None:
+        """Return the left and the right derivative of the optimum in one limit, as prices ≥ 0; None where infeasible.
+
+        `own` and `others` move that limit and the rest by a rounding, outwards (−1) or inwards (+1): at a vertex of the
+        trade-off, and where two limits coincide, the last bit decides which derivatives a problem has.
+        """
+        limits = [
+            None if b is None else b + (own if i == index else others) * self._rounding(i)
+            for i, b in enumerate(self.limits)
+        ]
+        limit = limits[index]
         if limit is None:
             return 0.0, 0.0
-        step = STEP * (abs(limit) + Fraction(float(self.model.span[1 + index])))
-        looser, tighter = list(self.limits), list(self.limits)
-        looser[index], tighter[index] = limit - step, limit + step
-        here, low, high = (self.solved(limits).value for limits in (self.limits, looser, tighter))
+        step = STEP * self._rounding(index)
+        looser, tighter = ([*limits[:index], limit + d, *limits[index + 1 :]] for d in (-step, step))
+        here, low, high = (self.solved(each).value for each in (limits, looser, tighter))
         if here is None or low is None:
-            raise ValueError("an infeasible problem has no prices")
+            return None
         return float((low - here) / step), np.inf if high is None else float((here - high) / step)
+
+    def price_ranges(self, index: int) -> Iterator[tuple[float, float]]:
+        """Yield the derivatives in one limit of the problem itself, then of those that differ by rounding alone."""
+        for own, others in sorted(product((0, -1, 1), repeat=2), key=lambda moved: moved != (0, 0)):
+            found = self.price_range(index, own, others)
+            if found is not None:
+                yield found
+
+    def _rounding(self, index: int) -> Fraction:
+        size = np.abs(self.model.utility[1 + index]).max() * self.model.unit + abs(
+            float(self.limits[index] or 0)
+        )
+        return Fraction(64 * 2.0**-53 * self.model.unit * size + 1e-300)
 
     def remedy(self, index: int) -> Fraction | None:
         """Return the tightest limit of one constraint that can be met beside the others; None where there is none."""

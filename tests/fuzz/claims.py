@@ -28,7 +28,7 @@ def claims(judge: Judge, solution, tolerance: float, horizon: int | None) -> lis
     wrong += _values(judge, solution, policy, tolerance)
     wrong += _feasible(judge, solution, policy)
     if kind == "infeasible":
-        return wrong + [*_infeasible(judge, solution)]
+        return [*wrong, *_infeasible(judge, solution)]
     if judge.decides:
         wrong += _verdict(judge, solution)
     wrong += _bound(judge, solution, policy, tolerance)
@@ -151,22 +151,31 @@ def _prices(judge: Judge, solution) -> Iterator[Wrong]:
         if not model.span[1 + i]:  # a constant is met or not, at any price
             continue
         scale = (model.span[0] or 1.0) / model.span[1 + i]
-        spare = max(1e-7, ROUNDING * model.unit)
-        least, most = judge.price_range(i)
-        if not low * (1 - spare) - spare * scale <= price <= high * (1 + spare) + spare * scale:
+        spare = max(1e-7, ROUNDING * model.unit) * np.array([scale, 1.0])
+        if not _within(price, low, high, spare):
             yield "price", f"{price:.6g} of limit {i} is outside its range {low:.6g}..{high:.6g}"
         if ranges is None:
-            inside = least * (1 - 1e-3) - spare * scale <= price <= most * (1 + 1e-3) + spare * scale
-            if not inside and not solution.status.kind.value == "stopped":
-                yield "price", f"{price:.6g} of limit {i}; the derivatives are {least:.6g} and {most:.6g}"
-            continue
-        if low > least * (1 + spare) + spare * scale or high < most * (1 - spare) - spare * scale:
-            yield (
-                "price_range",
-                f"{low:.6g}..{high:.6g} of limit {i}; the derivatives are {least:.6g} and {most:.6g}",
-            )
-        if most == 0 and price > spare * scale:
-            yield "price", f"{price:.6g} of limit {i}, which costs nothing"
+            spare = spare + np.array([0.0, 1e-3])
+        true, fits = None, False
+        for least, most in judge.price_ranges(i):
+            true = true or (least, most)
+            if ranges is None:
+                fits = _within(price, least, most, spare)
+            else:
+                fits = _within(least, low, high, spare) and _within(most, low, high, spare)
+                fits = fits and (most > 0 or price == 0)
+            if fits:
+                break
+        if true is not None and not fits:
+            said = f"{price:.6g}" if ranges is None else f"{price:.6g} in {low:.6g}..{high:.6g}"
+            yield "price", f"{said} of limit {i}; the derivatives are {true[0]:.6g} and {true[1]:.6g}"
+
+
+def _within(price: float, low: float, high: float, spare: np.ndarray) -> bool:
+    """Whether low ≤ price ≤ high, to an absolute and a relative tolerance."""
+    if price == np.inf:
+        return high == np.inf
+    return low * (1 - spare[1]) - spare[0] <= price <= high * (1 + spare[1]) + spare[0]
 
 
 def _infeasible(judge: Judge, solution) -> Iterator[Wrong]:
