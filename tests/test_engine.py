@@ -180,9 +180,9 @@ def test_an_iteration_gets_the_precision_that_it_needs(problem, seed):
         one, other = ExactEvaluator(normal).evaluate(policy), swept.evaluate(policy)
         error = one.value - other.value  # the recorded values are attained
         assert (error >= -1e-13 * unit).all()
-        assert (error <= 4e-3 * unit / t).all()
+        assert (error <= 2.01e-3 * unit / t).all()  # a lower bound: it lies an error below the middle
         near = np.abs(one.q.values - other.q.values)[..., normal.actions]
-        assert (near <= 4e-3 * unit / t).all()
+        assert (near <= 1.01e-3 * unit / t).all()
 
 
 def test_a_batch_is_swept_as_its_runs_are_alone():
@@ -247,7 +247,7 @@ def test_swept_bounds_bracket_the_optimum(problem):
         patch.setattr("painless.planners.engine.EXACT_STATES", 0)
         sparse = as_sparse(problem)
         assert isinstance(engine_of(sparse), Swept)
-        found = painless.solve(sparse, PRM(), tolerance=1e-4, iterations=None, time_limit=20)
+        found = painless.solve(sparse, PRM(), tolerance=1e-4)
     optimum = LinearProgram().plan(normalise(problem)[0])
     if found.infeasibility is not None or optimum is None:
         return
@@ -378,7 +378,7 @@ def test_large_models_with_nothing_to_spare_go_to_column_generation(monkeypatch)
 
 
 @pytest.mark.parametrize("limit", [1e-9, 0.15])
-def test_a_time_limit_ends_a_swept_run_with_a_proof(limit):
+def test_a_time_limit_ends_a_swept_run_with_a_proof(limit, steady_clock):
     problem = large(5000, constraints=2, discount=0.99)
     found = painless.solve(problem, CBP(), tolerance=1e-13, time_limit=limit)
     assert found.status.kind is Kind.STOPPED
