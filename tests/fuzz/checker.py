@@ -20,7 +20,7 @@ from tests.fuzz.model import Model
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 SMALL = 300  # (S + K)·A up to which the simplex method in whole numbers takes about a second at most
 TINY = 40  # … up to which it decides everything
-STEP = Fraction(1, 2**200)  # by which a limit moves, relative to its rounding, where a derivative is taken
+STEP = Fraction(1, 2**40)  # by which a limit moves, relative to its rounding, where a derivative is taken
 
 
 class Judge:
