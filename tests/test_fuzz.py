@@ -28,13 +28,14 @@ def test_the_judge_agrees_with_itself(family, seed):
     """Whole numbers and HiGHS find the same optimum, the same prices where there is one, and values that attain it."""
     judge = Judge(problem(family, seed)[1])
     found, prices, trust = highs(judge.model, judge.model.limit)
-    if not judge.decides or found is None:
-        pytest.skip("too large, or infeasible")
+    if not judge.decides or found is None or judge.optimum() is None:
+        pytest.skip("too large, or infeasible, or so to rounding")
     assert float(judge.optimum()) == pytest.approx(found, abs=10 * trust)
     for i, price in enumerate(prices):
-        low, high = judge.price_range(i)
-        scale = judge.model.span[0] / judge.model.span[1 + i]
-        assert low - 1e-5 * scale <= price <= high + 1e-5 * scale
+        if judge.model.span[1 + i]:
+            ranges = np.array([*judge.price_ranges(i)])  # the last bit of a limit may decide
+            scale = 1e-5 * judge.model.span[0] / judge.model.span[1 + i]
+            assert ranges[:, 0].min() - scale <= price <= ranges[:, 1].max() + scale
 
 
 def test_the_judge_knows_a_problem_by_hand():
