@@ -25,7 +25,7 @@ docs: .venv/.test
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 soak: .venv/.test
-	$(BIN)/python -m tests.soak --kills 20
+	$(BIN)/python -m tests.soak
 
 bench: .venv/.test
 	$(BIN)/python -m benchmarks

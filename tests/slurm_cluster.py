@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "slurmstepd", "sbatch", "squeue", "scancel", "sinfo")
-PATIENCE = 30.0  # seconds for the daemons to come up
+PATIENCE = 120.0  # seconds for the daemons to come up
 CONFIGURATION = """
 ClusterName=painless
 SlurmctldHost={host}(127.0.0.1)

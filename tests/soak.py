@@ -1,6 +1,11 @@
-"""`make soak`: a sweep is killed again and again, and in the end its files are those of an undisturbed run.
+"""`make soak`: what takes too long for `make test`, with fresh seeds, each printed.
 
-Run it with `python -m tests.soak --kills 20`. Undisturbed runs with 1, 2 and 4 workers are compared too.
+- A sweep is killed again and again, and in the end its files are those of an undisturbed run, with 1, 2 and 4 workers.
+- `tests.fuzz`: thousands of problems, and every claim of every answer against an independent judge.
+- `tests.damage`: thousands of damaged files.
+- The property tests with fresh examples.
+
+Run it with `python -m tests.soak --kills 20 --problems 2000 --files 3000`; 0 leaves a part out.
 """
 
 import argparse
@@ -10,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -99,19 +105,57 @@ def soak(folder, kills, seed=0):
     return contents(out), whole, killed
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
+def survive(kills):
+    """Check that kills leave no trace in a sweep's files."""
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
-        resumed, whole, killed = soak(Path(folder), parser.parse_args().kills)
+        resumed, whole, killed = soak(Path(folder), kills)
         assert whole[1] == whole[2] == whole[4], "the number of workers changes the files"
         assert resumed == whole[1], "a resumed run differs from an undisturbed one"
         seconds = time.perf_counter() - begin
         print(
-            f"{len(resumed)} files, killed {killed} times, identical with 1, 2 and 4 workers; {seconds:.0f} s"
+            f"{len(resumed)} files, killed {killed} times, identical with 1, 2 and 4 workers; {seconds:.0f} s",
+            flush=True,
         )
 
 
+def started(*arguments, **environment):
+    """Run a Python module to its end; return whether it succeeded."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    print(" ".join(command), flush=True)
+    return subprocess.run(command, env=os.environ | environment).returncode == 0
+
+
+def damaged(count, seed):
+    """Damage stored files, where there is a module for that; return whether all were refused or read well."""
+    from tests import damage
+
+    print(f"{count} damaged files from seed {seed}", flush=True)
+    return not damage.run(count, seed)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--problems", type=int, default=2000)
+    parser.add_argument("--files", type=int, default=3000)
+    parser.add_argument("--properties", type=int, default=1, help="runs of the property tests")
+    parser.add_argument("--seed", type=int, help="drawn by default")
+    given = parser.parse_args()
+    seed = int(np.random.SeedSequence().entropy % 10**9) if given.seed is None else given.seed
+    print(f"seed {seed}", flush=True)
+    if given.kills:
+        survive(given.kills)
+    passed = not given.problems or started("tests.fuzz", "--count", given.problems, "--seed", seed)
+    if given.files and find_spec("tests.damage") is not None:
+        passed &= damaged(given.files, seed)
+    for run in range(given.properties):
+        options = ("-m", "hypothesis", f"--hypothesis-seed={seed + run}", "tests")
+        passed &= started("pytest", "-p", "no:cacheprovider", *options, HYPOTHESIS_PROFILE="fresh")
+    return 0 if passed else 1
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -218,7 +218,7 @@ def test_workers_with_several_threads_are_refused(tmp_path):
         from distributed import Client
 
         with Client(f"127.0.0.1:{port}", set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=30)
+            client.wait_for_workers(1, timeout=300)
         with pytest.raises(InputError, match="start them with --nthreads 1"), backend:
             pass
 

@@ -181,9 +181,9 @@ def test_an_iteration_gets_the_precision_that_it_needs(problem, seed):
         one, other = ExactEvaluator(normal).evaluate(policy), swept.evaluate(policy)
         error = one.value - other.value  # the recorded values are attained
         assert (error >= -1e-13 * unit).all()
-        assert (error <= 4e-3 * unit / t).all()
+        assert (error <= 2.01e-3 * unit / t).all()  # a lower bound: it lies an error below the middle
         near = np.abs(one.q.values - other.q.values)[..., normal.actions]
-        assert (near <= 4e-3 * unit / t).all()
+        assert (near <= 1.01e-3 * unit / t).all()
 
 
 def test_a_batch_is_swept_as_its_runs_are_alone():
@@ -248,7 +248,7 @@ def test_swept_bounds_bracket_the_optimum(problem):
         patch.setattr("painless.planners.engine.EXACT_STATES", 0)
         sparse = as_sparse(problem)
         assert isinstance(engine_of(sparse), Swept)
-        found = painless.solve(sparse, PRM(), tolerance=1e-4, iterations=None, time_limit=20)
+        found = painless.solve(sparse, PRM(), tolerance=1e-4)
     optimum = LinearProgram().plan(normalise(problem)[0])
     if found.infeasibility is not None or optimum is None:
         return

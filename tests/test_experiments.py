@@ -1,11 +1,8 @@
 """Sweeps: the same bytes whatever the workers and however often they are killed; errors that name the place."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +17,7 @@ from painless.experiments.summary import summarise
 from painless.experiments.sweep import grid
 from painless.policy import dirichlet_policy
 from painless.report.page_sweep import read_units
+from tests.killing import changes, kill_once
 
 SMALL = """
 iterations = 20
@@ -271,7 +269,7 @@ def only_error(sweep, folder):
 
 
 def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
-    """SIGKILL at random moments, workers and all; then to the end."""
+    """SIGKILL with one, two and three more results stored, workers and all; then to the end."""
     path = tmp_path / "sweep.toml"
     path.write_text(
         SMALL.replace('name = ["exact", "td"]', 'name = "td"\nsamples = 2000').replace("20", "120", 1)
@@ -288,14 +286,11 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
         "--workers",
         "2",
     ]
-    rng = np.random.default_rng(0)
-    for _ in range(3):
+    for count in (1, 2, 3):
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
-        time.sleep(1.5 + 2 * rng.random())
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_once(process, changes(tmp_path / "killed" / "units", count))
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "optimality gap" in result.stdout
     finished = {

@@ -1,6 +1,5 @@
 """`solve`: known answers, random problems against the linear program, edges, and how it can end."""
 
-import time
 from importlib import import_module
 
 import numpy as np
@@ -427,11 +426,9 @@ def test_an_infeasible_average_says_so():
     assert "misses a constraint" in str(low.status)
 
 
-def test_time_limit_returns_the_best_proved_answer():
+def test_time_limit_returns_the_best_proved_answer(steady_clock):
     problem = painless.garnet(60, 4, 5, 3, seed=1, discount=0.99)
-    start = time.perf_counter()
     solution = painless.solve(problem, GDA(1e-9, 1e-9), iterations=10**9, time_limit=0.3)
-    assert time.perf_counter() - start < 60
     assert solution.status.kind is Kind.STOPPED
     assert solution.feasible
     assert solution.upper_bound >= painless.solve(problem, LinearProgram()).reward_value - 1e-8

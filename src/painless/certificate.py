@@ -129,7 +129,7 @@ class Certifier:
             self.response = response.actions
         if dual < self.upper_bound:
             self.upper_bound, self.multiplier = dual, multiplier
-        self.add(response.value, self.engine.stored(response.actions))
+        self.add(response.middle, self.engine.stored(response.actions))
         self.proved.append(response.value)
         return dual
 

@@ -39,6 +39,7 @@ CLOSING_ROUNDS = 200  # of the same after a linear program, whose answer is exac
 TIGHT_PAIRS = 20_000  # up to which the linear program takes over where there is no Slater point
 FINAL_GAP = 1e-6  # relative; after the last iteration the gap of a swept model is not closed further
 EXACT = 0.03  # the error of a swept best response's values, relative to the gap to prove
+PATIENCE = 8  # proofs in a row that close no gap; what is left then is rounding
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
@@ -241,17 +242,20 @@ class _Run:
 
     def _to_the_tolerance(self, tolerance: float) -> Answer:
         target = normal_target(self.prepared.problem, self.prepared.units, tolerance)
-        rounds = 1
+        rounds, least, stalled = 1, np.inf, 0
         while True:
             self._advance(max(FIRST_CHECK, self.averages.count // 8))
             mixture, optimal = self.certifier.prove(self.averages, target, rounds)
             bound = self.certifier.upper_bound
-            if optimal or bound - mixture.value <= target(bound):
+            gap = bound - mixture.value
+            stalled = 0 if gap < 0.99 * least else stalled + 1
+            if optimal or gap <= target(bound) or stalled >= PATIENCE:
                 answer = self.certifier.answer(mixture)
-                if optimal or is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
+                if optimal or solved or stalled >= PATIENCE:
                     return answer
             self._report(mixture.value)
-            rounds += 1
+            rounds, least = rounds + 1, min(gap, least)
 
     def _advance(self, count: int) -> None:
         for _ in range(count):

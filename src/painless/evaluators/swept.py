@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from painless.planners.sparse_rows import Indices
     from painless.planners.swept import Swept
 
-COARSE = 1e-3  # the largest error, relative to 1/(1−γ), at the first iteration; it falls with 1/√t
+COARSE = 1e-3  # the largest error, relative to 1/(1−γ), at the first iteration; it falls with 1/t
 FINEST = 1e-11  # relative to 1/(1−γ); a smaller error is none
 SLUGGISH = 0.75  # a range that a sweep shrinks by less makes the policy's own chain worth a try
 TRIED = 2  # sweeps before that is judged
@@ -42,8 +42,8 @@ class SweptEvaluator:
 
     Arguments:
         problem: a sparse model.
-        tolerance: the proved error to reach, in units of the values; None is as exact as an iteration needs: a tenth of
-            what its policy changed, and at most 1e-3/((1−γ)√t).
+        tolerance: the error to prove of the middle values, in their units, as far as double precision goes; None is as
+            exact as an iteration needs: 1e-3/((1−γ)t) at its t-th policy.
         engine: the rows of the model, if they are laid out already.
     """
 
@@ -90,8 +90,7 @@ class _Run:
         self.rounds += 1
         q = np.zeros((len(problem.utility), table.size))
         unit = 1 / (1 - problem.discount)
-        self._approach(table, self._goal(unit))
-        low, high, _ = self._sweep(table, q)
+        low, high = self._settle(table, q, self._goal(unit))
         tail = problem.discount * unit
         middle = tail * (low + high) / 2
         self.value += middle
@@ -100,8 +99,18 @@ class _Run:
         value = problem.initial @ self.value - tail * (high - low) / 2 - rounding
         return q.reshape(-1, *table.shape), value
 
+    def _settle(self, table: Array, q: Array, goal: float) -> tuple[Array, Array]:
+        """Sweep until the pass that gives Q proves the error, or rounding ends it; return the range of its changes."""
+        before, error = np.inf, np.inf
+        while error > goal:
+            self._approach(table, goal)
+            before, (low, high, error) = error, self._sweep(table, q)
+            if error >= before:
+                break
+        return low, high
+
     def _approach(self, table: Array, goal: float) -> None:
-        """Sweep the pairs that the policy takes until one pass more is enough."""
+        """Sweep the pairs that the policy takes until one pass more should be enough."""
         nothing = np.empty((0, 0))
         error, rate, count = np.inf, 1.0, 0
         while rate * error > goal:
