@@ -136,7 +136,7 @@ def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy():
     columns = []
     for weight in ([1.0, 0.0], [0.0, 1.0]):
         priced = pricer.price(np.array(weight), 1e-12, 1e-12)
-        columns.append(Column(priced.choice, priced.value, None))
+        columns.append(Column(priced.choice, priced.value, None, priced.value - priced.error))
     assert columns[0].value[1] < problem.threshold[0] < columns[1].value[1]
     mixer = Mixer(problem, pricer)
     point = mixer.point(columns, np.array([1.0, 0.0]), np.array([0.0, 1.0]))

@@ -122,7 +122,7 @@ def test_names_in_errors_are_one_line(run, hostile):
 
 def test_names_in_tables_of_states(hostile):
     text = (hostile / "solution" / "policy.csv").read_text(encoding="utf-8")
-    assert text.splitlines()[0].endswith(r"energy [kwh],[/red] \x1b[31mred\x1b[0m,$x a_b$ $\frac{")
+    assert text.splitlines()[0].endswith(r"energy [kwh],[/red] \x1b[31mred\x1b[0m,$x a_b$ $\frac{,visits")
 
 
 def test_names_in_pages(run, hostile, tmp_path):

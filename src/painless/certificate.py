@@ -208,10 +208,7 @@ class Certifier:
         wanted = self.problem.threshold
         if self.slater.feasibility is Feasibility.SLACK:
             return wanted
-        reached = np.minimum(wanted, self.slater.low[1:])
-        return np.maximum(
-            reached - 0.5 * self.relaxation.spare, np.minimum(reached, wanted - 0.9 * self.relaxation.spare)
-        )
+        return np.minimum(self.slater.low[1:], wanted - 0.9 * self.relaxation.sure)
 
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())

@@ -10,6 +10,7 @@ slack. With s_i its slacks, Σ λ*_i s_i ≤ V_r(π*) − V_r(π_Slater), so tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
@@ -220,22 +221,24 @@ def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
     return np.array(best) - problem.threshold
 
 
-def conflict(problem: CMDP, engine: Engine | None = None, relaxation: Relaxation | None = None) -> list[int]:
+def conflict(
+    problem: CMDP, relaxation: Relaxation | None = None, tick: Callable[[], None] = lambda: None
+) -> list[int]:
     """Return constraints that cannot be met together, though any smaller choice of them can.
 
     `problem` is infeasible and in normalised units. Each constraint in turn is left out, and stays out
-    where the rest is still proved to be infeasible.
+    where the rest is still proved to be infeasible, relaxed as it may be.
     """
-    engine = engine or engine_of(problem)
-    spare = (relaxation or Relaxation.of(problem)).spare
+    engine = engine_of((relaxation or Relaxation.of(problem)).relaxed)
+    engine.heed(tick)
     members = list(range(problem.shape[2]))
     for index in list(members):
         rest = [i for i in members if i != index]
-        if rest and _is_infeasible(_Game(engine, rest), spare):
+        if rest and _is_infeasible(_Game(engine, rest)):
             members = rest
     return members
 
 
-def _is_infeasible(game: _Game, spare: Array) -> bool:
+def _is_infeasible(game: _Game) -> bool:
     game.play()
-    return bool(game.least + spare[game.members].max() < 0)
+    return game.least < 0

@@ -26,6 +26,7 @@ from painless.units import normalise, rounded, utility_range
 LEAST_SECONDS = 0.5  # that prices may take, where the answer took less
 TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
 INTERRUPTED = "interrupted; run it again to go further"
+SMALL_GAP = 1e-9  # relative; what is left of a gap then is rounding, and differs from machine to machine
 VISITS = 1e-6  # the precision of visits, relative to their sum, where sweeps cost
 
 
@@ -169,7 +170,8 @@ def infeasible_solution(prepared: Prepared, algorithm: str, clock: Clock) -> Sol
 
 def _status(prepared: Prepared, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
     """Say how a solve ended; solved is what is proved to be, by one definition for every path."""
-    shown = f"the proved gap is {number_beyond(gap, up=True, digits=3)}"
+    small = gap <= SMALL_GAP * abs(bound)
+    shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
     missed = "" if answer.feasible else " The policy misses a constraint."
     if not answer.feasible and ending.completed is not None:
         missed = " This average misses a constraint: take Output.POLISHED to deploy."

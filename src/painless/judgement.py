@@ -84,6 +84,11 @@ class Relaxation:
         """How much a relaxed constraint may at most be met by more, (K',), whatever the policy."""
         return self._gain / (1 - self.problem.discount) + (self.normal.threshold - self._threshold)
 
+    @property
+    def sure(self) -> Array:
+        """How much a constraint may be missed by any policy, at least, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
+        return self.normal.threshold - self._threshold
+
     def allows(self, policy: Array, low: Array) -> bool:
         """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
         short = self.normal.threshold - low[1:]

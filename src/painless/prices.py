@@ -22,8 +22,8 @@ from painless.planners import highs
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value that exceeds the bound by less, relative to 1/(1−γ), does not exceed it
 PRICINGS = 40  # best responses for each end of a range, at most; a few are usual
-DIGITS = 1e-7  # a range that is narrower, relatively, is known
-MOVED = 1e-8  # an end that moves by less, relatively, stays
+DIGITS = 1e-10  # a range that is narrower, relatively, is known
+MOVED = 1e-10  # an end that moves by less, relatively, stays
 CLOSING = 8  # and at first to bring the bound down, times the constraints and one
 IMPROVED = 5000  # states up to which the answer is improved while prices are narrowed
 WIDENED = 1e-9  # by which ranges are widened, relatively: the precision of the linear programs

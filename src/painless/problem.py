@@ -172,6 +172,13 @@ class CMDP:
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
 
     @cached_property
+    def most_successors(self) -> int:
+        """The largest number of successors that a pair has."""
+        if isinstance(self.transition, np.ndarray):
+            return max(int(np.count_nonzero(self.transition, axis=2).max()), 1)
+        return max(int(np.diff(self.transition.indptr).max(initial=1)), 1)
+
+    @cached_property
     def sign(self) -> Array:
         """+1 or −1 for each utility, (J,): the user's value is sign times the internal one."""
         senses = ("<=" if self.minimise else ">=", *self.sense)

@@ -15,7 +15,7 @@ import numpy as np
 from painless.arrays import Array
 from painless.certificate import Answer, Certifier
 from painless.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.judgement import Relaxation, constant_shortfall, misses_constant
+from painless.judgement import PRECISION, Relaxation, constant_shortfall, misses_constant
 from painless.planners.engine import Engine, engine_of
 from painless.policy import uniform_policy
 from painless.problem import CMDP
@@ -25,6 +25,7 @@ from painless.units import Units, normalise, rounded
 
 GAP = 1e-9  # relative to 1/(1−γ), to which the best value of a constraint is found
 ROUNDS = 100  # of master and pricing for it; a handful is usual
+NEAR = 0.2 * PRECISION  # relative; a limit that is tighter by less is met as well
 RESOLUTION = 1e-6  # relative to span/(1−γ): advised limits are looser than they need be by no more
 
 
@@ -72,7 +73,7 @@ class _Search:
         if self.missed.any():
             return (int(np.flatnonzero(self.missed)[0]),)
         relaxation = Relaxation(self.problem, self.normal, self.units)
-        members = conflict(self.normal, self.engine, relaxation)
+        members = conflict(self.normal, relaxation, self.tick)
         return tuple(int(i) for i in self.units.kept[members])
 
     def own_slack(self) -> Array:
@@ -100,6 +101,9 @@ class _Search:
         """Return a limit in the user's terms that a policy with at least this value meets, with digits that people can type."""
         sign = float(self.problem.sign[1 + index])
         span = float(self.units.span[1 + index]) / (1 - self.problem.discount)
+        nearest = float(f"{sign * value:.9g}")
+        if abs(nearest - sign * value) <= NEAR * abs(value):  # counts as met (see `judgement`)
+            return nearest
         return float(number_beyond(sign * value, up=sign < 0, digits=9, resolution=RESOLUTION * span))
 
     def _value(self, index: int, value: float) -> float:
@@ -131,23 +135,28 @@ def _sentence(
     def named(index: int, limit: float) -> str:
         return f"{problem.name('constraints', index)} {problem.sense[index]} {number_text(limit)}"
 
+    def loosened(index: int, limit: float) -> str:
+        return f"{problem.name('constraints', index)} to {number_text(limit)}"
+
     listed = _and([named(i, float(problem.limit[i])) for i in members])
+    alone = [loosened(i, float(remedy[i])) for i in members if np.isfinite(remedy[i])]
+    both = [loosened(i, x) for i, x in zip(missed, together, strict=True)]
     if len(members) == 1:
-        (i,) = members
-        if np.isfinite(remedy[i]):
-            return f"Infeasible: no policy has {listed}. Set its limit to {number_text(remedy[i])} or looser."
-        start = f"Infeasible: no policy has {listed}, and to loosen it alone is not enough."
+        start = f"Infeasible: no policy has {listed}."
+        if alone:
+            return f"{start} Set its limit to {number_text(remedy[members[0]])} or looser."
+        start += " Loosening it alone is not enough."
     else:
         start = f"Infeasible: no policy meets {listed} together."
-        alone = [named(i, float(remedy[i])) for i in members if np.isfinite(remedy[i])]
-        if alone:
-            start += f" Loosening one of them is enough: to {_or(alone)}."
-        elif len(members) < problem.shape[2]:
-            start += " Loosening one of them alone is not enough."
-    if not missed:
-        return start
-    limits = _and([named(i, x) for i, x in zip(missed, together, strict=True)])
-    return f"{start} Loosened together, {limits} {'is' if len(missed) == 1 else 'are'} enough: the returned policy does so."
+        if len(alone) < len(members):
+            which = (
+                "any of them"
+                if not alone
+                else _or([problem.name("constraints", i) for i in members if not np.isfinite(remedy[i])])
+            )
+            start += f" Loosening {which} alone is not enough."
+    ways = [*alone, f"together {_and(both)}"] if len(both) > 1 or not alone else alone
+    return f"{start} It is enough to loosen {_or(ways)}."
 
 
 def number_text(value: float) -> str:

@@ -90,7 +90,7 @@ def understood(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read what `write` wrote; refuse whatever is missing, changed, of another kind or of an unknown version."""
-    path = Path(path)
+    path = files.as_path(path)
     content = files.read(path, check=lambda archive: _require_format(path, kind, _seal(archive)))
     _require_format(path, kind, content)
     with understood(path, kind):

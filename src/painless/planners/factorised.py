@@ -20,7 +20,7 @@ from painless.bellman import (
     resolvent,
 )
 from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, value_rounding
-from painless.planners.policy_iteration import Plan, most_successors, policy_iteration
+from painless.planners.policy_iteration import Plan, policy_iteration
 from painless.problem import CMDP, Transition
 from painless.validation import require_sound
 
@@ -36,7 +36,7 @@ class Factorised:
     def __init__(self, problem: CMDP) -> None:
         require_sound(problem.transition)
         self.problem = problem
-        self.rounding = value_rounding(problem, most_successors(problem))
+        self.rounding = value_rounding(problem, problem.most_successors)
         self._tick: Callable[[], None] = lambda: None
 
     def best(

@@ -76,7 +76,8 @@ class Mixer:
             if safe is None or (point.value[1:] >= self.problem.threshold).all():
                 break
             share = self._needed(point, columns, safe, factor)
-            point = self._point(columns, (1 - share) * weights + share * safe)
+            weights = (1 - share) * weights + share * safe  # after the first time what is left is rounding
+            point = self._point(columns, weights)
         self._last = (key, point)
         return point
 

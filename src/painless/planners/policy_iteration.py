@@ -61,7 +61,7 @@ def policy_iteration(
     actions, value, q, inverse, evaluations = _improved(problem, utility, start, tick)
     size = np.abs(q) + np.abs(value)[:, None]
     roundings = (
-        3 * most_successors(problem) + STEPS
+        3 * problem.most_successors + STEPS
     ) * UNIT_ROUNDOFF  # of the sums, and of rows that sum to about 1
     rounding = roundings * np.where(problem.actions, size, 0.0)
     gain = np.where(problem.actions, np.maximum(q - value[:, None], 0.0) + rounding, 0.0)
@@ -103,12 +103,5 @@ def _weighed(problem: CMDP, gain: Array, start: NDArray[np.intp], tick: Callable
     """Return a bound on max_π Σ d(s, a)·w(s, a) for w ≥ 0: W(ρ), and twice what its own inexactness may add."""
     _, value, q, _, _ = _improved(problem, gain, start, tick)
     off = np.maximum(np.where(problem.actions, q - value[:, None], 0.0), 0.0).max()
-    rounding = (3 * most_successors(problem) + STEPS) * UNIT_ROUNDOFF * 2 * float(np.abs(value).max())
+    rounding = (3 * problem.most_successors + STEPS) * UNIT_ROUNDOFF * 2 * float(np.abs(value).max())
     return float(value @ problem.initial) + 2 * (float(off) + rounding) / (1 - problem.discount)
-
-
-def most_successors(problem: CMDP) -> int:
-    """Return the largest number of successors that a pair has; a dense model's pairs may have all."""
-    if isinstance(problem.transition, np.ndarray):
-        return problem.shape[0]
-    return int(np.diff(problem.transition.indptr).max(initial=1))

@@ -27,6 +27,7 @@ BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried
 SMOOTH_STATES = 5000  # from which values change smoothly enough with the multipliers to be interpolated
 SMOOTH_CONSTRAINTS = 4  # up to which they do
 SHARE = 0.1  # how exact pricing is, relative to the current gap
+IDLE = 4  # rounds in a row that bring neither a new policy nor a better bound, after which no more will
 SPARE = 0.5  # the game may end with this share of the largest joint slack
 EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, likewise
@@ -105,16 +106,21 @@ class Searcher:
         """Find a mixture with at least `SPARE` of the largest joint slack, or prove that none is feasible."""
         least = TOLERANCE * self.unit
         self._mix_for_slack()
+        idle = 0  # rounds in a row that brought neither a policy nor a bound
         for _ in range(self.settings.rounds):
             gap = min(self.slack_bound - self.slack, self.unit)
             weight = self.slater_weight
             priced = self._price(np.append(0.0, weight), max(SHARE * gap, 0.01 * least))
             bound = priced.upper_bound - float(weight @ self.problem.threshold)
+            known = any(np.array_equal(priced.choice, column.choice) for column in self.columns[:-1])
+            idle = idle + 1 if known and not bound < self.slack_bound else 0
             if bound < self.slack_bound:
                 self.slack_bound, self.slack_proof = bound, weight
             before = self.slack
             self._mix_for_slack()
             self._report()
+            if idle >= IDLE:
+                return
             if self._slack_is_known(least) or (self.slack <= before and SHARE * gap <= 0.01 * least):
                 return
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,8 +36,9 @@ def save(frontier: Frontier, folder: str | os.PathLike[str]) -> None:
 
 def load(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of a saved frontier."""
-    arrays = results.read(Path(folder) / "arrays.npz", "frontier")
-    problem = load_problem(Path(folder) / "problem.npz")
+    folder = files.as_path(folder)
+    arrays = results.read(folder / "arrays.npz", "frontier")
+    problem = load_problem(folder / "problem.npz")
     with results.understood(folder, "frontier"):
         return _fields(arrays, problem)
 
