@@ -96,10 +96,9 @@ class Judge:
     def price_ranges(self, index: int) -> Iterator[tuple[float, float]]:
         """Yield the derivatives in one limit of the problem itself, then of those that differ by rounding alone."""
         for own, others in sorted(product((0, -1, 1), repeat=2), key=lambda moved: moved != (0, 0)):
-            yield self.price_range(index, own, others) or (
-                np.inf,
-                np.inf,
-            )  # beyond the last that any policy meets
+            found = self.price_range(index, own, others)
+            if found is not None:
+                yield found
 
     def _rounding(self, index: int) -> Fraction:
         size = np.abs(self.model.utility[1 + index]).max() * self.model.unit + abs(
