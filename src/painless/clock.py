@@ -63,9 +63,11 @@ class Clock:
             raise TimeoutError
 
     def extend(self) -> None:
-        """Allow what it takes to put an answer together from what is known."""
-        grace = AFTER_INTERRUPT if self.limit is None else max(GRACE, 0.05 * self.limit)
-        self.deadline = time.perf_counter() + grace
+        """Allow what it takes to put an answer together from what is known; after a time limit that is the same however often it is asked for."""
+        if self.limit is None:
+            self.deadline = time.perf_counter() + AFTER_INTERRUPT
+        else:
+            self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
     def allow(self, seconds: float) -> None:
         """Bring the deadline forward to so many seconds from now, if it is later."""

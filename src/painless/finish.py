@@ -74,7 +74,9 @@ def _prices(
     low, high = utility_range(problem)
     aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
     if not len(aside):
-        return PriceRanges(*(units.multiplier(side) for side in price_ranges(certifier, answer, narrow)))
+        return PriceRanges(
+            *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
+        )
     if not narrow:
         return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
     # What a limit that was presolved would bring if it were loosened, only the whole problem tells.
@@ -99,7 +101,7 @@ def _prices(
     judge = Certifier(whole, slater, certifier.prior, engine)
     judge.upper_bound = rounded(bound, up=True)
     same = Answer(answer.policy, value.guess, value.low, judge.upper_bound, judge.multiplier, True)
-    return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same)))
+    return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same, clock.tick)))
 
 
 def feasible_solution(

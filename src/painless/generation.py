@@ -103,7 +103,7 @@ def _answer(planned: Planned, relaxation: Relaxation) -> Answer:
     feasible = planned.feasible or relaxation.allows(point.policy, point.value)
     return Answer(
         policy=point.policy,
-        value=point.value + point.error / 2,
+        value=point.guess,
         low=point.value,
         upper_bound=planned.upper_bound,
         multiplier=planned.multiplier,

@@ -11,6 +11,7 @@ the range either cuts it off, or shows that the end stays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -52,32 +53,43 @@ def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Ans
     return better(closer, certifier.bounded(answer))
 
 
-def price_ranges(certifier: Certifier, answer: Answer, narrow: bool = True) -> PriceRanges:
-    """Return a proved range for every price, narrowed by best responses at its ends until the engine's time is up."""
+def price_ranges(
+    certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
+) -> PriceRanges:
+    """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
     count = len(certifier.multiplier)
-    ranges = _Ranges(certifier, answer)
+    ranges = _Ranges(certifier, answer, tick)
     low, high = np.zeros(count), ranges.quick()
-    wide = {i for i in range(count) if high[i] > NONE}
-    for i in wide:
-        low[i], high[i] = ranges.ends(i)
-    open_ends = [(i, side) for i in sorted(wide) for side in (-1, 1) if narrow]
+    wide = [i for i in np.argsort(-certifier.multiplier, kind="stable") if high[i] > NONE]
+    open_ends = [(i, side) for i in wide for side in (-1, 1) if narrow]
     try:
+        for i in wide:
+            low[i], high[i] = ranges.ends(i)
         for _ in range(PRICINGS):
             open_ends = [(i, side) for i, side in open_ends if not ranges.known(i) and ranges.cut(i, side)]
+            for i in {i for i, _ in open_ends}:
+                low[i], high[i] = ranges.ends(i)
             if not open_ends:
                 break
+        for i in wide:
+            low[i], high[i] = ranges.ends(i)
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
-    for i in wide:
-        low[i], high[i] = ranges.ends(i)
     return PriceRanges(low, high)
+
+
+class _End(NamedTuple):
+    """An end of a range: where it is, (K,), and the number that is proved to lie at or beyond it."""
+
+    multiplier: Array
+    safe: float
 
 
 class _Ranges:
     """The inequalities A·λ ≤ r of the policies known so far."""
 
-    def __init__(self, certifier: Certifier, answer: Answer) -> None:
-        self.certifier, self.answer = certifier, answer
+    def __init__(self, certifier: Certifier, answer: Answer, tick: Callable[[], None]) -> None:
+        self.certifier, self.answer, self.tick = certifier, answer, tick
         self.unit = 1 / (1 - certifier.problem.discount)
 
     def quick(self) -> Array:
@@ -106,10 +118,10 @@ class _Ranges:
         return now is None or abs(now[index] - end[index]) > MOVED * end[index] + NONE
 
     def ends(self, index: int) -> tuple[float, float]:
-        """Return both ends of a range."""
-        low, high = (self._extreme(index, side) for side in (-1, 1))
-        least = 0.0 if low is None else float(low[index])
-        most = np.inf if high is None else float(high[index])
+        """Return both ends of a range, on the safe side of what the linear programs' own precision leaves open."""
+        low, high = (self._end(index, side) for side in (-1, 1))
+        least = 0.0 if low is None else low.safe
+        most = np.inf if high is None else high.safe
         return max(least * (1 - WIDENED) - WIDENED * NONE, 0.0), most * (1 + WIDENED)
 
     def _rows(self) -> tuple[Array, Array]:
@@ -124,14 +136,30 @@ class _Ranges:
 
     def _extreme(self, index: int, side: int) -> Array | None:
         """Return the multipliers with the least (−1) or the largest (+1) λ_i; None where there is no such end."""
+        end = self._end(index, side)
+        return None if end is None else end.multiplier
+
+    def _end(self, index: int, side: int) -> _End | None:
+        self.tick()
         slack, room = self._rows()
         if slack.shape[1] == 1:
             part = slack[:, 0] * side > 0
             if not part.any():
-                return None if side > 0 else np.zeros(1)
+                return None if side > 0 else _End(np.zeros(1), 0.0)
             found = room[part] / slack[part, 0]
-            return np.array([max(found.min() if side > 0 else found.max(), 0.0)])
+            only = max(float(found.min() if side > 0 else found.max()), 0.0)
+            return _End(np.array([only]), only)
+        scale = np.maximum(
+            np.abs(slack).max(1), np.abs(room)
+        )  # or the precision of HiGHS is none for small rows
+        slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
         objective = np.zeros(slack.shape[1])
         objective[index] = -side
         result = highs.minimise(objective, A_ub=slack, b_ub=room)
-        return np.maximum(result.x, 0.0) if result.status == 0 else None
+        if result.status != 0:
+            return None
+        multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+        missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and what it lacks
+        proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
+        # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every λ that is left.
+        return _End(multiplier, -side * min(proved, -side * float(multiplier[index])))

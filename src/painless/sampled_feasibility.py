@@ -41,6 +41,7 @@ class SampledSlack:
     policy: FeaturePolicy
     iterations: int
     steps: int  # of the simulator, in all
+    interrupted: bool = False  # by Ctrl-C, before it was known
 
     @property
     def found(self) -> bool:
@@ -55,7 +56,10 @@ def sampled_slack(
     rng: np.random.Generator,
     confidence: float = 0.95,
 ) -> SampledSlack:
-    """Look for a policy that meets all constraints with room to spare; units are normalised."""
+    """Look for a policy that meets all constraints with room to spare; units are normalised.
+
+    On Ctrl-C the latest policy comes back, with no slack proved.
+    """
     specification = simulator.specification
     count = len(specification.threshold)
     horizon = 1 / (1 - specification.discount)
@@ -66,24 +70,28 @@ def sampled_slack(
     latest: list[FeaturePolicy] = []
     steps = 0
     best: SampledSlack | None = None
-    while len(slacks) < MOST:
-        step, position = take_step(specification, evaluator, dual, position, [rng])
-        slacks.append(float((step.evaluation.value[0, 1:] - specification.threshold).min(initial=np.inf)))
-        latest = [*latest[-WINDOW + 1 :], step.policy]
-        steps += step.evaluation.steps
-        if len(slacks) % WINDOW or not _settled(slacks):
-            continue
-        candidate = latest[int(np.argmax(slacks[-WINDOW:]))]
-        seed = int(rng.integers(2**63))
-        estimate = evaluate(candidate, simulator, episodes=EPISODES, confidence=confidence, seed=seed)
-        steps += estimate.steps
-        slack = estimate.slack
-        bound = np.where(
-            slack > 0, multiplier_bound(np.maximum(slack, 1e-300), specification.discount), np.inf
-        )
-        best = SampledSlack(slack, bound, candidate, len(slacks), steps)
-        if best.found:
-            break
+    try:
+        while len(slacks) < MOST:
+            step, position = take_step(specification, evaluator, dual, position, [rng])
+            slacks.append(float((step.evaluation.value[0, 1:] - specification.threshold).min(initial=np.inf)))
+            latest = [*latest[-WINDOW + 1 :], step.policy]
+            steps += step.evaluation.steps
+            if len(slacks) % WINDOW or not _settled(slacks):
+                continue
+            candidate = latest[int(np.argmax(slacks[-WINDOW:]))]
+            seed = int(rng.integers(2**63))
+            estimate = evaluate(candidate, simulator, episodes=EPISODES, confidence=confidence, seed=seed)
+            steps += estimate.steps
+            slack = estimate.slack
+            bound = np.where(
+                slack > 0, multiplier_bound(np.maximum(slack, 1e-300), specification.discount), np.inf
+            )
+            best = SampledSlack(slack, bound, candidate, len(slacks), steps)
+            if best.found:
+                break
+    except KeyboardInterrupt:
+        nothing = np.full(count, -np.inf)
+        return SampledSlack(nothing, nothing * -1, latest[-1] if latest else policy, len(slacks), steps, True)
     assert best is not None
     return best
 

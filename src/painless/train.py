@@ -212,7 +212,12 @@ class _Train:
         rng = np.random.default_rng(self.seeds[0])
         found = sampled_slack(self.scaled, self.features, self.evaluator, rng, self.confidence)
         missing = None if found.found else found.policy
-        return {"multiplier_bound": found.multiplier_bound, "steps": found.steps, "policy": missing}
+        return {
+            "multiplier_bound": found.multiplier_bound,
+            "steps": found.steps,
+            "policy": missing,
+            "interrupted": found.interrupted,
+        }
 
     def _stored(self) -> Checkpoint | None:
         """Return the checkpoint to go on from, if there is one."""
@@ -288,11 +293,12 @@ class _Train:
         """Return the policy that came closest; without a model nothing is proved infeasible."""
         mixture = MixturePolicy.uniform((bound["policy"],))
         estimate = self._estimate(mixture)
-        status = Status(
-            Kind.STOPPED,
-            f"Stopped: no feasible policy found. {_verdicts(estimate, self.specification)} Loosen the limits, add rollouts or "
-            "features, or give multiplier_bound to train all the same.",
+        why = (
+            "interrupted while a feasible policy was sought; run it again to go further."
+            if bound["interrupted"]
+            else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train all the same."
         )
+        status = Status(Kind.STOPPED, f"Stopped: {why} {_verdicts(estimate, self.specification)}")
         empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
         steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
         return self._training(mixture, estimate, empty, bound, status, steps)

@@ -51,6 +51,7 @@ class Point:
 
     policy: Array  # (S, A)
     value: Array  # (J,)
+    guess: Array  # (J,) the values as computed
     error: float  # the exact values exceed `value` by at most this
 
 

@@ -39,7 +39,7 @@ class Bracket(NamedTuple):
         most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
         low = np.maximum(self.low, least - 4 * UNIT_ROUNDOFF * np.abs(least))
         high = np.minimum(self.high, most + 4 * UNIT_ROUNDOFF * np.abs(most))
-        return Bracket(low, high, self.guess)
+        return Bracket(low, high, np.clip(self.guess, low, high))
 
 
 class Response(Protocol):

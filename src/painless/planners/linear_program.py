@@ -16,6 +16,8 @@ from painless.planners import highs
 from painless.problem import CMDP
 from painless.validation import require_sound
 
+SETUP = 3e-6  # seconds for each transition that HiGHS takes before it begins
+
 
 class OptimalOccupancy(NamedTuple):
     """An optimal occupancy measure (S, A) and the constraints' multipliers (K,)."""

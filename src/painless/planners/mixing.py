@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from painless.arrays import Array
 from painless.planners.chain_occupancy import chain_occupancy
 from painless.planners.column_generation import Point
+from painless.planners.engine import Bracket
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
 from painless.problem import CMDP
@@ -56,7 +57,7 @@ class Mixer:
         """Return the point of one column by what is known of it."""
         choices = self.pricer.pairs(column.choice)[None]
         error = float(np.abs(column.value - column.low).max(initial=0.0))
-        return Point(self._table(choices, np.ones(choices.shape)), column.low, 2 * error)
+        return Point(self._table(choices, np.ones(choices.shape)), column.low, column.value, 2 * error)
 
     def point(
         self, columns: list[Column], weights: Array, slater: Array | None, precision: float = 0.0
@@ -95,8 +96,11 @@ class Mixer:
         shares = self._shares(used, choices, weights)
         chain = self.pricer.chain(choices, shares)
         # Solved from the policy priced last, which is like the mixture at the end.
-        value, error = self.pricer.value_of(chain, self._precision / (1 - self.problem.discount))
-        return Point(self._table(choices, shares), value, float(2 * error.max()))
+        low, error = self.pricer.value_of(chain, self._precision / (1 - self.problem.discount))
+        value = Bracket(low, low + 2 * error, low + error).within(self.problem)
+        return Point(
+            self._table(choices, shares), value.low, value.guess, float((value.high - value.low).max())
+        )
 
     def _shares(self, used: list[int], choices: Indices, weights: Array) -> Array:
         """Return the probability of each used column's choice in every state, (n, S)."""
