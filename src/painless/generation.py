@@ -123,6 +123,7 @@ def _slater(planned: Planned, normal: CMDP) -> SlaterPolicy:
     else:
         enough = bool((proved > TOLERANCE * unit).all() or (slack >= 0).all())
         found = Feasibility.SLACK if enough else Feasibility.UNKNOWN
+    guess = planned.answer.guess
     return SlaterPolicy(
-        *(planned.answer.policy, np.empty((0, 0)), value, value, slack, planned.slater_weight, found, slack)
+        *(planned.answer.policy, np.empty((0, 0)), guess, value, slack, planned.slater_weight, found, slack)
     )

@@ -166,7 +166,12 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
         why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
         ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
     try:
-        optimum = _occupancy(prepared, certifier.threshold, clock)
+        try:
+            optimum = _occupancy(prepared, certifier.threshold, clock)
+        except TimeoutError:
+            clock.tick()
+            optimum = None
+            ending = ending._replace(note="The linear program would take longer than the time limit: best responses were tried.")
         if optimum is not None:
             certifier.bound(optimum.multiplier, 0.0)
             policy = occupancy_policy(optimum.occupancy, certifier.prior)

@@ -16,7 +16,8 @@ from painless.planners import highs
 from painless.problem import CMDP
 from painless.validation import require_sound
 
-SETUP = 3e-6  # seconds for each transition that HiGHS takes before it begins
+# The seconds that HiGHS takes before it looks at the clock: about this for each transition, and more from so many on.
+SETUP, LARGE = 3e-6, 100_000
 
 
 class OptimalOccupancy(NamedTuple):
@@ -38,6 +39,9 @@ class LinearProgram:
         states, actions, constraints = problem.shape
         require_sound(problem.transition)
         pairs = np.flatnonzero(problem.actions)
+        transitions = problem.most_successors * len(pairs)
+        if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
+            raise TimeoutError  # HiGHS looks at the clock only between steps, of which the first ones are long
         kernel = (
             problem.transition
             if not isinstance(problem.transition, np.ndarray)
