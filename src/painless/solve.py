@@ -171,7 +171,9 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
         except TimeoutError:
             clock.tick()
             optimum = None
-            ending = ending._replace(note="The linear program would take longer than the time limit: best responses were tried.")
+            ending = ending._replace(
+                note="The linear program would take longer than the time limit: best responses were tried."
+            )
         if optimum is not None:
             certifier.bound(optimum.multiplier, 0.0)
             policy = occupancy_policy(optimum.occupancy, certifier.prior)

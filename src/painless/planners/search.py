@@ -59,7 +59,7 @@ class Searcher:
         self.columns: list[Column] = []
         self.threshold = problem.threshold
         self.response = self.pricer.compact()  # the best policy for the multipliers
-        self.upper_bound = self.unit  # utilities are at most 1
+        self.upper_bound = float(problem.reward.max(where=problem.actions, initial=-np.inf)) * self.unit
         self.multiplier = np.zeros(self.constraints)
         self.mixture: Array | None = None  # weights of the columns: the best feasible mixture
         self.lower_bound = -np.inf
