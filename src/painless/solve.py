@@ -28,7 +28,7 @@ from painless.mapped import unchanged
 from painless.planners.column_generation import ColumnGeneration
 from painless.planners.engine import occupancy
 from painless.planners.linear_program import LinearProgram, OptimalOccupancy
-from painless.policy import LearningTable, TabularPolicy, restricted
+from painless.policy import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policy import initial_policy as starting_policy
 from painless.prepare import Prepared, Steps, prepare
 from painless.problem import CMDP, require_problem
@@ -90,7 +90,11 @@ def solve(
     start = starting_policy(initial_policy, problem.actions)
     with one_thread(), clock.interruptible():
         if isinstance(algorithm, ColumnGeneration):
-            warm = None if initial_policy is None else start
+            warm = (
+                None
+                if initial_policy is None
+                else checked_policy(initial_policy, problem.actions, "initial_policy")
+            )
             solution = generate(problem, algorithm, tolerance, clock, progress, warm)
             if solution is not None:
                 return solution

@@ -132,13 +132,6 @@ class Pricer:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
-    def start_from(self, choice: Indices, tolerance: float) -> None:
-        """Take a policy, given by its pairs (S,), as the one to improve on."""
-        self._choice[:] = choice
-        self._error = np.inf
-        if len(choice) > SMALL:
-            self.evaluate(tolerance)
-
     def _price_small(self, weight: Array, tolerance: float) -> Priced:
         """Price by policy iteration, all in one kernel."""
         bound, self._error, evaluations, sweeps = price_small(
@@ -197,6 +190,12 @@ class Pricer:
         self.values.along_flow = self.along_flow
         error = self.values.solve(self._chain.follow(self._choice), tolerance)
         self._error = float(error.max())
+
+    def values_of(self, chain: Chain, tolerance: float) -> Array:
+        """Return V of a chain at every state, (S, J), and go on from there: its policy is where the next one starts."""
+        self.values.along_flow, self._error = self.along_flow, np.inf
+        self.values.solve(chain, tolerance)
+        return self.values.value
 
     def value_of(self, chain: Chain, tolerance: float) -> tuple[Array, Array]:
         """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,).

@@ -27,6 +27,11 @@ BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried
 SMOOTH_STATES = 5000  # from which values change smoothly enough with the multipliers to be interpolated
 SMOOTH_CONSTRAINTS = 4  # up to which they do
 SHARE = 0.1  # how exact pricing is, relative to the current gap
+AROUND = (
+    5e-4,
+    5e-3,
+    0.05,
+)  # how far from the prices that a first policy shows policies on both sides of the limits are sought
 IDLE = 4  # rounds in a row that bring neither a new policy nor a better bound, after which no more will
 SPARE = 0.5  # the game may end with this share of the largest joint slack
 EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
@@ -72,7 +77,7 @@ class Searcher:
         """Search until the gap is proved, or there is no more to gain, or it is stopped."""
         try:
             if start is not None:
-                self.pricer.start_from(self.engine.pairs_of(start), COARSE * self.unit)
+                self._start_from(start)
             ending = self._search()
         except TimeoutError:
             ending = Ending.TIMEOUT
@@ -85,9 +90,22 @@ class Searcher:
         except TimeoutError:
             return self._planned(Ending.TIMEOUT, self._known_point())
 
+    def _start_from(self, policy: Array) -> None:
+        """Begin around the prices under which the actions that a policy mixes are equally good, on both sides of the limits."""
+        multiplier = self.engine.shown_prices(policy, COARSE * self.unit)
+        if multiplier is None:
+            return
+        for step in AROUND:
+            met = [self._meets(column.low) for column in self.columns]
+            if any(met) and not all(met):
+                break
+            for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
+                self._bound(factor * multiplier, max(self.target(self.upper_bound), FINEST * self.unit))
+
     def _search(self) -> Ending:
-        self._bound(np.zeros(self.constraints), COARSE * self.unit)
-        if self.constraints and not self._meets(self.columns[0].low) and not self._has_slack():
+        if not self.columns:
+            self._bound(np.zeros(self.constraints), COARSE * self.unit)
+        if self.constraints and not any(self._meets(c.low) for c in self.columns) and not self._has_slack():
             disproved = self.slack_bound + float(self.spare.max()) < 0
             return Ending.INFEASIBLE if disproved else Ending.TIGHT
         return self._close_in()

@@ -19,6 +19,8 @@ from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
 from painless.problem import CMDP
 
+MIXED = 1e-6  # a smaller probability is none
+MOST_MIXED = 100  # states that show prices; as many as there are constraints suffice
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
@@ -68,9 +70,32 @@ class Swept:
         chosen = choice if action is None else action[self.pricer.pairs(choice)]
         return chosen.astype(self.compact)
 
-    def pairs_of(self, policy: Array) -> Indices:
-        """Return the pairs that a policy (S, A) most likely takes, (S,)."""
-        return self._pairs[policy.argmax(1), np.arange(len(policy))]
+    def shown_prices(self, policy: Array, tolerance: float) -> Array | None:
+        """Return the multipliers (K,) under which the actions that a policy (S, A) mixes are equally good, or nearly so.
+
+            Q_r(s, a) + λ·Q_c(s, a) = Q_r(s, a') + λ·Q_c(s, a')     for a, a' with π(a|s), π(a'|s) > 0
+
+        None where it mixes too few.
+        """
+        from scipy.optimize import nnls
+
+        mixing = np.flatnonzero(policy.max(1) < 1 - MIXED)[:MOST_MIXED]
+        constraints = self.problem.shape[2]
+        if len(mixing) < max(constraints, 1):
+            return None
+        value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
+        differences = []
+        for s in mixing:
+            taken = np.flatnonzero(policy[s] > MIXED)
+            q = []
+            for pair in self._pairs[taken, s]:
+                part = slice(rows.pointer[pair], rows.pointer[pair + 1])
+                ahead = rows.probability[part] @ value[rows.successor[part]]
+                q.append(rows.utility[:, pair] + self.problem.discount * ahead)
+            differences += [one - q[0] for one in q[1:]]
+        gains = np.array(differences)
+        multiplier, _ = nnls(gains[:, 1:], -gains[:, 0])
+        return np.asarray(multiplier)
 
     @cached_property
     def rounding(self) -> float:
