@@ -573,3 +573,93 @@ def test_the_program_says_where_it_has_no_answer(monkeypatch):
     solution = painless.solve(problem, LinearProgram())
     assert solution.status.kind is Kind.STOPPED
     assert solution.gap > 0.1
+
+
+# ---------------------------------------------------------------- what it says is true
+
+
+@pytest.mark.parametrize("threshold", [2.54, 2.0, 1.0])
+def test_crpo_says_solved_only_with_a_proof(threshold):
+    """While no iterate served the reward, any gap was within the target of an infinite bound."""
+    problem = painless.gridworld(threshold=threshold)
+    solution = painless.solve(problem, CRPO())
+    best = painless.solve(problem, LinearProgram()).reward_value
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.gap <= 1e-3 * solution.upper_bound
+    assert solution.reward_value >= best * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("algorithm", [None, LinearProgram(), painless.ColumnGeneration()])
+def test_a_patient_discount_to_a_fine_tolerance(algorithm):
+    problem = painless.garnet(12, 3, 3, 1, seed=2).with_discount(0.999999)
+    problem = problem.with_limits([0.45 / (1 - 0.999999)])
+    solution = painless.solve(problem, algorithm, tolerance=1e-6)
+    if solution.status.kind is Kind.SOLVED:
+        assert solution.gap <= 1e-6 * abs(solution.upper_bound)
+    assert solution.status.kind in (Kind.SOLVED, Kind.STOPPED)
+    assert not solution.feasible or meets(problem, solution)
+
+
+def test_a_miss_of_a_third_per_cent_is_no_rounding():
+    """Feasible was judged against 1e-9·span/(1−γ): at γ = 0.999999, 0.050172 passed for 0.05."""
+    problem = CMDP(
+        np.ones((1, 2, 1)),
+        [[1.0, 0.0]],
+        initial=[1.0],
+        discount=0.999999,
+        constraint_cost=[[1.0, 0.0]],
+        budget=0.05,
+    )
+    for algorithm in (None, LinearProgram(), painless.ColumnGeneration()):
+        solution = painless.solve(problem, algorithm)
+        assert solution.feasible
+        assert solution.constraint_value[0] <= 0.05 * (1 + 1e-8)
+        assert solution.violation[0] <= 1e-9
+
+
+@pytest.mark.parametrize("limit", [-1e15, -1e300, -np.inf])
+@pytest.mark.parametrize("algorithm", [None, LinearProgram(), painless.ColumnGeneration(), CRPO()])
+def test_any_number_may_stand_for_no_limit(limit, algorithm):
+    problem = painless.gridworld(constraints=3).with_limits([1.5, limit, limit])
+    solution = painless.solve(problem, algorithm, tolerance=1e-6)
+    assert solution.reward_value == pytest.approx(OPTIMUM, rel=1e-6)
+    assert solution.multiplier[1:].tolist() == [0.0, 0.0]
+    assert solution.feasible
+
+
+@pytest.mark.parametrize("algorithm", [None, LinearProgram(), painless.ColumnGeneration()])
+def test_states_that_are_never_visited_get_the_best_action(algorithm):
+    """From the left end of a corridor nobody comes to the state beyond the wall; there, too, an action is best."""
+    transition = np.zeros((3, 2, 3))
+    transition[0, :, 0] = transition[1, 0, 1] = transition[1, 1, 0] = transition[2, 0, 1] = transition[2, 1, 2] = 1
+    problem = CMDP(
+        transition,
+        [[0.0, 1.0], [0.0, 0.5], [0.1, 3.0]],
+        initial=[1.0, 0.0, 0.0],
+        discount=0.9,
+        constraint_cost=[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]],
+        budget=5.0,
+    )
+    policy = painless.solve(problem, algorithm).policy
+    assert policy.visits == pytest.approx([10.0, 0.0, 0.0])
+    assert policy.probabilities[2].tolist() == [0.0, 1.0]
+    assert sorted(policy.probabilities[1].tolist()) == [0.0, 1.0]
+
+
+def test_values_that_hardly_vary():
+    problem = single([1e6, 1e6 + 1e-6], constraint=[1e6 + 1e-6, 1e6], threshold=[2e6 + 1e-6])
+    solution = painless.solve(problem, tolerance=1e-6)
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.feasible
+    assert solution.reward_value == pytest.approx(2e6)
+
+
+def test_a_warm_start_saves_solves():
+    problem = painless.garnet(6000, 4, 5, 1, seed=1, dense=False)
+    counts = []
+    first = painless.solve(problem, painless.ColumnGeneration(), tolerance=1e-6)
+    for start in (None, first.policy):
+        found = painless.solve(problem, painless.ColumnGeneration(), tolerance=1e-6, initial_policy=start)
+        assert found.status.kind is Kind.SOLVED
+        counts.append(int(str(found.status).split()[-5]))
+    assert counts[1] < counts[0]

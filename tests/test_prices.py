@@ -1,0 +1,117 @@
+"""Shadow prices: proved ranges that hold the derivatives, against the linear program with each limit moved both ways."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import painless
+from painless import CBP, CMDP, ColumnGeneration, LinearProgram, render
+
+from .problems import garnets
+
+ALGORITHMS = [None, CBP(), LinearProgram(), ColumnGeneration()]
+
+
+def one_state(reward, constraint, threshold, **rest):
+    """One state in which every action stays, discounted by a half."""
+    return CMDP(
+        np.ones((1, len(reward), 1)),
+        [reward],
+        initial=[1.0],
+        discount=0.5,
+        constraint_reward=np.reshape(constraint, (-1, 1, len(reward))),
+        threshold=threshold,
+        **rest,
+    )
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_gridworld_at_the_default_tolerance(algorithm):
+    solution = painless.solve(painless.gridworld(), algorithm)
+    assert solution.price_range == pytest.approx(np.array([[0.1732303, 0.1732303]]), abs=1e-7)
+    assert solution.shown_prices == ["0.17323"]
+    assert solution.price_range[0, 0] <= solution.multiplier[0] <= solution.price_range[0, 1]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_limit_that_is_not_tight_costs_nothing(algorithm):
+    solution = painless.solve(painless.gridworld(threshold=0.1), algorithm)
+    assert solution.multiplier.tolist() == [0.0]
+    assert solution.shown_prices == ["0"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_at_a_vertex_loosening_and_tightening_differ(algorithm):
+    """V_r over b is min(4 − b, 6 − 2b): both slopes hold at b = 2."""
+    problem = one_state([2.0, 1.0, 0.0], [0.0, 1.0, 1.5], [2.0])
+    solution = painless.solve(problem, algorithm)
+    np.testing.assert_allclose(solution.price_range, [[1.0, 2.0]], rtol=1e-7)
+    assert 1 - 1e-7 <= solution.multiplier[0] <= 2 + 1e-7
+    assert solution.shown_prices in (["0.999 to 2.01"], ["1 to 2"], ["1 to 2.01"], ["0.999 to 2"])
+
+
+def test_one_of_two_equal_limits_brings_nothing_alone():
+    problem = one_state([1.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], [1.0, 1.0])
+    solution = painless.solve(problem)
+    np.testing.assert_allclose(solution.price_range, [[0.0, 1.0], [0.0, 1.0]], atol=1e-8)
+
+
+def test_a_budget_of_nothing_has_a_price_too():
+    problem = CMDP(
+        np.ones((1, 3, 1)),
+        [[1.0, 2.0, 5.0]],
+        initial=[1.0],
+        discount=0.5,
+        constraint_cost=[[0.0, 0.0, 2.0]],
+        budget=0.0,
+    )
+    solution = painless.solve(problem)
+    assert solution.reward_value == 4.0
+    assert solution.violation.tolist() == [0.0]
+    assert solution.price_range == pytest.approx(np.array([[1.5, np.inf]]))
+
+
+@settings(max_examples=60)
+@given(garnets(constraints=(1, 3)), st.sampled_from([None, LinearProgram(), ColumnGeneration()]))
+def test_moved_limits_change_the_optimum_by_the_price(problem, algorithm):
+    solution = painless.solve(problem, algorithm, tolerance=1e-6)
+    if not solution.feasible or not np.isfinite(solution.price_range).all():
+        return
+    spans = np.array([np.ptp(u[problem.actions]) for u in problem.utility])
+    sign = problem.sign
+    for i in np.flatnonzero(spans[1:]):
+        step = 1e-4 * spans[1 + i] / (1 - problem.discount)
+        values = []
+        for side in (-1, 1):
+            limits = problem.limit.copy()
+            limits[i] += side * step * sign[1 + i]
+            moved = painless.solve(problem.with_limits(limits), LinearProgram(), tolerance=1e-9)
+            values.append(sign[0] * moved.reward_value if moved.feasible else np.nan)
+        now = sign[0] * solution.reward_value
+        loosened, tightened = (values[0] - now) / step, (now - values[1]) / step
+        least, most = solution.price_range[i]
+        slip = 1e-4 * (1 + spans[0] / spans[1 + i])  # of the optima that are compared
+        assert loosened <= most + slip  # the frontier is concave: prices rise with the limit
+        assert np.isnan(tightened) or tightened >= least - slip
+
+
+def test_digits_that_both_ends_share():
+    assert render.price(0.1732302, 0.1732304) == "0.17323"
+    assert render.price(0.2499685, 0.2499701) == "0.24997"
+    assert render.price(0.0, 3e-9) == "0 to 3e-09"
+
+
+def test_more_constraints_than_anybody_narrows():
+    rng = np.random.default_rng(0)
+    problem = CMDP(
+        rng.dirichlet(np.ones(4), (4, 2)),
+        rng.random((4, 2)),
+        initial=np.full(4, 0.25),
+        discount=0.9,
+        constraint_reward=rng.random((60, 4, 2)),
+        threshold=np.full(60, 3.0),
+    )
+    solution = painless.solve(problem)
+    assert (solution.price_range[:, 0] <= solution.multiplier).all()
+    assert (solution.multiplier <= solution.price_range[:, 1]).all()
