@@ -631,7 +631,9 @@ def test_any_number_may_stand_for_no_limit(limit, algorithm):
 def test_states_that_are_never_visited_get_the_best_action(algorithm):
     """From the left end of a corridor nobody comes to the state beyond the wall; there, too, an action is best."""
     transition = np.zeros((3, 2, 3))
-    transition[0, :, 0] = transition[1, 0, 1] = transition[1, 1, 0] = transition[2, 0, 1] = transition[2, 1, 2] = 1
+    transition[0, :, 0] = transition[1, 0, 1] = transition[1, 1, 0] = transition[2, 0, 1] = transition[
+        2, 1, 2
+    ] = 1
     problem = CMDP(
         transition,
         [[0.0, 1.0], [0.0, 0.5], [0.1, 3.0]],

@@ -13,10 +13,12 @@ from painless import validation
 from painless.arrays import Array, one_thread
 from painless.clock import Clock
 from painless.errors import InputError, unknown
-from painless.judgement import Relaxation, misses_constant
+from painless.feasibility import Feasibility
+from painless.judgement import misses_constant
 from painless.mapped import unchanged
 from painless.planners.parametric import Graph, Vertex, trace
 from painless.planners.pool import REWARD, Pool
+from painless.prepare import prepare
 from painless.presolve import presolve
 from painless.problem import CMDP, require_problem
 from painless.render import number
@@ -118,9 +120,10 @@ def find_constraint(problem: CMDP, given: int | str) -> int:
 def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
     """Return a pool that holds all constraints but one, once it is known that they can be met."""
     pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
-    most = _in_time(pool.meet) if len(pool.held) else 0.0
-    spare = Relaxation(problem, normal, units).spare[pool.held].max(initial=0.0)
-    if misses_constant(problem, units).any() or most + spare < 0:
+    open_question = len(pool.held) and _in_time(pool.meet) < 0
+    if misses_constant(problem, units).any() or (
+        open_question and prepare(problem, clock.tick).feasibility is Feasibility.NONE
+    ):
         held = [i for i in range(problem.shape[2]) if i != index]
         limits = ", ".join(
             f"{problem.name('constraints', i)} {problem.sense[i]} {number(problem.limit[i])}" for i in held
