@@ -227,7 +227,7 @@ def read_problem(problem: Any) -> Any:
     assert 0 <= problem.discount < 1
     assert problem.actions.any(1).all()
     assert np.isfinite(problem.utility).all()
-    assert np.isfinite(problem.threshold).all()
+    assert (problem.threshold < np.inf).all()  # −∞ is no limit
     parts = (problem.reward, problem.constraint_reward, problem.limit, problem.initial, problem.actions)
     return dense, *parts, problem.discount, problem.sense, problem.minimise, dict(problem.names)
 

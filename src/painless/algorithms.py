@@ -15,7 +15,7 @@ import numpy as np
 from painless import validation
 from painless.arrays import Array, Setting
 from painless.duals import Alternating, Dual, Lagrangian, Switching
-from painless.errors import InputError
+from painless.errors import InputError, shown
 from painless.learners import (
     LOG_FLOOR,
     Cocob,
@@ -277,7 +277,7 @@ def require_algorithm(given: Any) -> Algorithm:
             f"algorithm is the class {given.__name__}; give an object: painless.{given.__name__}()"
         )
     spelled = SPELLED.get(given.lower(), "PRM()") if isinstance(given, str) else "PRM()"
-    raise InputError(f"algorithm is {given!r}; give an object, such as painless.{spelled}")
+    raise InputError(f"algorithm is {shown(given)}; give an object, such as painless.{spelled}")
 
 
 def require_positive(name: str, setting: Setting) -> None:

@@ -8,6 +8,9 @@ from difflib import get_close_matches
 NAMED = 50  # names that an error lists
 
 
+SHOWN = 60  # characters of a value in a message
+
+
 class InputError(ValueError):
     """Input that cannot be accepted. The message says what is wrong, where, and what to do next."""
 
@@ -23,3 +26,13 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     hint = f"did you mean '{near[0]}'? " if near else ""
     more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return InputError(f"unknown {kind} '{name}'; {hint}Known: {', '.join(known[:NAMED])}{more}")
+
+
+def shown(value: object) -> str:
+    """Return any value as one short line for a message.
+
+    >>> shown([1, 2]), len(shown("x" * 1000))
+    ('[1, 2]', 60)
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from painless import files, validation
 from painless.arrays import Array, Mask, frozen
 from painless.distributions import normalised
-from painless.errors import InputError
+from painless.errors import InputError, shown
 from painless.learners.base import Learner, State
 from painless.render import visible
 from painless.validation import (
@@ -128,10 +128,10 @@ class TabularPolicy:
     def act(self, state: int, rng: np.random.Generator | None = None) -> int:
         """Draw an action; without a generator, from one that is seeded by the system."""
         if np.ndim(state):
-            raise InputError(f"state is {state!r}; give one number, or take at(states) for several")
+            raise InputError(f"state is {shown(state)}; give one number, or take at(states) for several")
         rng = np.random.default_rng() if rng is None else rng
         if not isinstance(rng, np.random.Generator):
-            raise InputError(f"rng is {rng!r}; give a generator: np.random.default_rng(seed)")
+            raise InputError(f"rng is {shown(rng)}; give a generator: np.random.default_rng(seed)")
         return int(rng.choice(self.probabilities.shape[1], p=self.at(state)))
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from painless.arrays import Array, Mask, read_only
 from painless.distributions import normalised, sparse_divisors
-from painless.errors import InputError, unknown
+from painless.errors import InputError, shown, unknown
 
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision
@@ -87,7 +87,7 @@ def number(name: str, value: Any, advice: str) -> float:
     """Return a real number as a float; infinite where it is too large for one."""
     given = value.item() if isinstance(value, np.ndarray | np.generic) and not value.ndim else value
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise InputError(f"{name} must be a number, not {value!r}; {advice}")
+        raise InputError(f"{name} must be a number, not {shown(value)}; {advice}")
     try:
         return float(cast(float, given))
     except OverflowError:
@@ -113,7 +113,7 @@ def probability(name: str, value: Any) -> float:
 def function(name: str, value: Any) -> None:
     """Refuse what cannot be called, unless it is None."""
     if value is not None and not callable(value):
-        raise InputError(f"{name} is {value!r}; give a function")
+        raise InputError(f"{name} is {shown(value)}; give a function")
 
 
 def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
@@ -441,13 +441,13 @@ def names(
     """Check that there is one name for each state, action or constraint that has any."""
     counts = dict(zip(("states", "actions", "constraints"), shape, strict=True))
     if not isinstance(given, Mapping | None):
-        raise InputError(f"names is {given!r}; give lists of names under {', '.join(counts)}")
+        raise InputError(f"names is {shown(given)}; give lists of names under {', '.join(counts)}")
     checked = {}
     for kind, values in (given or {}).items():
         if kind not in counts:
             raise unknown("kind of names", str(kind), counts)
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"names['{kind}'] is {values!r}; give a list of {counts[kind]} names")
+            raise InputError(f"names['{kind}'] is {shown(values)}; give a list of {counts[kind]} names")
         checked[kind] = tuple(str(value) for value in values)
         if len(checked[kind]) != counts[kind]:
             raise InputError(
