@@ -69,6 +69,13 @@ class Clock:
         else:
             self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
+    def release(self) -> None:
+        """Take back what `allow` brought forward: what is left to do is short, and part of the answer."""
+        if self.limit is None:
+            self.deadline = np.inf
+        else:
+            self.extend()
+
     def allow(self, seconds: float) -> None:
         """Bring the deadline forward to so many seconds from now, if it is later."""
         self.deadline = min(self.deadline, time.perf_counter() + seconds)

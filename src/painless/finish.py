@@ -61,6 +61,8 @@ def finished(
         answer = closed_in(certifier, answer, improve)
     prices = _prices(prepared, certifier, answer, clock, narrow=not ending.stopped)
     answer = certifier.bounded(answer)
+    if not ending.stopped:
+        clock.release()
     return feasible_solution(
         prepared, answer, prices, ending, clock, response=certifier.response, trace=trace
     )
@@ -77,26 +79,28 @@ def _prices(
         return PriceRanges(
             *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
         )
-    if not narrow:
-        return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
-    # What a limit that was presolved would bring if it were loosened, only the whole problem tells.
-    whole, own = normalise(problem)
+    try:
+        if narrow:
+            return _prices_of_the_whole(prepared, certifier, answer, clock)
+    except TimeoutError:
+        pass  # nothing is known, then
+    return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
+
+
+def _prices_of_the_whole(
+    prepared: Prepared, certifier: Certifier, answer: Answer, clock: Clock
+) -> PriceRanges:
+    """Return the ranges of all prices where limits were presolved: what loosening one would bring, only the whole problem tells."""
+    units = prepared.units
+    whole, own = normalise(prepared.problem)
     engine = engine_of(whole)
     engine.heed(clock.tick)
     value = engine.values(answer.policy)
     bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slack = value.low[1:] - whole.threshold
     slater = SlaterPolicy(
-        *(
-            answer.policy,
-            np.empty((0, 0)),
-            value.guess,
-            value.low,
-            slack,
-            np.empty(0),
-            Feasibility.TIGHT,
-            slack,
-        )
+        *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0)),
+        *(Feasibility.TIGHT, slack),
     )
     judge = Certifier(whole, slater, certifier.prior, engine)
     judge.upper_bound = rounded(bound, up=True)

@@ -170,13 +170,10 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
         why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
         ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
     try:
-        try:
-            optimum = _occupancy(prepared, certifier.threshold, clock)
-        except TimeoutError:
-            clock.tick()
-            optimum = None
+        optimum = _occupancy(prepared, certifier.threshold, clock)
+        if optimum is None and prepared.feasibility is Feasibility.SLACK:
             ending = ending._replace(
-                note="The linear program would take longer than the time limit: best responses were tried."
+                note="The linear program was left out, or gave up: best responses were tried."
             )
         if optimum is not None:
             certifier.bound(optimum.multiplier, 0.0)
@@ -203,7 +200,9 @@ def _occupancy(prepared: Prepared, threshold: Array, clock: Clock) -> OptimalOcc
     if not slack and prepared.normal.actions.sum() > TIGHT_PAIRS:
         return None
     for limits in (prepared.normal.threshold,) if slack else (prepared.normal.threshold, threshold):
-        with suppress(RuntimeError):  # undecided: HiGHS sees neither a solution nor that there is none
+        # Undecided, if HiGHS sees neither a solution nor that there is none; or it would overrun the time that is left.
+        with suppress(RuntimeError, TimeoutError):
+            clock.tick()
             optimum = LinearProgram().plan(prepared.normal.with_limits(limits), clock.left)
             if optimum is not None:
                 return optimum

@@ -43,6 +43,7 @@ def rows(rng, states: int, actions: int, kind: str) -> np.ndarray:
         table[pair][found] = rng.dirichlet(np.ones(count))
         if kind == "tiny" and count > 1:
             table[pair][found] = np.append(1.0, 10.0 ** -rng.uniform(6, 300, count - 1))
+            table[pair] /= table[pair].sum()
     return table
 
 
