@@ -15,6 +15,7 @@ from painless.finish import INTERRUPTED, TIMEOUT, Ending, finished, infeasible_s
 from painless.judgement import Relaxation, misses_constant, normal_target
 from painless.planners.column_generation import ColumnGeneration, Planned, Search
 from painless.planners.column_generation import Ending as SearchEnding
+from painless.planners.engine import EXACT_STATES
 from painless.policy import uniform_policy
 from painless.prepare import Prepared
 from painless.presolve import presolve
@@ -46,7 +47,7 @@ def generate(
 ) -> Solution | None:
     """Solve by column generation, which finds its own Slater policy and forms nothing of size S × S.
 
-    Where there is no Slater point, return None: that is for others to solve.
+    Where there is no Slater point, or sweeps cannot prove the tolerance of a small model, return None: that is for others to solve.
     """
     from painless.planners.swept import Swept
 
@@ -67,6 +68,8 @@ def generate(
     )
     if planned.ending is SearchEnding.TIGHT:
         return None
+    if planned.ending is SearchEnding.ROUNDING and normal.shape[0] <= EXACT_STATES:
+        return None  # factorised systems prove more
     slater = _slater(planned, normal)
     prepared = Prepared(problem, normal, units, relaxation, engine, slater)
     if planned.ending is SearchEnding.INFEASIBLE:

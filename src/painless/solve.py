@@ -165,7 +165,7 @@ def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock
     """Solve by the linear program: on request, or where there is no Slater point; close the gap that it leaves."""
     target = normal_target(prepared.problem, prepared.units, ending.tolerance)
     answer = certifier.known()
-    if ending.algorithm != "lp":
+    if ending.algorithm != "lp" and prepared.feasibility is not Feasibility.SLACK:
         reason = prepared.feasibility.value
         why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
         ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")

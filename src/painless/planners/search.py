@@ -32,6 +32,7 @@ AROUND = (
     5e-3,
     0.05,
 )  # how far from the prices that a first policy shows policies on both sides of the limits are sought
+PATIENCE = 60  # rounds in a row that close no gap; what is left then is rounding
 IDLE = 4  # rounds in a row that bring neither a new policy nor a better bound, after which no more will
 SPARE = 0.5  # the game may end with this share of the largest joint slack
 EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
@@ -161,9 +162,11 @@ class Searcher:
         aim, share, smoothing = 0.9, SHARE, usual
         smooth = self.problem.shape[0] >= SMOOTH_STATES and self.constraints <= SMOOTH_CONSTRAINTS
         last, guessed = np.inf, False
-        while self.pricer.solves < self.settings.rounds:
+        least, idle = np.inf, 0  # the smallest gap, and rounds since it fell
+        while self.pricer.solves < self.settings.rounds and idle < PATIENCE:
             mixture = self._master()
             gap = self.upper_bound - self.lower_bound
+            least, idle = (gap, 0) if gap < 0.99 * least else (least, idle + 1)
             target = self.target(self.upper_bound)
             if gap <= aim * target:
                 answer = self._answer()
