@@ -110,7 +110,7 @@ def scipy_highs(method):
 
         from scipy import optimize
 
-        def solver(objective, **program):
+        def solver(objective, time_limit=None, **program):
             return optimize.linprog(
                 objective, **program, method=method, options={"time_limit": case["limit"]}
             )
