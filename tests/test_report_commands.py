@@ -247,3 +247,12 @@ def test_plain_data():
 def test_pictures_of_an_infeasible_limit_are_drawn_at_the_tightest(tmp_path):
     painless.frontier(painless.gridworld().with_limits([3.0])).save(tmp_path)
     assert set(pictures_of(tmp_path)) == {"frontier", "map"}
+
+
+@pytest.mark.parametrize("command", ["solve", "frontier"])
+def test_a_page_of_a_problem_with_no_limit(run, tmp_path, command):
+    limits = ("--threshold", "1.5", "--threshold", "-inf", "--threshold", "2")
+    page = tmp_path / "page.html"
+    code, _, err = run(command, "gridworld", "-p", "constraints=3", *limits, "--report", page)
+    assert (code, err) == (0, "")
+    assert "constraint 2" in page.read_text(encoding="utf-8")

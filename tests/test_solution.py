@@ -107,3 +107,21 @@ def test_average_of_a_planner_is_none():
     solution = painless.solve(named(), painless.LinearProgram())
     assert solution.average is None
     assert solution.average_optimality_gap(1.0) is None
+
+
+def test_no_limit_is_stored_and_drawn(tmp_path):
+    """JSON knows no infinity; a limit that is none comes back as it was."""
+    problem = painless.gridworld(constraints=3).with_limits([1.5, -np.inf, 2.0])
+    solution = painless.solve(problem)
+    solution.save(tmp_path / "solution", problem)
+    loaded = painless.Solution.load(tmp_path / "solution")
+    np.testing.assert_array_equal(loaded.threshold, [1.5, -np.inf, 2.0])
+    np.testing.assert_array_equal(loaded.price_range, solution.price_range)
+    np.testing.assert_array_equal(loaded.policy.visits, solution.policy.visits)
+    for index in (0, 1):
+        curve = painless.frontier(problem, index)
+        curve.save(tmp_path / f"frontier {index}")
+        np.testing.assert_array_equal(
+            painless.Frontier.load(tmp_path / f"frontier {index}").reward_value, curve.reward_value
+        )
+        assert curve.as_dict()["constraints"][1]["limit"] is None

@@ -231,10 +231,8 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
     why = content["infeasibility"]
     return {
         **{key: _number(content[key]) for key in ("reward_value", "upper_bound", "gap")},
-        **{
-            key: _numbers(content, key, count)
-            for key in ("constraint_value", "multiplier", "violation", "threshold")
-        },
+        **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation")},
+        "threshold": _limits(content, sense),
         "price_range": _price_range(content, count),
         "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
         "feasible": _of(content, "feasible", bool),
@@ -268,6 +266,12 @@ def _numbers(content: dict[str, Any], key: str, count: int) -> Array:
     if len(_of(content, key, list)) != count:
         raise InputError(f"'{key}' has {len(content[key])} entries for {count} constraints")
     return np.array([_number(value) for value in content[key]], dtype=float)
+
+
+def _limits(content: dict[str, Any], sense: Sequence[str]) -> Array:
+    """Return thresholds and budgets (K,); null is no limit."""
+    limits = _numbers(content, "threshold", len(sense))
+    return np.where(np.isnan(limits), [-np.inf if one == ">=" else np.inf for one in sense], limits)
 
 
 def _price_range(content: dict[str, Any], count: int) -> Array:

@@ -75,7 +75,9 @@ def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
         "state_names": names.get("states"),
         "action_names": names.get("actions"),
         "constraint": 0,
-        "constraints": [{"name": n, "sense": s, "limit": float(b)} for n, s, b in constraints]
+        "constraints": [
+            {"name": n, "sense": s, "limit": float(b) if np.isfinite(b) else None} for n, s, b in constraints
+        ]
         or [{"name": "", "sense": ">=", "limit": 0.0}],
         "vertices": [{"threshold": 0.0, "reward_value": solution.reward_value, "multiplier": [0.0, None]}],
         "policy": {"first": [_row(row) for row in table], "changes": []},

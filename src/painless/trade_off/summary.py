@@ -48,7 +48,7 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
             {
                 "name": problem.name("constraints", i),
                 "sense": problem.sense[i],
-                "limit": float(problem.limit[i]),
+                "limit": float(problem.limit[i]) if np.isfinite(problem.limit[i]) else None,
             }
             for i in range(problem.shape[2])
         ],

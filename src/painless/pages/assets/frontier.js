@@ -9,7 +9,7 @@ class Frontier {
     this.index = data.constraint;
     const own = data.constraints[data.constraint];
     this.name = own.name;
-    this.given = own.limit;
+    this.given = own.limit ?? data.vertices[0].threshold; // no limit: where the constraint begins to cost
     this.lower = own.sense === '>='; // the limit is a threshold, else a budget
     this.sign = this.lower ? 1 : -1;
     this.limit = data.vertices.map((vertex) => vertex.threshold);
