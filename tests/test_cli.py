@@ -437,3 +437,12 @@ def test_interrupt_gives_the_best_proved_answer():
     assert content["feasible"]
     assert content["iterations"] > 0
     assert np.isfinite(content["gap"])
+
+
+def test_a_frontier_that_has_no_time_says_so(run):
+    code, _, err = run("frontier", "slippery-grid", "--time-limit", "1e-9")
+    assert code == 4
+    assert (
+        err.strip()
+        == "Error: the time limit was reached before the ends of the frontier were known; allow more time"
+    )

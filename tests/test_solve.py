@@ -665,3 +665,11 @@ def test_a_warm_start_saves_solves():
         assert found.status.kind is Kind.SOLVED
         counts.append(int(str(found.status).split()[-5]))
     assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize("constraints", [0, 1, 3])
+def test_a_warm_start_that_shows_no_prices(constraints):
+    problem = painless.garnet(10, 3, 3, constraints, seed=4)
+    start = dirichlet_policy(problem.actions, np.random.default_rng(0))
+    found = painless.solve(problem, painless.ColumnGeneration(), initial_policy=start)
+    assert found.status.kind is Kind.SOLVED

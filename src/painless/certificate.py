@@ -168,17 +168,16 @@ class Certifier:
         Where there is a Slater point the answer provably meets every constraint.
         """
         strictly = bool((self.slater.proved_slack > 0).all())
+        answer = self.assess(policy)
         for share in (
-            0.0,
             1.0,
             2.0,
             1e3,
             np.inf,
         ):  # of what linearity asks for; after the first what is left is rounding
-            policy = self._with_slater(policy, share)
-            answer = self.assess(policy)
             if self._meets(answer.low) if strictly else answer.feasible:
                 break
+            answer = self.assess(self._with_slater(answer, share))
         return answer
 
     def assess(self, policy: Array) -> Answer:
@@ -213,13 +212,11 @@ class Certifier:
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())
 
-    def _with_slater(self, policy: Array, share: float) -> Array:
+    def _with_slater(self, answer: Answer, share: float) -> Array:
         """Mix in the Slater policy by `share` times what linearity asks for."""
-        if share == 0.0:
-            return policy
         if share == np.inf:
             return self.slater.policy
-        shortfall = self.problem.threshold - self.engine.values(policy).low[1:]
+        shortfall = self.problem.threshold - answer.low[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(shortfall > 0, shortfall / (shortfall + self.slater.proved_slack), 0.0)
         part = min(share * float(np.nan_to_num(needed, nan=1.0).max(initial=0.0)), 1.0)
@@ -228,7 +225,7 @@ class Certifier:
             if self.slater.occupancy.size
             else occupancy(self.engine, self.slater.policy)
         )
-        mixed = (1 - part) * occupancy(self.engine, policy) + part * safe
+        mixed = (1 - part) * occupancy(self.engine, answer.policy) + part * safe
         return occupancy_policy(mixed, self.prior)
 
     @property

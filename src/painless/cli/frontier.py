@@ -10,6 +10,7 @@ import typer
 from painless.cli.common import (
     INFEASIBLE,
     PICTURES,
+    STOPPED,
     AsJson,
     Discount,
     Parameters,
@@ -78,6 +79,8 @@ def frontier(
             if as_json:
                 say_json({"problem": problem, "status": str(error), "kind": Kind.INFEASIBLE})
             fail(str(error), INFEASIBLE)
+        except TimeoutError as error:
+            fail(str(error), STOPPED)
     if out is not None:
         write(found, out)
     if save is not None:

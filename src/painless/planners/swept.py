@@ -81,7 +81,7 @@ class Swept:
 
         mixing = np.flatnonzero(policy.max(1) < 1 - MIXED)[:MOST_MIXED]
         constraints = self.problem.shape[2]
-        if len(mixing) < max(constraints, 1):
+        if not constraints or len(mixing) < constraints:
             return None
         value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
         differences = []
@@ -94,7 +94,10 @@ class Swept:
                 q.append(rows.utility[:, pair] + self.problem.discount * ahead)
             differences += [one - q[0] for one in q[1:]]
         gains = np.array(differences)
-        multiplier, _ = nnls(gains[:, 1:], -gains[:, 0])
+        try:
+            multiplier, _ = nnls(gains[:, 1:], -gains[:, 0])
+        except RuntimeError:  # too many iterations
+            return None
         return np.asarray(multiplier)
 
     @cached_property
