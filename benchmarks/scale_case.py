@@ -13,8 +13,8 @@ import scipy
 
 import painless
 from painless.arrays import one_thread
-from painless.planners.column_generation import ColumnGeneration
-from painless.planners.linear_program import LinearProgram
+from painless.planning.column_generation import ColumnGeneration
+from painless.planning.linear_program import LinearProgram
 from painless.planners.pricing import Pricer
 from painless.units import normalise
 
@@ -93,9 +93,10 @@ class Clock:
 def ours(problem, case):
     clock = Clock()
     planned = ColumnGeneration().plan(problem, case["tolerance"])
+    pricer = planned.certifier.engine.pricer
     return clock.read() | {
         "solves": planned.solves,
-        "sweeps": f"{planned.bellman_sweeps:.0f} + {planned.sweeps}",
+        "sweeps": f"{pricer.bellman_sweeps:.0f} + {pricer.sweeps}",
         "gap": planned.gap / abs(planned.upper_bound),
         "value": float(planned.answer.value[0]),
         "feasible": planned.feasible,
@@ -116,7 +117,7 @@ def scipy_highs(method):
             )
 
         clock = Clock()
-        with patch("painless.planners.highs.minimise", solver):
+        with patch("painless.planning.highs.minimise", solver):
             optimum = LinearProgram().plan(problem)
         return clock.read() | {"value": float((optimum.occupancy * problem.reward).sum())}
 
@@ -159,7 +160,7 @@ def highspy_by(method):
             raise StopIteration
 
         clock = Clock()
-        with patch("painless.planners.highs.minimise", solver), contextlib.suppress(StopIteration):
+        with patch("painless.planning.highs.minimise", solver), contextlib.suppress(StopIteration):
             LinearProgram().plan(problem)
         return clock.read() | found
 

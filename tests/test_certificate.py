@@ -8,18 +8,19 @@ from hypothesis import strategies as st
 import painless
 from painless.averages import MultiplierAverages
 from painless.bellman import policy_value
-from painless.certificate import Certifier
-from painless.feasibility import Feasibility, slater_policy
-from painless.planners import LinearProgram
-from painless.policy import dirichlet_policy, uniform_policy
+from painless.planners.engine import engine_of
+from painless.planning import LinearProgram
+from painless.planning.certificate import MEMORY, Certifier
+from painless.planning.feasibility import Feasibility, slater_policy
+from painless.policy import dirichlet_policy
 from painless.prepare import prepare
 
 from .problems import garnets
 
 
-def certifier_of(problem):
+def certifier_of(problem, memory=MEMORY):
     prepared = prepare(problem)
-    return Certifier(prepared.normal, prepared.slater, uniform_policy(problem.actions)), prepared
+    return Certifier(prepared.engine, prepared.slater, memory=memory), prepared
 
 
 @settings(max_examples=60)
@@ -50,32 +51,31 @@ def test_polishing_mixes_at_most_one_policy_more_than_constraints():
         certifier.add(policy_value(prepared.normal, policy), policy)
     mixture = certifier.polish()
     assert (mixture.weights > 1e-12).sum() <= 4
-    answer = certifier.answer(mixture)
+    answer = certifier.answer(mixture.weights)
     assert answer.feasible
     assert answer.value[0] == pytest.approx(mixture.value)
 
 
 def test_memory_does_not_grow():
     problem = painless.garnet(50, 4, 5, 1, seed=0)
-    certifier, prepared = certifier_of(problem)
-    certifier.capacity = 16
+    certifier, prepared = certifier_of(problem, memory=16 * problem.actions.size * 8)
     rng = np.random.default_rng(0)
     best = -np.inf
     for _ in range(300):
         policy = dirichlet_policy(problem.actions, rng)
         certifier.add(policy_value(prepared.normal, policy), policy)
         value = certifier.polish().value
-        assert len(certifier.candidates) <= 16
+        assert len(certifier.game.columns) <= 16
         assert value >= best - 1e-9  # what is dropped was of no use
         best = value
-    np.testing.assert_array_equal(certifier.candidates[0][1], prepared.slater.policy)
+    np.testing.assert_array_equal(certifier.game.columns[0].policy, prepared.slater.policy)
 
 
 def test_slater_is_mixed_in_until_the_policy_is_feasible():
     problem = painless.gridworld()
     certifier, prepared = certifier_of(problem)
     certifier.bound(np.zeros(1))
-    greedy = certifier.candidates[-1][1]
+    greedy = certifier.game.columns[1].policy
     assert not certifier.assess(greedy).feasible
     answer = certifier.judge(greedy)
     assert answer.feasible
@@ -86,7 +86,7 @@ def test_slater_is_mixed_in_until_the_policy_is_feasible():
 def test_candidates_of_an_empty_mixture_fall_back_on_slater():
     problem = painless.gridworld()
     slater = slater_policy(problem)
-    certifier = Certifier(problem.with_limits([2.6]), slater, uniform_policy(problem.actions))
+    certifier = Certifier(engine_of(problem.with_limits([2.6])), slater)
     mixture = certifier.polish()
     np.testing.assert_array_equal(mixture.weights, [1.0])
 

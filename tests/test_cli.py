@@ -76,7 +76,7 @@ def test_the_average_is_for_experiments(run, algorithm):
 
 def test_the_average_without_constraints_or_optimum(run, monkeypatch):
     monkeypatch.setattr(sys.modules["painless.solve"], "FINAL_ROUNDS", 0)  # or the proof finds the optimum
-    monkeypatch.setattr("painless.prices.CLOSING", 0)
+    monkeypatch.setattr("painless.planning.prices.CLOSING", 0)
     large = ("solve", "garnet", "-p", "states=600", "-p", "dense=false", "--iterations", "2")
     _, out, _ = run(*large)
     assert re.search(r"not the returned policy: value [\d.]+; violation [-\d.]+ \(met", out)
@@ -292,7 +292,7 @@ def test_time_limit_is_exit_code_4(run, steady_clock):
 
 def test_large_problems_have_no_optimal_value(run, monkeypatch):
     monkeypatch.setattr(sys.modules["painless.solve"], "FINAL_ROUNDS", 0)  # or the proof finds it by itself
-    monkeypatch.setattr("painless.prices.CLOSING", 0)
+    monkeypatch.setattr("painless.planning.prices.CLOSING", 0)
     code, out, _ = run(
         "solve", "garnet", "-p", "states=600", "-p", "dense=false", "--iterations", "2", "--json"
     )

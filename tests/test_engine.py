@@ -2,7 +2,6 @@
 
 import tracemalloc
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -14,14 +13,14 @@ import painless
 from painless import bellman
 from painless.algorithms import CBP, CRPO, GDA, PRM
 from painless.averages import Output
-from painless.certificate import Certifier
 from painless.evaluators import ExactEvaluator, SweptEvaluator, exact_evaluator
-from painless.feasibility import Feasibility, attainable_slack, conflict, slater_policy
 from painless.learners import CoinBetting
-from painless.planners import LinearProgram
 from painless.planners.engine import as_table, engine_of, occupancy
 from painless.planners.factorised import Factorised
 from painless.planners.swept import Swept
+from painless.planning import LinearProgram
+from painless.planning.certificate import Certifier
+from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
 from painless.policy import LearningTable, dirichlet_policy, uniform_policy
 from painless.problems.slippery_grid import slippery_grid
 from painless.solution import Kind, Solution
@@ -74,7 +73,7 @@ def test_the_engine_goes_by_kind_and_size():
     assert isinstance(engine_of(painless.garnet(100, 2, 3, dense=False)), Factorised)
     dense = painless.garnet(501, 2, 3, constraints=0)
     assert isinstance(engine_of(dense), Factorised)
-    assert isinstance(engine_of(dense, sweep_dense=True), Swept)
+    assert isinstance(engine_of(dense, 500), Swept)
     assert isinstance(engine_of(large()), Swept)
     assert isinstance(exact_evaluator(large()), SweptEvaluator)
     assert isinstance(exact_evaluator(painless.gridworld()), ExactEvaluator)
@@ -115,9 +114,7 @@ def test_best_responses_agree(problem, seed):
         assert weight @ other.value == pytest.approx(other.weighted_value)
         assert normal.actions[np.arange(normal.shape[0]), other.actions].all()
         np.testing.assert_allclose(exact.values(other.actions).guess, other.value, atol=1e-9 * unit)
-        value, visits = one.value_and_visits()
-        np.testing.assert_allclose(value, one.value, atol=1e-12 * unit)
-        np.testing.assert_allclose(visits, exact.visits(one.actions), atol=1e-12 * unit)
+        np.testing.assert_allclose(one.visits, exact.visits(one.actions), atol=1e-12 * unit)
 
 
 @MODERATE
@@ -293,7 +290,10 @@ def test_a_given_horizon_on_a_large_model(output):
     exact = bellman.policy_value(problem, found.policy.probabilities)
     assert exact[0] == pytest.approx(found.reward_value, rel=1e-8)
     if output is Output.POLISHED:
-        assert found.gap <= 1e-6 * found.upper_bound
+        optimum = painless.solve(problem, painless.ColumnGeneration(), tolerance=1e-7)
+        assert found.feasible
+        assert found.reward_value <= optimum.upper_bound <= found.upper_bound * (1 + 1e-9)
+        assert found.upper_bound == pytest.approx(optimum.reward_value, rel=1e-6)
     if output is Output.UNIFORM:
         assert found.reward_value == pytest.approx(found.trace.reward_value.mean(), rel=1e-3)
 
@@ -309,37 +309,35 @@ def test_trace_values_are_attained_and_close():
     assert normal.reward_value[-5:].mean() == pytest.approx(exact.reward_value[-5:].mean(), rel=3e-3)
 
 
-def test_memory_does_not_grow_with_the_iterations(monkeypatch):
-    monkeypatch.setattr("painless.certificate.MEMORY", 1)  # room for a few tables, as with a million states
-    problem = large(5000)
-    peaks = []
-    painless.solve(problem, CBP(), iterations=2)
-    for iterations in (30, 270):
+def test_memory_does_not_grow_with_the_candidates():
+    problem, _ = normalise(large(5000))
+    engine = engine_of(problem)
+    slater = slater_policy(problem, engine)
+    policies, peaks = [uniform_policy(problem.actions) for _ in range(2)], []
+    for count in (30, 270):
         tracemalloc.start()
-        painless.solve(problem, CBP(), iterations=iterations)
+        certifier = Certifier(engine, slater, memory=1)  # room for a few tables, as with a million states
+        for k in range(count):
+            certifier.add(slater.value, policies[k % 2].copy())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    table = problem.reward.nbytes
-    assert (
-        peaks[1] <= peaks[0] + 15 * table
-    )  # of 240 iterates more; how full the room is when it ends differs
+    assert peaks[1] <= peaks[0] + problem.reward.nbytes
 
 
-def test_candidates_fit_into_the_room_that_they_have(monkeypatch):
+def test_candidates_fit_into_the_room_that_they_have():
     problem, _ = normalise(large())
-    monkeypatch.setattr("painless.certificate.MEMORY", 1)
     slater = slater_policy(problem)
-    certifier = Certifier(problem, slater, uniform_policy(problem.actions))
-    assert certifier.capacity == 6
+    certifier = Certifier(engine_of(problem), slater, memory=1)
+    columns = certifier.game.columns
     rng = np.random.default_rng(0)
     for multiplier in np.linspace(0.0, 3.0, 12):
         certifier.bound(np.array([multiplier]))
         policy = dirichlet_policy(problem.actions, rng)
         certifier.add(certifier.engine.values(policy).low, policy)
-        assert sum(one.nbytes for _, one in certifier.candidates) <= 6 * policy.nbytes
-    assert sum(one.ndim == 1 for _, one in certifier.candidates) >= 3  # a byte for each state
-    np.testing.assert_array_equal(certifier.candidates[0][1], slater.policy)
-    answer = certifier.answer(certifier.polish())
+        assert sum(column.policy.nbytes for column in columns.known) <= 6 * policy.nbytes
+    assert sum(column.policy.ndim == 1 for column in columns.known) >= 3  # a byte for each state
+    np.testing.assert_array_equal(columns[0].policy, slater.policy)
+    answer = certifier.answer(certifier.game.mix().weights)
     assert answer.feasible
     assert answer.value[0] >= slater.value[0]
 
@@ -372,11 +370,12 @@ def test_large_models_without_a_slater_point_are_planned(monkeypatch):
     problem = large()
     own = attainable_slack(normalise(problem)[0]) * np.ptp(problem.constraint_reward)
     tight = problem.with_limits(problem.limit + own)
-    monkeypatch.setattr(import_module("painless.solve"), "TIGHT_PAIRS", 1000)
+    monkeypatch.setattr("painless.planning.linear_program.TIGHT_PAIRS", 1000)
     prepared = slater_policy(normalise(tight)[0])
     assert prepared.feasibility is Feasibility.TIGHT
     found = painless.solve(tight, CBP())
-    assert "planned in place of cbp" in str(found.status)
+    assert found.algorithm == "lp"
+    assert "planned in place of cbp" in found.reason
     assert found.feasible
 
 

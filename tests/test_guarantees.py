@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, GDA
 from painless.bellman import occupancy, occupancy_policy, policy_value
-from painless.feasibility import Feasibility
 from painless.guarantees import Regrets, cbp_bound, error_factor, gda_bound
-from painless.planners import LinearProgram
+from painless.planning import LinearProgram
+from painless.planning.feasibility import Feasibility
 from painless.policy import dirichlet_policy, uniform_policy
 from painless.prepare import prepare
 

@@ -46,13 +46,10 @@ ORDER = [
     ),
     *(
         "planners",
+        "planning",
         "evaluators",
         "framework",
         "averages",
-        "judgement",
-        "feasibility",
-        "certificate",
-        "prices",
         "confidence",
         "evaluation",
     ),
@@ -68,7 +65,6 @@ ORDER = [
     ),
     *(
         "finish",
-        "generation",
         "solve",
         "optimum",
         "trade_off",

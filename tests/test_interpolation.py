@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.interpolate import KroghInterpolator
 
-from painless.planners.interpolation import _hermite, _Point, interpolated
-from painless.planners.mixing import Column
+from painless.planning.game import Column
+from painless.planning.interpolation import _hermite, _Point, interpolated
 
 
 def column(at, height, multiplier):
     value = np.array([height, at])
-    own = None if multiplier is None else np.array([multiplier])
-    return Column(np.zeros(1, np.uint8), value, own, value)
+    own = None if multiplier is None else np.array([1.0, multiplier])
+    return Column(np.zeros(1, np.uint8), value, value, own)
 
 
 def on(curve, slope, *places):
@@ -61,7 +61,7 @@ def test_columns_off_any_frontier_are_left_to_the_master():
 
 def test_several_constraints_take_the_secant():
     columns = [
-        Column(np.zeros(1, np.uint8), np.array([1.0, 0.0, 1.0]), np.array([0.0, 2.0]), np.zeros(3)),
-        Column(np.zeros(1, np.uint8), np.array([1.0, 1.0, 0.0]), np.array([4.0, 0.0]), np.zeros(3)),
+        Column(np.zeros(1, np.uint8), np.array([1.0, 0.0, 1.0]), np.zeros(3), np.array([1.0, 0.0, 2.0])),
+        Column(np.zeros(1, np.uint8), np.array([1.0, 1.0, 0.0]), np.zeros(3), np.array([1.0, 4.0, 0.0])),
     ]
     np.testing.assert_allclose(interpolated(columns, np.array([0.25, 0.75]), np.zeros(2)), [3.0, 0.5])

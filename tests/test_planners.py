@@ -8,15 +8,16 @@ from hypothesis import given, settings
 
 import painless
 from painless.bellman import policy_value
-from painless.feasibility import (
+from painless.planners import policy_iteration
+from painless.planning import LinearProgram
+from painless.planning.feasibility import (
     Feasibility,
     attainable_slack,
     conflict,
     multiplier_bound,
     slater_policy,
 )
-from painless.planners import LinearProgram, policy_iteration
-from painless.planners.master import best_mixture, largest_slack
+from painless.planning.master import best_mixture, largest_slack
 from painless.units import normalise
 
 from .problems import garnets

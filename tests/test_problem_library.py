@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import painless
 from painless import InputError
 from painless.bellman import action_value, occupancy, policy_value
-from painless.planners import LinearProgram, policy_iteration
+from painless.planners import policy_iteration
+from painless.planning import LinearProgram
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, DEPTHS, TREASURES, deep_sea_treasure
 from painless.problems.inventory import DEMAND, inventory
 from painless.problems.maintenance import maintenance

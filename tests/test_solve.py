@@ -568,7 +568,7 @@ def test_the_program_says_where_it_has_no_answer(monkeypatch):
     """A policy that merely comes closest is not called optimal."""
     monkeypatch.setattr(LinearProgram, "plan", lambda self, problem, time_limit: None)
     monkeypatch.setattr(import_module("painless.solve"), "CLOSING_ROUNDS", 0)
-    monkeypatch.setattr("painless.prices.CLOSING", 0)
+    monkeypatch.setattr("painless.planning.prices.CLOSING", 0)
     problem = single([0.0, 1.0, 2.0], constraint=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], threshold=[0.5, 1.5])
     solution = painless.solve(problem, LinearProgram())
     assert solution.status.kind is Kind.STOPPED

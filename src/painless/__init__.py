@@ -17,8 +17,8 @@ from painless.evaluation import Estimate, evaluate
 from painless.feature_policies.storage import load_policy, save_policy
 from painless.framework import Trace
 from painless.frontier import frontier
-from painless.generation import Progress
-from painless.planners import ColumnGeneration, LinearProgram
+from painless.planning import ColumnGeneration, LinearProgram
+from painless.planning.planner import Progress
 from painless.policy import TabularPolicy
 from painless.problem import CMDP, load
 from painless.problems import CartPole, garnet, gridworld, make

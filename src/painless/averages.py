@@ -22,11 +22,14 @@ class Output(Enum):
     UNIFORM = "the average of all iterates, as in the paper"
     LINEAR = "the average with weights proportional to t + 1"
     TAIL = "the average of the second half"
+    LAST = "the last iterate"
 
     def weight(self, iteration: int, iterations: int) -> float:
         """Return the weight of iteration t of T, up to a constant."""
         if self is Output.LINEAR:
             return iteration + 1.0
+        if self is Output.LAST:
+            return float(iteration == iterations - 1)
         return 1.0 if self is Output.UNIFORM or iteration >= iterations // 2 else 0.0
 
 

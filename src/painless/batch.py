@@ -12,9 +12,9 @@ from painless import validation
 from painless.algorithms import Algorithm, kind, require_algorithm, require_single, stack
 from painless.arrays import one_thread
 from painless.errors import InputError
-from painless.feasibility import Feasibility
 from painless.framework import Recorder, Trace
 from painless.mapped import unchanged
+from painless.planning.feasibility import Feasibility
 from painless.policy import LearningTable, TabularPolicy, initial_policy
 from painless.prepare import prepare
 from painless.problem import CMDP, require_problem

@@ -17,7 +17,7 @@ from painless.arrays import Array
 from painless.errors import InputError
 from painless.evaluators.base import Evaluator
 from painless.learners.base import Learner
-from painless.planners.linear_program import LinearProgram
+from painless.planning.linear_program import LinearProgram
 from painless.policy import LearningTable, dirichlet_policy
 from painless.problem import CMDP, load, require_problem
 from painless.solve import solve

@@ -23,6 +23,7 @@ class Clock:
     def __init__(self, limit: float | None = None) -> None:
         self.start, self.limit = time.perf_counter(), limit
         self.deadline = np.inf if limit is None else self.start + limit
+        self._work, self._allowed = time.thread_time(), np.inf  # CPU seconds of this thread
         self._interrupted = False
 
     @contextmanager
@@ -59,7 +60,7 @@ class Clock:
         if self._interrupted:
             self._interrupted = False
             raise KeyboardInterrupt
-        if time.perf_counter() > self.deadline:
+        if time.perf_counter() > self.deadline or time.thread_time() > self._allowed:
             raise TimeoutError
 
     def extend(self) -> None:
@@ -70,12 +71,12 @@ class Clock:
             self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
     def release(self) -> None:
-        """Take back what `allow` brought forward: what is left to do is short, and part of the answer."""
-        if self.limit is None:
-            self.deadline = np.inf
-        else:
+        """Take back what `allow` limited: what is left to do is short, and part of the answer."""
+        self._allowed = np.inf
+        if self.limit is not None:
             self.extend()
 
-    def allow(self, seconds: float) -> None:
-        """Bring the deadline forward to so many seconds from now, if it is later."""
-        self.deadline = min(self.deadline, time.perf_counter() + seconds)
+    def allow_again(self, least: float) -> None:
+        """Allow as much work as was done since the start, or `least` CPU seconds: how busy the machine is does not count."""
+        now = time.thread_time()
+        self._allowed = now + max(now - self._work, least)

@@ -9,23 +9,21 @@ import numpy as np
 
 from painless.arrays import Array, Mask
 from painless.bellman import policy_transition, reachable
-from painless.certificate import Answer, Certifier
 from painless.clock import Clock
-from painless.feasibility import Feasibility, SlaterPolicy
 from painless.framework import Trace
-from painless.judgement import constant_shortfall, gap_target, is_solved
 from painless.planners.engine import Actions, engine_of
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, SlaterPolicy
+from painless.planning.judgement import constant_shortfall, gap_target, is_solved
+from painless.planning.planner import Case, Stop
+from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
 from painless.policy import TabularPolicy
-from painless.prepare import Prepared
-from painless.prices import NONE, PriceRanges, closed_in, price_ranges
 from painless.remedy import explain
 from painless.render import number_beyond
 from painless.solution import Kind, Solution, Status
 from painless.units import normalise, rounded, utility_range
 
-LEAST_SECONDS = 0.5  # that prices may take, where the answer took less
-TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
-INTERRUPTED = "interrupted; run it again to go further"
+LEAST_SECONDS = 1.0  # of work that prices may take, where the answer took less
 SMALL_GAP = 1e-9  # relative; what is left of a gap then is rounding, and differs from machine to machine
 VISITS = 1e-6  # the precision of visits, relative to their sum, where sweeps cost
 
@@ -35,44 +33,45 @@ class Ending(NamedTuple):
 
     algorithm: str
     tolerance: float
+    reason: str = ""  # why this algorithm was chosen
     completed: int | None = None  # iterations that were asked for and are done
     stopped: str = ""  # why it did not go on, with a remedy
     note: str = ""  # a sentence more
 
-    def stop(self, why: str) -> Ending:
-        """Return the ending of a run that was stopped."""
-        return self._replace(stopped=why)
+    def stop(self, why: Stop | None) -> Ending:
+        """Return the ending of a run that was stopped, if it was."""
+        return self if why is None else self._replace(stopped=why.value)
 
 
 def finished(
-    prepared: Prepared,
+    case: Case,
     certifier: Certifier,
     answer: Answer,
     ending: Ending,
     clock: Clock,
     trace: Trace | None = None,
-    improve: bool = True,
 ) -> Solution:
-    """Narrow the prices for as long as the answer took, and return the solution; a better one on the way, if `improve`."""
+    """Narrow the prices for as long as the answer took, and return the solution; without a `trace`, a better one on the way.
+
+    `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer.
+    """
     if ending.stopped:
         clock.extend()
     else:
-        clock.allow(max(clock.seconds, LEAST_SECONDS))
-        answer = closed_in(certifier, answer, improve)
-    prices = _prices(prepared, certifier, answer, clock, narrow=not ending.stopped)
+        clock.allow_again(LEAST_SECONDS)
+        answer = closed_in(certifier, answer, improve=trace is None)
+    prices = _prices(case, certifier, answer, clock, narrow=not ending.stopped)
     answer = certifier.bounded(answer)
     if not ending.stopped:
         clock.release()
     return feasible_solution(
-        prepared, answer, prices, ending, clock, response=certifier.response, trace=trace
+        case, answer, prices, ending, clock, response=certifier.game.response, trace=trace
     )
 
 
-def _prices(
-    prepared: Prepared, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool
-) -> PriceRanges:
+def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
     """Return the proved range of every price, (K,) each, in the user's units."""
-    problem, units = prepared.problem, prepared.units
+    problem, units = case.problem, case.units
     low, high = utility_range(problem)
     aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
     if not len(aside):
@@ -81,18 +80,16 @@ def _prices(
         )
     try:
         if narrow:
-            return _prices_of_the_whole(prepared, certifier, answer, clock)
+            return _prices_of_the_whole(case, certifier, answer, clock)
     except TimeoutError:
         pass  # nothing is known, then
     return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
 
 
-def _prices_of_the_whole(
-    prepared: Prepared, certifier: Certifier, answer: Answer, clock: Clock
-) -> PriceRanges:
+def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock: Clock) -> PriceRanges:
     """Return the ranges of all prices where limits were presolved: what loosening one would bring, only the whole problem tells."""
-    units = prepared.units
-    whole, own = normalise(prepared.problem)
+    units = case.units
+    whole, own = normalise(case.problem)
     engine = engine_of(whole)
     engine.heed(clock.tick)
     value = engine.values(answer.policy)
@@ -102,14 +99,14 @@ def _prices_of_the_whole(
         *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0)),
         *(Feasibility.TIGHT, slack),
     )
-    judge = Certifier(whole, slater, certifier.prior, engine)
-    judge.upper_bound = rounded(bound, up=True)
+    judge = Certifier(engine, slater)
+    judge.game.upper = rounded(bound, up=True)
     same = Answer(answer.policy, value.guess, value.low, judge.upper_bound, judge.multiplier, True)
     return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same, clock.tick)))
 
 
 def feasible_solution(
-    prepared: Prepared,
+    case: Case,
     answer: Answer,
     prices: PriceRanges,
     ending: Ending,
@@ -122,18 +119,18 @@ def feasible_solution(
 
     `response` (S,) is a best response to the final prices; it decides in states that the policy does not visit.
     """
-    problem, units = prepared.problem, prepared.units
+    problem, units = case.problem, case.units
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
     gap = answer.gap * float(units.span[0])
-    missed = _violation(prepared, answer.low)
+    missed = _violation(case, answer.low)
     low, high = prices
     multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     slack = np.zeros(problem.shape[2])
-    slack[units.kept] = answer.low[1:] - prepared.normal.threshold
+    slack[units.kept] = answer.low[1:] - case.normal.threshold
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
     multiplier[free] = 0.0
     return _solution(
-        prepared,
+        case,
         answer.policy,
         answer.value,
         multiplier=multiplier,
@@ -142,39 +139,41 @@ def feasible_solution(
         upper_bound=bound,
         gap=gap,
         feasible=answer.feasible,
-        status=_status(prepared, answer, gap, bound, ending),
+        status=_status(case, answer, gap, bound, ending),
         algorithm=ending.algorithm,
+        reason=ending.reason,
         seconds=clock.seconds,
-        trace=trace and prepared.trace(trace),
+        trace=trace,
         response=response,
     )
 
 
-def infeasible_solution(prepared: Prepared, algorithm: str, clock: Clock) -> Solution:
+def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
     """Return the policy that misses the constraints by as little as can be, and why it has to."""
-    problem = prepared.problem
-    low = np.array([float(v) for v in _proved(prepared, prepared.slater.low)])
+    problem = case.problem
+    low = np.array([float(v) for v in _proved(case, case.slater.low)])
     why = explain(problem, low, clock.tick)
     nothing = np.full(problem.shape[2], np.nan)
     return _solution(
-        prepared,
-        prepared.slater.policy,
-        prepared.slater.value,
+        case,
+        case.slater.policy,
+        case.slater.value,
         multiplier=nothing,
         price_range=np.column_stack([nothing, nothing]),
-        violation=_violation(prepared, prepared.slater.low),
+        violation=_violation(case, case.slater.low),
         remedy=why.remedy,
         upper_bound=np.nan,
         gap=np.nan,
         feasible=False,
         status=Status(Kind.INFEASIBLE, why.sentence),
-        algorithm=algorithm,
+        algorithm=ending.algorithm,
+        reason=ending.reason,
         seconds=clock.seconds,
         infeasibility=why.infeasibility,
     )
 
 
-def _status(prepared: Prepared, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
+def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
     """Say how a solve ended; solved is what is proved to be, by one definition for every path."""
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
@@ -184,28 +183,28 @@ def _status(prepared: Prepared, answer: Answer, gap: float, bound: float, ending
     end = f"{missed}{ending.note and ' ' + ending.note}"
     if ending.completed is not None:
         return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
-    target = gap_target(prepared.problem, ending.tolerance)
+    target = gap_target(case.problem, ending.tolerance)
     if not ending.stopped and is_solved(gap, bound, answer.feasible, target):
         proved = f"a relative gap of {ending.tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
     why = ending.stopped or "the tolerance is below what double precision can prove; ask for a larger one"
-    if prepared.feasibility is not Feasibility.SLACK and not answer.feasible:
-        why += f"; {prepared.feasibility.value}"
+    if case.feasibility is not Feasibility.SLACK and not answer.feasible:
+        why += f"; {case.feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
 
 
 def _solution(
-    prepared: Prepared, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
+    case: Case, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
 ) -> Solution:
-    problem = prepared.problem
-    values = prepared.value(np.where(np.isfinite(value), value, np.nan))
+    problem = case.problem
+    values = case.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
     names = {k: v for k, v in problem.names.items() if k != "constraints"}
     visited = reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
-        policy=TabularPolicy(policy, names, _visits(prepared, policy, visited)),
+        policy=TabularPolicy(policy, names, _visits(case, policy, visited)),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,
@@ -217,17 +216,17 @@ def _solution(
     )
 
 
-def _visits(prepared: Prepared, policy: Array, visited: Mask) -> Array | None:
+def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
     """Return d(s), (S,), with 0 where the policy cannot come; None where the time is up."""
     try:
-        return np.where(visited, np.maximum(prepared.engine.visits(policy, VISITS), 0.0), 0.0)
+        return np.where(visited, np.maximum(case.engine.visits(policy, VISITS), 0.0), 0.0)
     except TimeoutError:
         return None
 
 
-def _proved(prepared: Prepared, low: Array) -> list[float]:
+def _proved(case: Case, low: Array) -> list[float]:
     """Return values that the constraints have at least, (K,), in the internal sense and the user's units."""
-    units = prepared.units
+    units = case.units
     found = [float(v) for v in units.offset[1:]]
     for place, index in enumerate(units.kept):
         value = float(low[1 + place])
@@ -235,9 +234,9 @@ def _proved(prepared: Prepared, low: Array) -> list[float]:
     return found
 
 
-def _violation(prepared: Prepared, low: Array) -> Array:
+def _violation(case: Case, low: Array) -> Array:
     """Return by how much each limit may at most be missed, (K,), as proved, in the user's units."""
-    units, problem = prepared.units, prepared.problem
+    units, problem = case.units, case.problem
     missed = constant_shortfall(problem, units)
     for place, index in enumerate(units.kept):
         limit, value = float(problem.threshold[index]), float(low[1 + place])

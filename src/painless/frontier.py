@@ -13,11 +13,11 @@ from painless import validation
 from painless.arrays import Array, one_thread
 from painless.clock import Clock
 from painless.errors import InputError, unknown
-from painless.feasibility import Feasibility
-from painless.judgement import misses_constant
 from painless.mapped import unchanged
-from painless.planners.parametric import Graph, Vertex, trace
-from painless.planners.pool import REWARD, Pool
+from painless.planning.feasibility import Feasibility
+from painless.planning.judgement import misses_constant
+from painless.planning.parametric import Graph, Vertex, trace
+from painless.planning.pool import REWARD, Pool
 from painless.prepare import prepare
 from painless.presolve import presolve
 from painless.problem import CMDP, require_problem

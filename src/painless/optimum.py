@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners import LinearProgram
+from painless.planning import LinearProgram
 from painless.problem import CMDP
 from painless.solution import Kind, Solution
 from painless.solve import solve

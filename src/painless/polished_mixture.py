@@ -7,7 +7,7 @@ import numpy as np
 from painless.arrays import Array
 from painless.checkpoint import Progressed
 from painless.feature_policies.mixture import MixturePolicy
-from painless.planners.master import best_mixture, largest_slack
+from painless.planning.master import best_mixture, largest_slack
 
 MARGIN = 3.0  # standard errors by which estimates are distrusted
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from painless.arrays import Array
-from painless.certificate import Answer, Certifier
-from painless.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.judgement import PRECISION, Relaxation, constant_shortfall, misses_constant
 from painless.planners.engine import Engine, engine_of
-from painless.policy import uniform_policy
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
+from painless.planning.judgement import PRECISION, Relaxation, constant_shortfall, misses_constant
 from painless.problem import CMDP
 from painless.render import number, number_beyond
 from painless.solution import Infeasibility
@@ -122,9 +121,9 @@ class _Search:
             raise TimeoutError
         if slater.feasibility in (Feasibility.NONE, Feasibility.UNKNOWN):
             return None
-        certifier = Certifier(part, slater, uniform_policy(part.actions), engine)
-        mixture, _ = certifier.prove((), lambda _: GAP / (1 - part.discount), ROUNDS)
-        return certifier.answer(mixture)
+        certifier = Certifier(engine, slater)
+        mixture = certifier.prove((), lambda _: GAP * engine.unit, ROUNDS)
+        return certifier.answer(mixture.weights)
 
 
 def _sentence(

@@ -20,11 +20,11 @@ from painless.arrays import Array
 from painless.duals.maximin import Maximin
 from painless.evaluation import evaluate
 from painless.evaluators.base import Evaluator
-from painless.feasibility import multiplier_bound
 from painless.feature_policies import FeaturePolicy, start_policy
 from painless.features.base import FeatureMap
 from painless.framework import Position, take_step
 from painless.learners.coin_betting import CoinBetting
+from painless.planning.feasibility import multiplier_bound
 from painless.simulator import Simulator
 
 WINDOW = 10  # iterations over which progress is judged

@@ -84,9 +84,10 @@ class Solution:
     sense: tuple[str, ...]
     minimise: bool
     constraint_names: tuple[str, ...]
-    algorithm: str
+    algorithm: str  # its name in the registry of algorithms or planners
     iterations: int
     seconds: float
+    reason: str = ""  # why this algorithm was chosen; empty where the user named it
     trace: Trace | None = None
     infeasibility: Infeasibility | None = None
     remedy: Array | None = None  # (K,); None where the problem is not infeasible
@@ -112,6 +113,7 @@ class Solution:
         average = self.average
         return {
             "algorithm": self.algorithm,
+            "reason": self.reason,
             "status": str(self.status),
             "kind": self.status.kind.value,
             "feasible": self.feasible,
@@ -237,6 +239,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
         "feasible": _of(content, "feasible", bool),
         "algorithm": _of(content, "algorithm", str),
+        "reason": str(content.get("reason", "")),
         "iterations": entries.whole(content, "iterations"),
         "seconds": entries.number(content, "seconds", least=0.0),
         "policy": _policy(arrays),

@@ -1,9 +1,8 @@
-"""The verb: `solve` a problem with an algorithm or a planner, and return a policy with its proof."""
+"""The verb: `solve` a problem with a planner or an algorithm, and return a policy with its proof."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,38 +14,36 @@ from painless.algorithms import PRM, Algorithm, require_algorithm, require_singl
 from painless.arrays import Array, one_thread
 from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy_policy
-from painless.certificate import Answer, Certifier, better
 from painless.clock import Clock
 from painless.errors import InputError
 from painless.evaluators import Evaluator, exact_evaluator
-from painless.feasibility import Feasibility
-from painless.finish import INTERRUPTED, TIMEOUT, Ending, finished, infeasible_solution
+from painless.finish import Ending, finished, infeasible_solution
 from painless.framework import Recorder
-from painless.generation import Progress, generate
-from painless.judgement import is_solved, normal_target
 from painless.mapped import unchanged
-from painless.planners.column_generation import ColumnGeneration
 from painless.planners.engine import occupancy
-from painless.planners.linear_program import LinearProgram, OptimalOccupancy
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.choice import choose
+from painless.planning.feasibility import Feasibility
+from painless.planning.judgement import is_solved
+from painless.planning.linear_program import LinearProgram
+from painless.planning.planner import Planned, Planner, Progress, Stop, without_slater
 from painless.policy import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policy import initial_policy as starting_policy
 from painless.prepare import Prepared, Steps, prepare
 from painless.problem import CMDP, require_problem
 from painless.solution import Solution
 
-FINAL_ROUNDS = 16  # of polishing and bounding after the last iteration; each costs about one policy iteration
-CLOSING_ROUNDS = 200  # of the same after a linear program, whose answer is exact to 1e-10 only
-TIGHT_PAIRS = 20_000  # up to which the linear program takes over where there is no Slater point
+FINAL_ROUNDS = 16  # of the proof after the last iteration; each costs about one policy iteration
 FINAL_GAP = 1e-6  # relative; after the last iteration the gap of a swept model is not closed further
 EXACT = 0.03  # the error of a swept best response's values, relative to the gap to prove
-PATIENCE = 8  # proofs in a row that close no gap; what is left then is rounding
+PATIENCE = 8  # proofs in a row that close no gap: the iterates get no better
 FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
 
 
 @unchanged
 def solve(
     problem: CMDP,
-    algorithm: Algorithm | LinearProgram | ColumnGeneration | None = None,
+    algorithm: Algorithm | Planner | None = None,
     *,
     iterations: int | None = None,
     tolerance: float = 1e-3,
@@ -60,8 +57,9 @@ def solve(
     """Find a feasible policy, and prove how far from optimal it can be.
 
     Arguments:
-        algorithm: `PRM()` by default; `CBP`, the paper's, `GDA`, `CRPO`, a `PrimalDual` of your own,
-            `LinearProgram()`, or for large sparse models `ColumnGeneration()`.
+        algorithm: the fastest planner for this model by default, or `PRM()` where `iterations` are given; `solution.reason` says
+            why. A planner, `LinearProgram()` or `ColumnGeneration()`, or an algorithm whose own iterates are
+            returned: `CBP()`, the paper's, `PRM()`, `GDA`, `CRPO`, or a `PrimalDual` of your own.
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
         time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
@@ -71,7 +69,7 @@ def solve(
         evaluator: makes an evaluator of the problem in normalised units, such as
             `lambda normal: TemporalDifference(normal, 1000)`; exact by default. The algorithm then sees
             estimates; the trace, the policy and its proof stay exact.
-        seed: for what is drawn at random; nothing is when evaluation is exact.
+        seed: random seed; nothing is random when evaluation is exact.
         progress: called now and then with a `Progress`.
 
     >>> import painless
@@ -84,49 +82,45 @@ def solve(
     seed = validation.seed(seed)
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
         validation.function(given_name, function)
-    clock = Clock(time_limit)
-    algorithm = PRM() if algorithm is None else algorithm
-    name = "lp" if isinstance(algorithm, LinearProgram) else algorithm.name
+    clock, reason = Clock(time_limit), ""
     start = starting_policy(initial_policy, problem.actions)
+    if algorithm is None and (iterations is not None or evaluator is not None):
+        algorithm, reason = PRM(), "PRM needs no tuning, and is the default where an algorithm is to run."
+    elif algorithm is None:
+        algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
-        if isinstance(algorithm, ColumnGeneration):
+        prepared, ending = prepare(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
+        if isinstance(algorithm, Planner):
             warm = (
                 None
                 if initial_policy is None
                 else checked_policy(initial_policy, problem.actions, "initial_policy")
             )
-            solution = generate(problem, algorithm, tolerance, clock, progress, warm)
-            if solution is not None:
-                return solution
-        prepared = prepare(problem, clock.tick)
+            return _planned(algorithm.answer(prepared, tolerance, clock, progress, warm), ending, clock)
         if prepared.feasibility is Feasibility.NONE:
-            return infeasible_solution(prepared, name, clock)
-        prior = restricted(start, prepared.normal.actions)
-        certifier = Certifier(
-            *(prepared.normal, prepared.slater, prior, prepared.engine), relaxation=prepared.relaxation
-        )
-        ending = Ending(name, tolerance)
+            return infeasible_solution(prepared, ending, clock)
         if prepared.slater.stopped is not None:
-            return _without_slater(prepared, certifier, ending, clock)
-        tight = prepared.feasibility is not Feasibility.SLACK
-        if tight or isinstance(algorithm, LinearProgram | ColumnGeneration):
-            return _plan(prepared, certifier, ending, clock)
-        certifier.precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
+            return _planned(without_slater(algorithm.name, prepared, clock), ending, clock)
+        if prepared.feasibility is not Feasibility.SLACK:
+            return _in_place_of(prepared, ending, clock)
+        certifier = Certifier(prepared.engine, prepared.slater, relaxation=prepared.relaxation)
+        certifier.game.precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
         estimator = None if evaluator is None else evaluator(prepared.normal)
+        prior = restricted(start, prepared.normal.actions)
         steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
         monitor = None if evaluator is None else exact_evaluator(prepared.normal, prepared.engine)
         recorder = Recorder[LearningTable[Any]](monitor)
-        run = _Run(prepared, certifier, steps, iterations, output, clock, progress, recorder)
+        run = _Iterating(prepared, certifier, steps, prior, iterations, output, clock, progress, recorder)
         answer, ending = run.to_the_end(ending)
-        trace, improve = run.recorder.trace().run(0), output is Output.POLISHED
-        return finished(prepared, certifier, answer, ending, clock, trace, improve)
+        trace = prepared.trace(run.recorder.trace().run(0))
+        return finished(prepared, certifier, answer, ending, clock, trace)
 
 
 def _checked_limit(
     algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
 ) -> float | None:
     """Refuse an algorithm, a horizon or a tolerance that is none; return the time limit."""
-    if algorithm is not None and not isinstance(algorithm, LinearProgram | ColumnGeneration):
+    if algorithm is not None and not isinstance(algorithm, Planner):
         require_single(require_algorithm(algorithm))
     check_horizon(iterations, output)
     if not 0 < validation.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
@@ -146,76 +140,34 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
 
 def _precision(prepared: Prepared, tolerance: float) -> float:
     """Return how exact the values of swept best responses have to be: a small part of the gap to prove."""
-    target = normal_target(prepared.problem, prepared.units, tolerance)
-    return EXACT * target(max(float(prepared.slater.value[0]), 0.0))
+    return EXACT * prepared.target(tolerance)(max(float(prepared.slater.value[0]), 0.0))
 
 
-def _without_slater(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock) -> Solution:
-    """Return what is known where the search for a Slater policy was stopped."""
-    clock.extend()
-    try:
-        answer = certifier.assess(prepared.slater.policy)
-    except TimeoutError:
-        answer = certifier.known()
-    ending = ending.stop(INTERRUPTED if isinstance(prepared.slater.stopped, KeyboardInterrupt) else TIMEOUT)
-    return finished(prepared, certifier, answer, ending, clock)
+def _planned(planned: Planned, ending: Ending, clock: Clock) -> Solution:
+    """Return what a planner found as a solution."""
+    ending = ending._replace(algorithm=planned.planner, note=planned.note).stop(planned.stop)
+    if planned.answer is None or planned.certifier is None:
+        return infeasible_solution(planned.case, ending, clock)
+    return finished(planned.case, planned.certifier, planned.answer, ending, clock)
 
 
-def _plan(prepared: Prepared, certifier: Certifier, ending: Ending, clock: Clock) -> Solution:
-    """Solve by the linear program: on request, or where there is no Slater point; close the gap that it leaves."""
-    target = normal_target(prepared.problem, prepared.units, ending.tolerance)
-    answer = certifier.known()
-    if ending.algorithm != "lp" and prepared.feasibility is not Feasibility.SLACK:
-        reason = prepared.feasibility.value
-        why = f"{reason[0].upper()}{reason[1:]}, so that no bound on the multipliers is known"
-        ending = ending._replace(note=f"{why}: planned in place of {ending.algorithm}.")
-    try:
-        optimum = _occupancy(prepared, certifier.threshold, clock)
-        if optimum is None and prepared.feasibility is Feasibility.SLACK:
-            ending = ending._replace(
-                note="The linear program was left out, or gave up: best responses were tried."
-            )
-        if optimum is not None:
-            certifier.bound(optimum.multiplier, 0.0)
-            policy = occupancy_policy(optimum.occupancy, certifier.prior)
-            answer = certifier.judge(policy)
-            certifier.add(answer.low, answer.policy)
-        if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
-            mixture, _ = certifier.prove((), target, CLOSING_ROUNDS)
-            answer = better(certifier.answer(mixture), certifier.bounded(answer))
-        solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
-        if optimum is not None and not solved and prepared.feasibility is not Feasibility.SLACK:
-            # The little slack that there may be costs more than the tolerance: miss a limit by what counts as met.
-            answer = better(certifier.assess(policy), answer)
-    except TimeoutError:
-        ending = ending.stop(TIMEOUT)
-    except KeyboardInterrupt:
-        ending = ending.stop(INTERRUPTED)
-    return finished(prepared, certifier, answer, ending, clock)
-
-
-def _occupancy(prepared: Prepared, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
-    """Solve the linear program; where there is no Slater point, again with thresholds that still count as met."""
-    slack = prepared.feasibility is Feasibility.SLACK
-    if not slack and prepared.normal.actions.sum() > TIGHT_PAIRS:
-        return None
-    for limits in (prepared.normal.threshold,) if slack else (prepared.normal.threshold, threshold):
-        # Undecided, if HiGHS sees neither a solution nor that there is none; or it would overrun the time that is left.
-        with suppress(RuntimeError, TimeoutError):
-            clock.tick()
-            optimum = LinearProgram().plan(prepared.normal.with_limits(limits), clock.left)
-            if optimum is not None:
-                return optimum
-    return None
+def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
+    """Plan where there is no Slater point: algorithms need a bound on the multipliers."""
+    why = prepared.feasibility.value
+    reason = f"{why[0].upper()}{why[1:]}, so that no bound on the multipliers is known: planned in place of {ending.algorithm}."
+    return _planned(
+        LinearProgram().answer(prepared, ending.tolerance, clock), ending._replace(reason=reason), clock
+    )
 
 
 @dataclass
-class _Run:
+class _Iterating:
     """One run of an algorithm, with everything that is collected on the way."""
 
     prepared: Prepared
     certifier: Certifier
     steps: Steps
+    prior: Array
     iterations: int | None
     output: Output
     clock: Clock
@@ -232,11 +184,11 @@ class _Run:
             self._advance(1)
             if self.iterations:
                 return self._to_the_horizon(), ending._replace(completed=self.iterations)
-            return self._to_the_tolerance(ending.tolerance), ending
+            return self._to_the_tolerance(ending)
         except TimeoutError:
-            return self._stopped(), ending.stop(TIMEOUT)
+            return self._stopped(), ending.stop(Stop.TIMEOUT)
         except KeyboardInterrupt:
-            return self._stopped(), ending.stop(INTERRUPTED)
+            return self._stopped(), ending.stop(Stop.INTERRUPT)
 
     def _to_the_horizon(self) -> Answer:
         assert self.iterations is not None
@@ -244,26 +196,28 @@ class _Run:
         while self.averages.count < self.iterations:
             self._report()
             self._advance(min(block, self.iterations - self.averages.count))
-        answer = self._answer()
-        if self.output is not Output.POLISHED:
-            average = occupancy_policy(self.occupancy, self.certifier.prior)
-            answer = self.certifier.assess(average)
-        return answer
+        if self.output is Output.POLISHED:
+            return self._answer()
+        self._bound()
+        return self.certifier.assess(occupancy_policy(self.occupancy, self.prior))
 
-    def _to_the_tolerance(self, tolerance: float) -> Answer:
-        target = normal_target(self.prepared.problem, self.prepared.units, tolerance)
-        rounds, least, stalled = 1, np.inf, 0
+    def _to_the_tolerance(self, ending: Ending) -> tuple[Answer, Ending]:
+        target = self.prepared.target(ending.tolerance)
+        certifier, rounds, least, stalled = self.certifier, 1, np.inf, 0
         while True:
             self._advance(max(FIRST_CHECK, self.averages.count // 8))
-            mixture, optimal = self.certifier.prove(self.averages, target, rounds)
-            bound = self.certifier.upper_bound
-            gap = bound - mixture.value
+            if not certifier.game.exhausted:
+                certifier.prove(self.averages, target, rounds)
+            mixture = certifier.polish()
+            gap = certifier.upper_bound - mixture.value
             stalled = 0 if gap < 0.99 * least else stalled + 1
-            if optimal or gap <= target(bound) or stalled >= PATIENCE:
-                answer = self.certifier.answer(mixture)
-                solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
-                if optimal or solved or stalled >= PATIENCE:
-                    return answer
+            if gap <= target(certifier.upper_bound) or stalled >= PATIENCE:
+                answer = certifier.answer(mixture.weights)
+                if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                    return answer, ending
+                if stalled >= PATIENCE:
+                    why = f"the iterates of {ending.algorithm} no longer improve; leave the choice of an algorithm to painless"
+                    return answer, ending._replace(stopped=why)
             self._report(mixture.value)
             rounds, least = rounds + 1, min(gap, least)
 
@@ -281,11 +235,14 @@ class _Run:
             self.averages.add(step.weight[0])
             self.clock.tick()
 
+    def _bound(self) -> None:
+        """Prove as good a bound as a few best responses give."""
+        exact, target = self.certifier.engine.exact, self.prepared.target(FINAL_GAP)
+        self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
+
     def _answer(self) -> Answer:
-        exact = self.certifier.engine.exact
-        target = normal_target(self.prepared.problem, self.prepared.units, FINAL_GAP)
-        mixture, _ = self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
-        return self.certifier.answer(mixture)
+        self._bound()
+        return self.certifier.answer(self.certifier.polish().weights)
 
     def _stopped(self) -> Answer:
         """Answer from what is known, as well as can be done in a moment."""
@@ -293,13 +250,11 @@ class _Run:
         try:
             if self.certifier.engine.exact:
                 return self._answer()
-            return self.certifier.answer(self.certifier.polish())
+            return self.certifier.answer(self.certifier.polish().weights)
         except TimeoutError:
             return self.certifier.known()
 
     def _report(self, value: float = np.nan) -> None:
         if self.progress is not None:
-            units, sign = self.prepared.units, float(self.prepared.problem.sign[0])
-            values = np.array([value, self.certifier.upper_bound]) * units.span[0] + units.offset[0]
-            values = np.where(np.isfinite(values), sign * values, np.nan)
-            self.progress(Progress(self.averages.count, self.iterations, float(values[0]), float(values[1])))
+            count, bound = self.averages.count, self.certifier.upper_bound
+            self.progress(Progress.of(self.prepared, count, self.iterations, value, bound))

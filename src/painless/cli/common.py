@@ -168,7 +168,7 @@ def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
 def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
     """Return an algorithm with its settings; `more` come from options of their own, None where one is not given."""
     from painless.algorithms import CBP, CRPO, GDA, PRM
-    from painless.planners import ColumnGeneration, LinearProgram
+    from painless.planning import ColumnGeneration, LinearProgram
 
     makers: dict[AlgorithmName, Callable[..., Any]] = {
         AlgorithmName.PRM: PRM,

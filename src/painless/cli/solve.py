@@ -31,8 +31,8 @@ from painless.cli.common import (
 from painless.cli.report import Report, check_report, report_solution
 
 if TYPE_CHECKING:
-    from painless.generation import Progress
     from painless.optimum import Optimum
+    from painless.planning.planner import Progress
     from painless.problem import CMDP
     from painless.solution import Solution
 

@@ -11,7 +11,7 @@ from typing import Any
 from painless.arrays import Array
 from painless.experiments.evaluators import call
 from painless.experiments.unit import make_problem
-from painless.planners import LinearProgram
+from painless.planning import LinearProgram
 from painless.problems import SIMULATORS
 from painless.solve import solve
 

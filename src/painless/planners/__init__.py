@@ -1,7 +1,5 @@
-"""Planners: exact answers from a known model."""
+"""Engines: what solves one unconstrained problem after another, and evaluates policies, with proved errors."""
 
-from painless.planners.column_generation import ColumnGeneration
-from painless.planners.linear_program import LinearProgram
 from painless.planners.policy_iteration import Plan, policy_iteration
 
-__all__ = ["ColumnGeneration", "LinearProgram", "Plan", "policy_iteration"]
+__all__ = ["Plan", "policy_iteration"]

@@ -7,17 +7,19 @@ model's size each, whatever its graph; they start from the last answer, and go o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.bellman import occupancy_policy
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
 EXACT_STATES = 500  # up to which sparse models are factorised; more are swept
+FEW_STATES = 128  # up to which factorised systems are as quick as sweeps, though many weights are priced
 UNIT_ROUNDOFF = 2.0**-53
 STEPS = 16  # roundings of a step beside those of its sum
 PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
@@ -32,13 +34,9 @@ class Bracket(NamedTuple):
     high: Array
     guess: Array  # the values as computed
 
-    def within(self, problem: CMDP) -> Bracket:
-        """Return it without what no policy of the model has: less than min u/(1−γ), or more than max u/(1−γ)."""
-        unit = 1 / (1 - problem.discount)
-        least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
-        most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
-        low = np.maximum(self.low, least - 4 * UNIT_ROUNDOFF * np.abs(least))
-        high = np.minimum(self.high, most + 4 * UNIT_ROUNDOFF * np.abs(most))
+    def within(self, extent: tuple[Array, Array]) -> Bracket:
+        """Return it without what no policy of the model has: less than the least, or more than the largest, (J,) each."""
+        low, high = np.maximum(self.low, extent[0]), np.minimum(self.high, extent[1])
         return Bracket(low, high, np.clip(self.guess, low, high))
 
 
@@ -73,8 +71,9 @@ class Response(Protocol):
     def middle(self) -> Array:
         """V(ρ) of all utilities, (J,), as well as they are known."""
 
-    def value_and_visits(self) -> tuple[Array, Array | None]:
-        """Return Σ d(s, a) u(s, a) and d(s) where the visits come with the policy; else `value`, and None."""
+    @property
+    def visits(self) -> Array | None:
+        """d(s), (S,), where it comes with the policy; None where it costs a solve of its own."""
 
 
 class Engine(Protocol):
@@ -85,6 +84,10 @@ class Engine(Protocol):
         """The model."""
 
     @property
+    def unit(self) -> float:
+        """The scale of a value: what a utility of 1 in every step comes to."""
+
+    @property
     def exact(self) -> bool:
         """Whether answers are exact to rounding, at once; otherwise what is asked for decides the cost."""
 
@@ -92,10 +95,15 @@ class Engine(Protocol):
     def rounding(self) -> float:
         """What rounding may do to a value of this model, at most."""
 
-    def best(
-        self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
-    ) -> Response:
-        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
+    @property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each, rounded outwards."""
+
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
+        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`.
+
+        The search starts from where the last one ended.
+        """
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
@@ -103,11 +111,19 @@ class Engine(Protocol):
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
 
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values.
+
+        Where no policy comes, the one with the largest weight decides. Values may differ from the averages by about `precision`.
+        """
+
     def heed(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
-
-    def stored(self, actions: Actions) -> Array | Actions:
-        """Return a deterministic policy in the form in which many of them are kept."""
 
 
 def as_table(policy: Array | Actions, n_actions: int) -> Array:
@@ -122,6 +138,14 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
     return np.asarray(np.eye(n_actions)[policy])
 
 
+def extent_of(problem: CMDP) -> tuple[Array, Array]:
+    """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
+    unit = 1 / (1 - problem.discount)
+    least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
+    most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
+    return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
+
+
 def value_rounding(problem: CMDP, terms: int) -> float:
     """Bound what rounding does to values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
     unit = 1 / (1 - problem.discount)
@@ -133,18 +157,30 @@ def occupancy(engine: Engine, policy: Array | Actions) -> Array:
     return engine.visits(policy)[:, None] * as_table(policy, engine.problem.shape[1])
 
 
-def engine_of(problem: CMDP, *, sweep_dense: bool = False) -> Engine:
+def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Array) -> Array:
+    """π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k: the stationary policy with the averaged values, (S, A)."""
+    largest = as_table(policies[int(weights.argmax())], engine.problem.shape[1])
+    used = np.flatnonzero(weights).tolist()
+    if len(used) == 1:
+        return largest
+    total = sum(weights[k] * occupancy(engine, policies[k]) for k in used)
+    return occupancy_policy(np.asarray(total), largest)
+
+
+def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
-    Dense models are factorised whatever their size, unless `sweep_dense`: where many weights are priced, one after another,
-    sweeps pay for them as well.
+    Models with more than `swept_beyond` states are swept; by default sparse ones with more than 500, and no dense ones. Where many
+    weights are priced, one after another, sweeps pay sooner.
 
     >>> import painless
     >>> engine = engine_of(painless.gridworld())
     >>> engine.exact, round(engine.best(np.array([1.0, 0.0]), 0.0, 0.0).weighted_value, 6)
     (True, 1.732862)
     """
-    if problem.shape[0] > EXACT_STATES and (problem.is_sparse or sweep_dense):
+    if swept_beyond is None:
+        swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
+    if problem.shape[0] > swept_beyond:
         from painless.planners.swept import Swept
 
         return Swept(problem)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.arrays import Array, Mask
 from painless.bellman import (
     Resolvent,
     action_transition,
-    occupancy_value,
+    action_value,
     policy_transition,
     policy_utility,
     reachable,
     resolvent,
 )
-from painless.planners.engine import UNIT_ROUNDOFF, Actions, Bracket, as_table, value_rounding
+from painless.planners.engine import (
+    UNIT_ROUNDOFF,
+    Actions,
+    Bracket,
+    as_table,
+    extent_of,
+    mixed_table,
+    value_rounding,
+)
 from painless.planners.policy_iteration import Plan, policy_iteration
 from painless.problem import CMDP, Transition
 from painless.validation import require_sound
@@ -36,18 +45,24 @@ class Factorised:
     def __init__(self, problem: CMDP) -> None:
         require_sound(problem.transition)
         self.problem = problem
+        self.unit = 1 / (1 - problem.discount)
         self.rounding = value_rounding(problem, problem.most_successors)
         self._tick: Callable[[], None] = lambda: None
+        self._last: NDArray[np.intp] | None = None
 
-    def best(
-        self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
-    ) -> FactorisedResponse:
-        """Return the best policy for weights (J,), found from the policy `start` if given."""
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each."""
+        return extent_of(self.problem)
+
+    def best(self, weight: Array, tolerance: float, precision: float) -> FactorisedResponse:
+        """Return the best policy for weights (J,), found from the last one that was."""
         del precision  # exact to rounding
         problem = self.problem
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
-        first = None if start is None else start.astype(np.intp)
-        return FactorisedResponse(problem, policy_iteration(problem, utility, first, self._tick, tolerance))
+        plan = policy_iteration(problem, utility, self._last, self._tick, tolerance)
+        self._last = plan.actions
+        return FactorisedResponse(problem, plan)
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), of a policy (S, A) or actions (S,)."""
@@ -57,7 +72,7 @@ class Factorised:
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
         inverse = resolvent(chain, problem.discount)
-        return bracket(problem, chain, gain, inverse, reachable(chain, problem.initial)).within(problem)
+        return bracket(problem, chain, gain, inverse, reachable(chain, problem.initial)).within(self.extent)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
@@ -68,13 +83,26 @@ class Factorised:
             chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
         return resolvent(chain, self.problem.discount).state_occupancy(self.problem.initial)
 
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states, (J, n, A); −∞ where there is no action."""
+        del tolerance  # exact to rounding
+        problem = self.problem
+        inverse = resolvent(policy_transition(problem, policy), problem.discount)
+        value = inverse.state_value(policy_utility(problem.utility, policy))
+        masked = np.where(problem.actions, problem.utility, -np.inf)
+        return action_value(problem, masked, value)[:, states]
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values."""
+        del precision  # exact to rounding
+        table = mixed_table(self, policies, weights)
+        return table, self.values(table)
+
     def heed(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""
         self._tick = tick
-
-    def stored(self, actions: Actions) -> Array:
-        """Return the table: it is small."""
-        return as_table(actions, self.problem.shape[1])
 
 
 def bracket(
@@ -162,8 +190,7 @@ class FactorisedResponse:
         """V(ρ) of all utilities, (J,), as well as they are known."""
         return self._bracket.guess
 
-    def value_and_visits(self) -> tuple[Array, Array]:
-        """Return Σ d(s, a) u(s, a), (J,), and d(s), (S,)."""
-        visits = self.plan.resolvent.state_occupancy(self.problem.initial)
-        table = self.plan.policy(self.problem.shape[1])
-        return occupancy_value(self.problem, visits[:, None] * table), visits
+    @property
+    def visits(self) -> Array:
+        """d(s), (S,)."""
+        return self.plan.resolvent.state_occupancy(self.problem.initial)

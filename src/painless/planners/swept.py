@@ -5,22 +5,22 @@ Best responses come from one `Pricer`, each from where the last one ended. Value
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.planners.chain import Chain, chain_of
 from painless.planners.chain_occupancy import chain_occupancy
-from painless.planners.engine import PRECISION, Actions, Bracket, value_rounding
+from painless.planners.engine import PRECISION, Actions, Bracket, extent_of, mixed_table, value_rounding
+from painless.planners.mixing import Mixer
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
 from painless.problem import CMDP
 
-MIXED = 1e-6  # a smaller probability is none
-MOST_MIXED = 100  # states that show prices; as many as there are constraints suffice
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
@@ -45,11 +45,8 @@ class Swept:
         """Call `tick` between sweeps from now on; it may raise."""
         self._tick = tick
 
-    def best(
-        self, weight: Array, tolerance: float, precision: float, start: Actions | None = None
-    ) -> SweptResponse:
+    def best(self, weight: Array, tolerance: float, precision: float) -> SweptResponse:
         """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
-        del start  # from where the last one ended
         scale = float(weight.sum())
         finest = FINEST * self.unit
         precision = max(precision, finest)
@@ -70,35 +67,18 @@ class Swept:
         chosen = choice if action is None else action[self.pricer.pairs(choice)]
         return chosen.astype(self.compact)
 
-    def shown_prices(self, policy: Array, tolerance: float) -> Array | None:
-        """Return the multipliers (K,) under which the actions that a policy (S, A) mixes are equally good, or nearly so.
-
-            Q_r(s, a) + λ·Q_c(s, a) = Q_r(s, a') + λ·Q_c(s, a')     for a, a' with π(a|s), π(a'|s) > 0
-
-        None where it mixes too few.
-        """
-        from scipy.optimize import nnls
-
-        mixing = np.flatnonzero(policy.max(1) < 1 - MIXED)[:MOST_MIXED]
-        constraints = self.problem.shape[2]
-        if not constraints or len(mixing) < constraints:
-            return None
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
         value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
-        differences = []
-        for s in mixing:
-            taken = np.flatnonzero(policy[s] > MIXED)
-            q = []
-            for pair in self._pairs[taken, s]:
+        actions = self.problem.actions
+        q = np.full((len(rows.utility), len(states), actions.shape[1]), -np.inf)
+        for n, s in enumerate(states):
+            for action in np.flatnonzero(actions[s]):
+                pair = self._pairs[action, s]
                 part = slice(rows.pointer[pair], rows.pointer[pair + 1])
                 ahead = rows.probability[part] @ value[rows.successor[part]]
-                q.append(rows.utility[:, pair] + self.problem.discount * ahead)
-            differences += [one - q[0] for one in q[1:]]
-        gains = np.array(differences)
-        try:
-            multiplier, _ = nnls(gains[:, 1:], -gains[:, 0])
-        except RuntimeError:  # too many iterations
-            return None
-        return np.asarray(multiplier)
+                q[:, n, action] = rows.utility[:, pair] + self.problem.discount * ahead
+        return q
 
     @cached_property
     def rounding(self) -> float:
@@ -108,7 +88,7 @@ class Swept:
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
         low, error = self.pricer.value_of(self.chain(policy), PRECISION * self.unit)
-        return Bracket(low, low + 2 * error, low + error).within(self.problem)
+        return Bracket(low, low + 2 * error, low + error).within(self.extent)
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
@@ -124,9 +104,30 @@ class Swept:
         )
         return self._visits
 
-    def stored(self, actions: Actions) -> Actions:
-        """Return the actions as they are, a byte or so for each state."""
-        return actions
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values."""
+        used = np.flatnonzero(weights).tolist()
+        if any(policies[k].ndim == 2 for k in used):
+            table = mixed_table(self, policies, weights)
+            return table, self.values(table)
+        chosen = [self._chosen(policies[k]) for k in used]
+        table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
+        return table, Bracket(low, low + 2 * error, low + error).within(self.extent)
+
+    @cached_property
+    def _mixer(self) -> Mixer:
+        return Mixer(self.problem, self.pricer)
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each."""
+        return extent_of(self.problem)
+
+    def _chosen(self, actions: Array | Actions) -> Indices:
+        """Return the pairs of a deterministic policy, (S,)."""
+        return self._pairs[actions, np.arange(len(actions))]
 
     def chain(self, policy: Array | Actions) -> Chain:
         """Return the chain of a policy."""
@@ -134,8 +135,7 @@ class Swept:
         if policy.ndim == 2:
             shares = np.ascontiguousarray(policy.T, dtype=np.float64)
             return chain_of(self.pricer.rows, self.problem.discount, self._pairs, shares)
-        chosen = self._pairs[policy, np.arange(len(policy))]
-        return chain_of(self.pricer.rows, self.problem.discount, chosen)
+        return chain_of(self.pricer.rows, self.problem.discount, self._chosen(policy))
 
     @cached_property
     def _pairs(self) -> Indices:
@@ -159,7 +159,4 @@ class SweptResponse:
     weighted_value: float
     rounding: float
     evaluations: int = 1
-
-    def value_and_visits(self) -> tuple[Array, None]:
-        """Return the values alone: visits cost a solve of their own."""
-        return self.value, None
+    visits: None = None  # they cost a solve of their own

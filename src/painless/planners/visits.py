@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners.engine import Actions, engine_of
+from painless.planners.engine import EXACT_STATES, Actions, engine_of
 from painless.problem import CMDP
 
 PRECISION = 1e-12  # of swept visits, relative to their sum
@@ -18,4 +18,4 @@ def visits(problem: CMDP, policy: Array | Actions) -> Array:
     >>> round(float(visits(painless.gridworld(), np.zeros(25, dtype=np.uint8)).sum()), 9)
     10.0
     """
-    return np.maximum(engine_of(problem, sweep_dense=True).visits(policy, PRECISION), 0.0)
+    return np.maximum(engine_of(problem, EXACT_STATES).visits(policy, PRECISION), 0.0)

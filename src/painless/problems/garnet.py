@@ -7,6 +7,8 @@ reward alone and the largest joint improvement over them: `tightness` 0 is barel
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -15,8 +17,9 @@ from painless import validation
 from painless.arrays import Array
 from painless.bellman import policy_value
 from painless.errors import InputError
-from painless.feasibility import slater_policy
 from painless.planners.policy_iteration import policy_iteration
+from painless.planning.feasibility import slater_policy
+from painless.planning.game import Aim, Column, Columns, Game
 from painless.problem import CMDP
 from painless.units import normalise
 
@@ -25,8 +28,7 @@ Successors = NDArray[np.signedinteger]
 RANKED = 10**8  # numbers that may be drawn to rank all states for each pair
 DRAWN = 10**6  # numbers that are looked at together
 EXACT_STATES = 2000  # up to which thresholds are placed by policy iteration, and beyond by sweeps
-PRECISION = 1e-4  # of swept values, relative to 1/(1−γ)
-ROUNDS = 1000  # of the search for the best joint improvement; a handful is usual
+PRECISION = 1e-4  # of swept values, in the engine's unit
 
 
 def garnet(
@@ -129,20 +131,16 @@ def _planned(problem: CMDP) -> tuple[Array, Array]:
 
 def _swept(problem: CMDP) -> tuple[Array, Array]:
     """Return the same to `PRECISION`, with memory for a few vectors over the states only."""
-    from painless.planners.master import largest_slack
-    from painless.planners.pricing import Pricer
+    from painless.planners.swept import Swept
 
-    pricer = Pricer(problem)
-    count = problem.shape[2]
-    precision = PRECISION / (1 - problem.discount)
-    values = [pricer.price(np.eye(1 + count)[0], precision, precision).value[1:]]
-    greedy, weight, bound = values[0], np.full(count, 1 / count), np.inf
-    for _ in range(ROUNDS):
-        priced = pricer.price(np.append(0.0, weight), precision, precision)
-        values.append(priced.value[1:])
-        bound = min(bound, priced.upper_bound - float(weight @ greedy))
-        mixture = largest_slack(np.array(values), greedy)
-        weight = mixture.multiplier
-        if bound - mixture.value <= 4 * precision:
-            break
-    return greedy, mixture.weights @ np.array(values) - greedy - 2 * precision  # which is surely attained
+    engine = Swept(problem)
+    precision = PRECISION * engine.unit
+    first = engine.best(np.eye(1 + problem.shape[2])[0], precision, precision)
+    greedy = first.middle[1:]
+    columns = Columns([Column(first.actions, first.middle, first.value)])
+    aim = replace(Aim.slack(problem), threshold=greedy, reached=greedy)
+    game = Game(engine, aim, columns, precision=precision, finest=PRECISION, coarse=PRECISION)
+    game.respond(game.price)
+    game.play(lambda: game.open <= 4 * precision)
+    reached = game.mixture.weights @ game.columns.values[:, 1:]
+    return greedy, reached - greedy - 2 * precision  # which is surely attained

@@ -13,8 +13,8 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import policy_value
-from painless.feasibility import Feasibility, slater_policy
 from painless.planners.policy_iteration import policy_iteration
+from painless.planning.feasibility import Feasibility, slater_policy
 from painless.problem import CMDP
 from painless.problems import (
     garnet,

@@ -16,9 +16,9 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.bellman import occupancy_value
-from painless.planners.linear_program import LinearProgram
-from painless.planners.master import best_mixture, largest_slack
 from painless.planners.policy_iteration import policy_iteration
+from painless.planning.linear_program import LinearProgram
+from painless.planning.master import best_mixture, largest_slack
 from painless.problem import CMDP
 
 DELTA = 0.01

@@ -15,9 +15,9 @@ from painless import render
 from painless.arrays import Array
 from painless.bellman import occupancy_policy
 from painless.errors import InputError
-from painless.judgement import LEAST, allowance
 from painless.pages.build import frontier_page, in_frame
 from painless.planners.visits import visits
+from painless.planning.judgement import LEAST, allowance
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
 from painless.trade_off import storage, summary

@@ -15,7 +15,7 @@ from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import TITLES
 from painless.experiments.unit import make_problem
 from painless.guarantees import ClosedForm, cbp_bound, gda_bound
-from painless.planners import LinearProgram
+from painless.planning import LinearProgram
 from painless.policy import dirichlet_policy
 from painless.prepare import Prepared, prepare
 from painless.solve import solve

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners.pool import CONSTRAINT, REWARD, Pool, Response
+from painless.planning.pool import CONSTRAINT, REWARD, Pool, Supported
 from painless.units import TOLERANCE
 
 STEEPEST = 1 / TOLERANCE  # a larger price buys less of a constraint than its tolerance
@@ -30,7 +30,7 @@ class Vertex(NamedTuple):
 
     reward: float
     constraint: float
-    response: Response
+    response: Supported
 
 
 class Edge(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
-from painless.planners.mixing import Column
+from painless.planning.game import Column
 
 LOPSIDED = 0.1  # a column nearer to b than this share of the distance between both
 BEYOND = 0.3  # of that column's distance is where to aim at, on the other side of b

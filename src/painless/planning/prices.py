@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.arrays import Array
-from painless.certificate import Answer, Certifier, better
-from painless.planners import highs
+from painless.planning import highs
+from painless.planning.certificate import Answer, Certifier, better
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
-SETTLED = 1e-12  # a dual value that exceeds the bound by less, relative to 1/(1−γ), does not exceed it
+SETTLED = 1e-12  # a dual value that exceeds the bound by less, in the engine's unit, does not exceed it
 PRICINGS = 40  # best responses for each end of a range, at most; a few are usual
 DIGITS = 1e-10  # a range that is narrower, relatively, is known
 MOVED = 1e-10  # an end that moves by less, relatively, stays
@@ -43,11 +43,11 @@ def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Ans
     The answer gets better on the way, if `improve`, unless its mixture would cost too much to evaluate.
     """
     rounds = CLOSING * (1 + len(certifier.multiplier))
-    closer, certifier.precision = answer, 0.0  # as fine as can be
+    closer, certifier.game.precision = answer, 0.0  # as fine as can be
     try:
-        mixture, _ = certifier.prove((), lambda _: 0.0, rounds)
-        if improve and len(certifier.prior) <= IMPROVED:
-            closer = certifier.answer(mixture)
+        mixture = certifier.prove((), lambda _: 0.0, rounds)
+        if improve and certifier.problem.shape[0] <= IMPROVED:
+            closer = certifier.answer(mixture.weights)
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
     return better(closer, certifier.bounded(answer))
@@ -90,7 +90,7 @@ class _Ranges:
 
     def __init__(self, certifier: Certifier, answer: Answer, tick: Callable[[], None]) -> None:
         self.certifier, self.answer, self.tick = certifier, answer, tick
-        self.unit = 1 / (1 - certifier.problem.discount)
+        self.unit = certifier.engine.unit
 
     def quick(self) -> Array:
         """Return an upper end for each price from single inequalities, (K,): r/a where no other constraint is missed."""
@@ -112,7 +112,10 @@ class _Ranges:
         if end is None:
             return False
         dual = certifier.bound(end, SETTLED * self.unit)
-        if dual - certifier.upper_bound <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.rounding:
+        if (
+            dual - certifier.upper_bound
+            <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.game.rounding
+        ):
             return False
         now = self._extreme(index, side)
         return now is None or abs(now[index] - end[index]) > MOVED * end[index] + NONE
@@ -127,7 +130,7 @@ class _Ranges:
     def _rows(self) -> tuple[Array, Array]:
         """Return V_c − b (n, K) and what it may cost at most, bound − V_r (n,), by values that the policies have at least."""
         certifier = self.certifier
-        low = np.array([*certifier.proved, self.answer.low])
+        low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
         return slack, (

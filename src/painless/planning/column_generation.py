@@ -18,41 +18,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.clock import Clock
 from painless.errors import InputError
+from painless.planners.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
+from painless.planning.judgement import LEAST, Relaxation
+from painless.planning.linear_program import LinearProgram
+from painless.planning.planner import Case, Planned, Progress, Stop
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 from painless.validation import number, whole
-
-if TYPE_CHECKING:
-    from painless.planners.swept import Swept
 
 
 class Ending(Enum):
     """How a search ended."""
 
     PROVED = "the tolerance is proved"
-    ROUNDING = "the tolerance is below what double precision can prove; ask for a larger one"
-    TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
-    INTERRUPT = "interrupted; run it again to go further"
+    ROUNDING = "the tolerance is below what double precision can prove"
+    TIMEOUT = "the time limit was reached"
+    INTERRUPT = "interrupted"
     INFEASIBLE = "no policy meets all constraints"
     TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
 
 
-@dataclass(frozen=True)
-class Point:
-    """A stationary policy with the values that are proved of it: it has at least these."""
-
-    policy: Array  # (S, A)
-    value: Array  # (J,)
-    guess: Array  # (J,) the values as computed
-    error: float  # the exact values exceed `value` by at most this
+STOPS = {Ending.TIMEOUT: Stop.TIMEOUT, Ending.INTERRUPT: Stop.INTERRUPT}
 
 
 @dataclass(frozen=True)
@@ -65,26 +59,30 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Planned:
+class Searched:
     """A policy and the proof that comes with it, in the units of the problem."""
 
-    answer: Point
-    slater_value: (
-        Array | None
-    )  # (J,) of the mixture with the largest joint slack found; None where not needed
-    slater_weight: Array  # (K,) of the constraints: proves `slack_bound`
-    slack_bound: float  # no policy has a larger joint slack
-    upper_bound: float  # no feasible policy has a larger reward
-    multiplier: Array  # (K,) that proves it
-    response: NDArray[np.unsignedinteger]  # (S,) actions: the best policy for them
-    columns: list[
-        tuple[Array, NDArray[np.unsignedinteger]]
-    ]  # values (J,) of policies, at least these, and their actions (S,)
+    certifier: Certifier
+    answer: Answer
+    slack: SlackGame | None  # the game for the joint slack; None where it was not needed
     feasible: bool  # whether the answer provably meets every constraint
     ending: Ending
     solves: int  # of unconstrained MDPs
-    sweeps: int  # of one policy
-    bellman_sweeps: float  # over all actions; parts of a sweep count as such
+
+    @property
+    def upper_bound(self) -> float:
+        """What no feasible policy can better."""
+        return self.answer.upper_bound
+
+    @property
+    def slack_bound(self) -> float:
+        """What no policy's joint slack exceeds."""
+        return np.inf if self.slack is None else self.slack.upper
+
+    @property
+    def multiplier(self) -> Array:
+        """The multipliers that prove the bound on the reward, (K,)."""
+        return self.answer.multiplier
 
     @property
     def gap(self) -> float:
@@ -127,18 +125,18 @@ class ColumnGeneration:
         *,
         clock: Clock | None = None,
         progress: Callable[[Search], None] | None = None,
-        engine: Swept | None = None,
-        spare: Array | None = None,
+        engine: Engine | None = None,
+        relaxation: Relaxation | None = None,
         start: Array | None = None,
-    ) -> Planned:
+    ) -> Searched:
         """Solve a problem whose utilities lie in [0, 1], as `units.normalise` returns it.
 
         Arguments:
             target: the gap to prove, given the bound; a number is relative to the bound, as in `solve`.
             clock: when its time is up the best answer so far is returned, as on Ctrl-C.
             progress: called after every solve; it may raise KeyboardInterrupt.
-            engine: the rows of the model, if they are laid out already.
-            spare: (K,) by how much each constraint may be missed and yet count as met (see `judgement`); 1e-9/(1−γ) by default.
+            engine: what solves the model; by default that of its size.
+            relaxation: what counts as feasible; by default in the units of the problem.
             start: a policy (S, A) to begin with.
 
         >>> import painless
@@ -146,12 +144,60 @@ class ColumnGeneration:
         >>> round(float(planned.answer.value[0]), 8), planned.feasible
         (1.65272184, True)
         """
-        from painless.planners.search import Searcher
-        from painless.planners.swept import Swept
+        from painless.planning.search import Searcher
 
-        unit = 1 / (1 - problem.discount)
-        least = 1e-6 * unit
+        engine = engine or engine_of(problem, FEW_STATES)
+        least = LEAST * engine.unit
         gap = target if callable(target) else lambda bound: target * max(abs(bound), least)
-        spare = np.full(problem.shape[2], TOLERANCE * unit) if spare is None else spare
-        search = Searcher(self, engine or Swept(problem), gap, clock or Clock(), progress, spare)
-        return search.run(start)
+        relaxation = relaxation or Relaxation.of(problem)
+        return Searcher(self, engine, gap, clock or Clock(), progress, relaxation).run(start)
+
+    def answer(
+        self,
+        case: Case,
+        tolerance: float,
+        clock: Clock,
+        progress: Callable[[Progress], None] | None = None,
+        start: Array | None = None,
+    ) -> Planned:
+        """Find a policy and its own Slater policy, and form nothing of size S × S.
+
+        Where there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
+        """
+
+        def report(now: Search) -> None:
+            if progress is not None:
+                progress(Progress.of(case, now.solves, None, now.reward_value, now.upper_bound))
+
+        planned = self.plan(
+            case.normal,
+            case.target(tolerance),
+            clock=clock,
+            progress=report,
+            relaxation=case.relaxation,
+            start=start,
+        )
+        exact, small = planned.certifier.engine.exact, case.normal.shape[0] <= EXACT_STATES
+        if planned.ending is Ending.TIGHT or (planned.ending is Ending.ROUNDING and small and not exact):
+            return LinearProgram().answer(case, tolerance, clock)
+        found = case.known(planned.certifier.engine, _slater(planned))
+        if planned.ending is Ending.INFEASIBLE:
+            return Planned(self.name, found)
+        note = f"{planned.solves} unconstrained problems were solved."
+        return Planned(self.name, found, planned.certifier, planned.answer, STOPS.get(planned.ending), note)
+
+
+def _slater(planned: Searched) -> SlaterPolicy:
+    """Return what a search found about the slack; its policy is the answer, which is at hand."""
+    answer, engine = planned.answer, planned.certifier.engine
+    slack = answer.low[1:] - engine.problem.threshold
+    least = TOLERANCE * engine.unit
+    weight = np.empty(0) if planned.slack is None else planned.slack.price
+    if planned.ending is Ending.INFEASIBLE:
+        found = Feasibility.NONE
+    else:
+        joint = -np.inf if planned.slack is None else planned.slack.mixture.value
+        found = Feasibility.SLACK if joint > least or (slack >= 0).all() else Feasibility.UNKNOWN
+    return SlaterPolicy(
+        *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, found, slack)
+    )

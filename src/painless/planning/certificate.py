@@ -1,0 +1,212 @@
+"""The proof of the gap, and the policy that it is about.
+
+For any λ ≥ 0 the dual value bounds every feasible policy, at the cost of one unconstrained MDP:
+
+    d(λ) = max_π V_r + λ·(V_c − b) ≥ V_r(π*)
+
+**Polishing**: among mixtures of the iterates and of the Slater policy, the master (see `game`) picks the one with the largest reward
+that meets the constraints. The stationary policy of the mixed occupancy has exactly the mixed values. With the best
+responses that gave the dual values among the policies, the master's multipliers are the most promising λ for the next one; these
+responses are part of the policy where a planner is asked, not where an algorithm is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.planners.engine import Actions, Bracket, Engine, as_table
+from painless.planning.feasibility import Feasibility, SlaterPolicy
+from painless.planning.game import Aim, Column, Columns, Game
+from painless.planning.judgement import Relaxation
+from painless.planning.master import Mixture
+from painless.policy import uniform_policy
+
+MEMORY = 1 << 25  # bytes that the policies may take
+MOST = 512  # policies
+FINEST = 1e-11  # of swept values, in the engine's unit
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A policy, its values evaluated anew, and the best bound with the multipliers that prove it."""
+
+    policy: Array  # (S, A)
+    value: Array  # (J,)
+    low: Array  # (J,) proved: the policy has at least these values
+    upper_bound: float
+    multiplier: Array  # (K,)
+    feasible: bool
+
+    @property
+    def gap(self) -> float:
+        """How much better than this policy any feasible policy could be."""
+        return max(self.upper_bound - float(self.value[0]), 0.0)
+
+
+def better(one: Answer, other: Answer) -> Answer:
+    """Return the better of two answers: one that is feasible, then the one with the larger reward."""
+    return max(one, other, key=lambda answer: (answer.feasible, answer.value[0]))
+
+
+class Certifier:
+    """Collects candidate policies and dual values; polishes and proves on request.
+
+    Everything is in normalised units. Memory is bounded: when there are too many candidates, those closest to
+    being of use under the latest multipliers stay.
+
+    Arguments:
+        slater: the Slater policy, which is the first candidate; None where it is not known yet.
+        precision: of the values of swept best responses, so fine that it does not count beside the gap to prove.
+        relaxation: what counts as feasible; by default in the units of the problem.
+        memory: bytes that the candidates may take; None for as many as there are.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        slater: SlaterPolicy | None = None,
+        precision: float = 0.0,
+        relaxation: Relaxation | None = None,
+        memory: float | None = MEMORY,
+    ) -> None:
+        problem = engine.problem
+        self.problem, self.engine, self.slater = problem, engine, slater
+        self.relaxation = relaxation or Relaxation.of(problem)
+        columns = Columns()
+        if memory is not None:
+            table = problem.actions.size * np.dtype(np.float64).itemsize
+            columns = Columns(memory=max(memory, 2 * (problem.shape[2] + 2) * table), most=MOST)
+        self.game = Game(engine, Aim.reward(problem, self._attainable()), columns, finest=FINEST)
+        self.game.precision = precision
+        if slater is not None:
+            self.game.add(Column(slater.policy, slater.value, slater.low))
+            self.game.proved.append(slater.low)
+            self.game.safe = np.ones(1)
+
+    @property
+    def upper_bound(self) -> float:
+        """What no feasible policy can better, as proved so far."""
+        return self.game.upper
+
+    @property
+    def multiplier(self) -> Array:
+        """The multipliers that prove the bound, (K,)."""
+        return self.game.price
+
+    def add(self, value: Array, policy: Array | Actions) -> int:
+        """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture; return its place."""
+        low = value - self.engine.rounding if self.engine.exact else np.full(len(value), -np.inf)
+        return self.game.add(Column(policy, value, low))
+
+    def polish(self) -> Mixture:
+        """Return the best feasible mixture of the candidates that are no best responses of the proof."""
+        columns = self.game.columns
+        own = [k for k, column in enumerate(columns.known) if column.weight is None]
+        mixture = self.game.aim.mix(columns.values[own], np.eye(len(own))[0])
+        weights = np.zeros(len(columns))
+        if mixture is None:  # the Slater policy alone is feasible, to rounding
+            weights[0] = 1.0
+            return Mixture(weights, np.zeros(len(self.multiplier)), float(columns[0].value[0]))
+        weights[own] = mixture.weights
+        return mixture._replace(weights=weights)
+
+    def bound(self, multiplier: Array, tolerance: float | None = None) -> float:
+        """Return d(λ), keep it if it is the least so far, and offer the best response to the game.
+
+        A swept d(λ) is larger by at most `tolerance`, or as much as the open gap allows.
+        """
+        self.game.respond(multiplier, tolerance)
+        return self.game.last_bound
+
+    def prove(self, multipliers: Iterable[Array], target: Callable[[float], float], rounds: int) -> Mixture:
+        """Bound at `multipliers`, then let master and pricing take turns until the gap is at most `target` of the bound.
+
+        Return the best mixture of all candidates and responses.
+        """
+        for multiplier in multipliers:
+            self.bound(multiplier)
+        game = self.game
+        game.play(lambda: game.open <= target(game.upper), rounds)
+        return game.mixture
+
+    def answer(self, weights: Array, precision: float = 0.0) -> Answer:
+        """Return the stationary policy of a mixture of the candidates, evaluated anew.
+
+        Where it misses a constraint the Slater policy is mixed in, until it does not. Where there is a Slater point the answer
+        provably meets every constraint.
+        """
+        count = len(self.game.columns)
+        weights = np.pad(weights, (0, count - len(weights)))
+        answer = self._mixed(weights, precision)
+        if self.game.safe is None:
+            return answer
+        safe = np.pad(self.game.safe, (0, count - len(self.game.safe)))
+        spare = self._spare(safe)
+        for factor in (
+            1.0,
+            2.0,
+            1e3,
+            np.inf,
+        ):  # of what linearity asks for; after the first what is left is rounding
+            short = np.maximum(self.problem.threshold - answer.low[1:], 0.0)
+            met = not short.any() or (answer.feasible and not (spare > 0).all())
+            if met or np.array_equal(weights, safe):
+                break
+            whole = short + np.maximum(spare, 0.0)
+            needed = np.divide(short, whole, out=np.zeros_like(short), where=whole > 0)
+            part = min(factor * float(needed.max()), 1.0)
+            weights = safe if part == 1 else (1 - part) * weights + part * safe
+            answer = self._mixed(weights, precision)
+        return answer
+
+    def judge(self, policy: Array) -> Answer:
+        """Evaluate a policy, and mix in the Slater policy where it misses a constraint."""
+        value = self.engine.values(policy)
+        place = self.game.add(Column(policy, value.guess, value.low))
+        return self.answer(np.eye(1 + place)[place])
+
+    def assess(self, policy: Array) -> Answer:
+        """Evaluate a policy as it is."""
+        return self._assessed(policy, self.engine.values(policy))
+
+    def bounded(self, answer: Answer) -> Answer:
+        """Return an answer with the bound that is the best by now."""
+        return replace(answer, upper_bound=self.upper_bound, multiplier=self.multiplier)
+
+    def known(self) -> Answer:
+        """Return the best of the candidates by what is proved of them, at no cost."""
+        columns = self.game.columns
+        if not len(columns):
+            least, most = self.engine.extent
+            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, least))
+        low = np.array([column.low for column in columns.known])
+        slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
+        best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
+        policy, value, proved = columns[best][:3]
+        table = as_table(policy, self.problem.shape[1])
+        return self._assessed(table, Bracket(proved, 2 * value - proved, value))
+
+    def _mixed(self, weights: Array, precision: float) -> Answer:
+        policies = [column.policy for column in self.game.columns.known]
+        return self._assessed(*self.engine.mixed(policies, weights, precision))
+
+    def _spare(self, safe: Array) -> Array:
+        """Return by how much a mixture exceeds each threshold at least, (K,)."""
+        used = np.flatnonzero(safe).tolist()
+        low = np.array([self.game.columns[k].low for k in used])
+        return safe[used] @ low[:, 1:] - self.problem.threshold
+
+    def _assessed(self, policy: Array, value: Bracket) -> Answer:
+        feasible = self.relaxation.allows(policy, value.low)
+        return Answer(policy, value.guess, value.low, self.upper_bound, self.multiplier, feasible)
+
+    def _attainable(self) -> Array:
+        """Return the thresholds that mixtures are to reach, (K,): lower ones where no policy has slack, by what still counts as met."""
+        wanted = self.problem.threshold
+        if self.slater is None or self.slater.feasibility is Feasibility.SLACK:
+            return wanted
+        return np.minimum(self.slater.low[1:], wanted - 0.9 * self.relaxation.sure)

@@ -1,0 +1,210 @@
+"""Feasibility: the Slater policy, the joint slack, the multiplier bound, and infeasibility explained.
+
+The Slater policy maximises min_i (V_{c_i} − b_i)/span_i, one policy for all constraints at once. It is
+the solution of a matrix game between policies and weights of the constraints: the best response to the
+weights is one unconstrained MDP, the best mixture a tiny linear program. The two values close in on the
+slack. With s_i its slacks, Σ λ*_i s_i ≤ V_r(π*) − V_r(π_Slater), so that in normalised units
+
+    U_i = 2/((1−γ) s_i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.bellman import occupancy_policy, occupancy_value
+from painless.planners.engine import PRECISION, Engine, as_table, engine_of
+from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
+from painless.planning.judgement import Relaxation
+from painless.policy import uniform_policy
+from painless.problem import CMDP
+from painless.units import TOLERANCE
+
+COARSE = 1e-3  # what counts as open about the slack at first, in the engine's unit
+FINEST = 0.01 * TOLERANCE  # of best responses, likewise
+DIGITS = 1e-6  # of a slack that is not close to 0: where sweeps cost, more of them would change nothing
+
+
+class Feasibility(Enum):
+    """Whether the constraints can be met together."""
+
+    SLACK = "some policy exceeds every threshold"
+    TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
+    NONE = "no policy meets all constraints"
+    UNKNOWN = "it is not known whether any policy meets all constraints"
+
+
+@dataclass(frozen=True)
+class SlaterPolicy:
+    """The policy with the largest smallest slack, of a problem in normalised units."""
+
+    policy: Array  # (S, A)
+    occupancy: Array  # (S, A)
+    value: Array  # (J,)
+    low: Array  # (J,) proved: the policy has at least these values
+    slack: Array  # (K,) V_c − b of this policy
+    weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
+    feasibility: Feasibility
+    proved_slack: Array  # (K,) by how much each constraint is met at least; negative where it may be missed
+    evaluations: int = 0  # of policies that the search took
+    stopped: BaseException | None = None  # what ended the search before its time
+
+
+class SlackGame(Game):
+    """The game for the joint slack of some constraints.
+
+    Arguments:
+        members: the constraints that play; all by default.
+        columns: policies to begin with.
+        enough: the share of the largest slack with which the game may end, unless that is close to 0.
+        precision: of the policies' values; by default a share of what is open.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        members: list[int] | None = None,
+        columns: Columns | None = None,
+        *,
+        enough: float = 1.0,
+        precision: float | None = None,
+    ) -> None:
+        aim = Aim.slack(engine.problem, members)
+        super().__init__(engine, aim, columns, precision=precision, coarse=COARSE, finest=FINEST)
+        self.enough = enough
+
+    def find(self, rounds: int = ROUNDS) -> None:
+        """Play until the slack is known."""
+        if not len(self.columns):
+            self.respond(self.price)
+        if len(self.aim.held):
+            self.play(self._is_known, rounds)
+
+    def _is_known(self) -> bool:
+        """Whether the slack is known to the tolerance; where sweeps cost, its sign and its first digits suffice."""
+        slack, least = self.mixture.value, TOLERANCE * self.engine.unit
+        if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
+            return True
+        open_sign = slack <= least and self.upper >= -least
+        digits = 0.0 if self.engine.exact or open_sign else DIGITS
+        return self.open <= max(0.1 * least, digits * abs(slack))
+
+
+def slater_policy(
+    problem: CMDP, engine: Engine | None = None, relaxation: Relaxation | None = None
+) -> SlaterPolicy:
+    """Return the policy with the largest smallest slack; `problem` is in normalised units.
+
+    `relaxation` says what counts as feasible, by default in the units of the problem. Where the engine's tick raises, the best policy so far comes back as `UNKNOWN`.
+    """
+    game = SlackGame(engine or engine_of(problem))
+    try:
+        return _judged(_mixed(game), game, relaxation or Relaxation.of(problem))
+    except (TimeoutError, KeyboardInterrupt) as stop:
+        return _unfinished(game, stop)
+
+
+def _mixed(game: SlackGame) -> SlaterPolicy:
+    """Play the game, and return the stationary policy of the best mixture, not judged yet."""
+    engine, problem = game.engine, game.engine.problem
+    game.find()
+    mixture = game.mix()
+    parts = [
+        mixture.weights[k] * _occupancy(engine, game.columns[k])
+        for k in np.flatnonzero(mixture.weights).tolist()
+    ]
+    occupancy = np.sum(parts, 0)
+    policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
+    value = occupancy_value(problem, occupancy)
+    if not engine.exact:
+        value = value - PRECISION * engine.unit  # what the visits may lack: the policy has at least these
+    low = engine.values(policy).low if engine.exact else value
+    return SlaterPolicy(
+        *(policy, occupancy, value, low, value[1:] - problem.threshold, game.price, Feasibility.UNKNOWN),
+        *(low[1:] - problem.threshold, game.evaluations),
+    )
+
+
+def _occupancy(engine: Engine, column: Column) -> Array:
+    """Return the visits of a response to all pairs, (S, A)."""
+    visits = engine.visits(column.policy) if column.visits is None else column.visits
+    return visits[:, None] * as_table(column.policy, engine.problem.shape[1])
+
+
+def _judged(found: SlaterPolicy, game: SlackGame, relaxation: Relaxation) -> SlaterPolicy:
+    """Say whether the constraints can be met; by the relaxed problem where that is close."""
+    engine = game.engine
+    least = found.proved_slack.min(initial=np.inf)
+    if least > TOLERANCE * engine.unit:
+        return replace(found, feasibility=Feasibility.SLACK)
+    if least >= 0:
+        return replace(found, feasibility=Feasibility.TIGHT)
+    if game.upper + float(relaxation.spare.max()) < 0:
+        return replace(found, feasibility=Feasibility.NONE)
+    if relaxation.allows(found.policy, found.low):
+        return replace(found, feasibility=Feasibility.TIGHT)
+    close = SlackGame(engine_of(relaxation.relaxed))
+    other = _mixed(close)
+    if (other.proved_slack >= 0).all():
+        low = engine.values(other.policy).low
+        slack = low[1:] - engine.problem.threshold
+        own = replace(other, value=low, low=low, slack=slack, proved_slack=slack, weight=found.weight)
+        return replace(own, feasibility=Feasibility.TIGHT)
+    return replace(found, feasibility=Feasibility.NONE if close.upper < 0 else Feasibility.UNKNOWN)
+
+
+def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
+    """Return the best single response so far, or the uniform policy, of which only the least is known that any policy has."""
+    engine, problem = game.engine, game.engine.problem
+    policy, low = uniform_policy(problem.actions), engine.extent[0]
+    if len(game.columns):
+        slack = (game.columns.values[:, 1:] - problem.threshold).min(1, initial=np.inf)
+        best = game.columns[int(np.argmax(slack))]
+        policy, low = as_table(best.policy, problem.shape[1]), best.low
+    slack = low[1:] - problem.threshold
+    return SlaterPolicy(
+        *(policy, np.empty((0, 0)), low, low, slack, game.price, Feasibility.UNKNOWN, slack),
+        *(game.evaluations, stop),
+    )
+
+
+def multiplier_bound(slack: Array, discount: float) -> Array:
+    """U_i = 2/((1−γ) s_i) in normalised units, (K,): twice the largest that λ*_i can be (paper, Lemma 1)."""
+    return 2 / ((1 - discount) * slack)
+
+
+def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
+    """Return the largest slack V_c − b of each constraint taken on its own, (K,)."""
+    engine = engine or engine_of(problem)
+    finest = FINEST * engine.unit
+    weights = np.eye(1 + problem.shape[2])[1:]
+    best = [engine.best(weight, finest, finest).weighted_value for weight in weights]
+    return np.array(best) - problem.threshold
+
+
+def conflict(
+    problem: CMDP, relaxation: Relaxation | None = None, tick: Callable[[], None] = lambda: None
+) -> list[int]:
+    """Return constraints that cannot be met together, though any smaller choice of them can.
+
+    `problem` is infeasible and in normalised units. Each constraint in turn is left out, and stays out
+    where the rest is still proved to be infeasible, relaxed as it may be.
+    """
+    engine = engine_of((relaxation or Relaxation.of(problem)).relaxed)
+    engine.heed(tick)
+    members = list(range(problem.shape[2]))
+    for index in list(members):
+        rest = [i for i in members if i != index]
+        if rest and _is_infeasible(SlackGame(engine, rest)):
+            members = rest
+    return members
+
+
+def _is_infeasible(game: SlackGame) -> bool:
+    game.find()
+    return game.upper < 0

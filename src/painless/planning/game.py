@@ -1,0 +1,302 @@
+"""The game of planning: a master over the values of policies and best responses to its prices take turns.
+
+The master mixes the policies found so far, and prices the utilities that are to reach a threshold. With o the weights of the
+utilities to maximise, it solves one of
+
+    max_w  Σ_k w_k o·V_k     subject to   Σ_k w_k V_k,i ≥ b_i  for all i that are held           (the reward, say)
+    max_w  min_i Σ_k w_k (V_k,i − b_i)                                                           (the joint slack, o = 0)
+
+which is a lower bound. The best response to its prices λ joins the master, and bounds the same over all policies:
+
+    max_π (o + λ)·V_π − λ·b
+
+This is Dantzig and Wolfe's method (1960). Feasibility, polishing, column generation and frontiers are its uses. The game asks an
+engine for best responses, and knows of no criterion; `stop` ends it, and `propose` may price elsewhere than the master does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.arrays import Array
+from painless.planners.engine import UNIT_ROUNDOFF, Actions, Engine
+from painless.planning.master import Mixture, best_mixture, largest_slack
+from painless.problem import CMDP
+
+ROUNDS = 1000  # a handful is usual
+COARSE = 1e-2  # the first responses are asked for as if so much were open, in the engine's unit
+SHARE = 0.1  # how exact a best response is, relative to what is open
+FINEST = 1e-13  # in the engine's unit; no response is asked for more
+ROUNDING = 1e-12  # in the engine's unit; a smaller gain is none
+PATIENCE = 60  # rounds in a row that close nothing; what is left then is rounding
+
+
+class Column(NamedTuple):
+    """A policy in the master."""
+
+    policy: Array | Actions  # (S, A), or (S,) where it is deterministic
+    value: Array  # (J,) as well as they are known
+    low: Array  # (J,) proved: it has at least these values
+    weight: Array | None = None  # (J,) of the utilities that it is a best response to
+    visits: Array | None = None  # (S,) where they came with it
+
+    @property
+    def multiplier(self) -> Array | None:
+        """The multipliers (K,) that it is best for; None where the reward did not count."""
+        return self.weight[1:] / self.weight[0] if self.weight is not None and self.weight[0] > 0 else None
+
+
+class Columns:
+    """The policies found so far, in bounded memory.
+
+    Arguments:
+        memory: bytes that their policies may take.
+        most: how many there may be.
+    """
+
+    def __init__(self, columns: Iterable[Column] = (), memory: float = np.inf, most: float = np.inf) -> None:
+        self.memory, self.most = memory, most
+        self.known: list[Column] = []
+        self._place: dict[int, int] = {}  # of deterministic policies, by their hash
+        for column in columns:
+            self.add(column)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __getitem__(self, index: int) -> Column:
+        return self.known[index]
+
+    @property
+    def values(self) -> Array:
+        """The values of all, (n, J)."""
+        return np.array([column.value for column in self.known])
+
+    def add(self, column: Column) -> int:
+        """Add a policy, and return its place; one that is known already keeps it, with the better known of its values."""
+        place = len(self.known)
+        if column.policy.ndim == 1:
+            place = self._place.setdefault(hash(column.policy.tobytes()), place)
+        if place == len(self.known):
+            self.known.append(column)
+        elif _error(column) < _error(self.known[place]):
+            self.known[place] = column
+        return place
+
+    @property
+    def full(self) -> bool:
+        """Whether some have to go."""
+        taken = sum(column.policy.nbytes for column in self.known)
+        return taken > self.memory or len(self.known) > self.most
+
+    def drop(self, score: Array) -> None:
+        """Keep about half of them: the first, and those with the largest scores (n,), the newest first."""
+        score[0] = np.inf
+        newest_first = np.arange(len(score))[::-1]
+        best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
+        taken = np.cumsum([self.known[k].policy.nbytes for k in best_first])
+        kept = best_first[taken <= self.memory / 2][: int(min(self.most // 2, len(score)))]
+        self.known = [self.known[k] for k in sorted(kept)]
+        places = ((hash(c.policy.tobytes()), k) for k, c in enumerate(self.known) if c.policy.ndim == 1)
+        self._place = dict(places)
+
+
+def _error(column: Column) -> float:
+    return float(np.max(column.value - column.low))
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What the master maximises, and which utilities are to reach which thresholds."""
+
+    objective: Array  # (J,) weights of the utilities; all 0 for the joint slack
+    held: NDArray[np.intp]  # (H,) the utilities that are held
+    threshold: Array  # (H,) of which the bound is proved
+    reached: Array  # (H,) what mixtures have to reach: a little less where no policy has slack
+
+    @classmethod
+    def reward(cls, problem: CMDP, reached: Array | None = None) -> Aim:
+        """Return the aim of a constrained problem: the largest reward that meets all constraints."""
+        constraints = problem.shape[2]
+        threshold = problem.threshold
+        return cls(
+            *(np.eye(1 + constraints)[0], 1 + np.arange(constraints)),
+            *(threshold, threshold if reached is None else reached),
+        )
+
+    @classmethod
+    def slack(cls, problem: CMDP, members: list[int] | None = None) -> Aim:
+        """Return the aim of feasibility: the largest joint slack of some constraints, by default of all; the reward where there is none."""
+        if not problem.shape[2] or members == []:
+            return cls(np.eye(1 + problem.shape[2])[0], *(np.empty(0, np.intp), np.empty(0), np.empty(0)))
+        chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
+        threshold = problem.threshold[chosen]
+        return cls(np.zeros(1 + problem.shape[2]), 1 + chosen, threshold, threshold)
+
+    @property
+    def first_price(self) -> Array:
+        """Where to begin, (H,)."""
+        if self.objective.any():
+            return np.zeros(len(self.held))
+        return np.full(len(self.held), 1 / max(len(self.held), 1))
+
+    def weight(self, price: Array) -> Array:
+        """O + λ, (J,)."""
+        weight = self.objective.copy()
+        weight[self.held] += price
+        return weight
+
+    def mix(self, values: Array, safe: Array | None) -> Mixture | None:
+        """Solve the master over policies with values (n, J)."""
+        held = values[:, self.held]
+        if not self.objective.any():
+            return largest_slack(held, self.reached)
+        return best_mixture(np.column_stack([values @ self.objective, held]), self.reached, safe)
+
+    def bound(self, price: Array, response: float) -> float:
+        """max_π (o + λ)·V_π − λ·b, rounded up, from a bound on the first part."""
+        roundings = (len(price) + 4) * UNIT_ROUNDOFF * float(price @ np.abs(self.threshold))
+        return response - float(price @ self.threshold) + roundings
+
+
+class Proposal(Protocol):
+    """Prices elsewhere than the master does, where that closes the gap sooner."""
+
+    def __call__(self, game: Game) -> Array:
+        """Return the prices for the next response, (H,)."""
+
+    def learn(self, useful: bool) -> None:
+        """Hear whether the last response improves on the master's mixture."""
+
+
+class Game:
+    """One game, with what is proved so far: no policy, and no mixture of policies, reaches more than `upper`.
+
+    Arguments:
+        columns: policies to begin with.
+        safe: weights (m,) of the first m columns, a mixture that reaches the thresholds.
+        precision: how exact the responses' values have to be, times their weights; by default a share of what is open.
+        coarse, finest: the first and the last tolerance of a best response, in the engine's unit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        aim: Aim,
+        columns: Columns | None = None,
+        *,
+        safe: Array | None = None,
+        precision: float | None = None,
+        coarse: float = COARSE,
+        finest: float = FINEST,
+    ) -> None:
+        self.engine, self.aim, self.safe, self.precision = engine, aim, safe, precision
+        self.columns = Columns() if columns is None else columns
+        self.coarse, self.finest = coarse * engine.unit, finest * engine.unit
+        self.mixture = Mixture(np.empty(0), aim.first_price, -np.inf)  # the best of the columns
+        self.upper = float(engine.extent[1] @ aim.objective) if aim.objective.any() else np.inf
+        self.price = aim.first_price  # that proves the bound
+        self.response: Actions | None = None  # to these prices
+        self.last_bound, self.rounding = (
+            np.inf,
+            0.0,
+        )  # what the last response proves, and what of it is rounding
+        self.responses, self.evaluations = 0, 0  # best responses, and policies evaluated for them
+        self.proved: list[
+            Array
+        ] = []  # (J,) values that responses have at least, also of those that were dropped
+        self.watch: Callable[[], None] = lambda: None  # called after every response
+        self.exhausted = False  # whether another round would bring no more
+        self.place = 0  # of the last response among the columns
+        self._share = SHARE
+
+    @property
+    def open(self) -> float:
+        """The distance between the bounds."""
+        return self.upper - self.mixture.value
+
+    def play(self, stop: Callable[[], bool], rounds: int = ROUNDS, propose: Proposal | None = None) -> bool:
+        """Let master and responses take turns until `stop`; return whether it stopped them.
+
+        Otherwise the rounds are used up, or the game is `exhausted`: what is left is rounding.
+        """
+        least, idle = np.inf, 0
+        for turn in range(rounds + 1):
+            self.mix()
+            if stop():
+                return True
+            least, idle = (self.open, 0) if not self.open >= 0.99 * least else (least, idle + 1)
+            self.exhausted = idle > PATIENCE
+            if turn == rounds or self.exhausted:
+                break
+            master = self.mixture.multiplier
+            price = master if propose is None else propose(self)
+            tolerance = self._tolerance()
+            column = self.respond(price, tolerance)
+            useful = self._gain(column, master) > max(
+                0.1 * self._share * self.open, ROUNDING * self.engine.unit * (1 + float(master.sum()))
+            )
+            if propose is not None:
+                propose.learn(useful)
+            if useful:
+                self._share = SHARE
+            elif price is master:  # the same once more would bring the same
+                self.exhausted = self.engine.exact or tolerance <= self.finest
+                if self.exhausted:
+                    self.mix()
+                    return stop()
+                self._share *= 0.1
+        return False
+
+    def mix(self) -> Mixture:
+        """Solve the master; where rounding leaves it no feasible mixture, the safe one stays."""
+        if len(self.columns):
+            values = self.columns.values
+            safe = None if self.safe is None else np.pad(self.safe, (0, len(values) - len(self.safe)))
+            mixture = self.aim.mix(values, safe)
+            if mixture is None:
+                weights = np.eye(len(values))[0] if safe is None else safe
+                mixture = Mixture(weights, self.price, float(weights @ values @ self.aim.objective))
+            self.mixture = mixture
+        return self.mixture
+
+    def respond(self, price: Array, tolerance: float | None = None) -> Column:
+        """Add the best response to prices (H,), and keep the bound that it proves if it is the least so far."""
+        wanted = self._tolerance() if tolerance is None else max(tolerance, self.finest)
+        weight = self.aim.weight(price)
+        precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
+        response = self.engine.best(weight, max(wanted, precision), precision / float(weight.sum()))
+        self.rounding = 2 * response.rounding
+        self.responses += 1
+        self.evaluations += response.evaluations
+        bound = self.last_bound = self.aim.bound(price, response.upper_bound)
+        column = Column(response.actions, response.middle, response.value, weight, response.visits)
+        if bound < self.upper or self.response is None:
+            self.response = response.actions
+        if bound < self.upper:
+            self.upper, self.price = bound, price
+        self.proved.append(column.low)
+        self.place = self.add(column)
+        self.watch()
+        return column
+
+    def add(self, column: Column) -> int:
+        """Offer a policy to the master; return its place."""
+        place = self.columns.add(column)
+        if self.columns.full:
+            price = self.mix().multiplier
+            self.columns.drop(self.columns.values @ self.aim.weight(price))
+        return place
+
+    def _tolerance(self) -> float:
+        return max(self._share * min(self.open, self.coarse), self.finest)
+
+    def _gain(self, column: Column, price: Array) -> float:
+        """Return by how much a policy is better than the mixture at the master's prices."""
+        value = float(column.value @ self.aim.weight(price)) - float(price @ self.aim.reached)
+        return value - self.mixture.value

@@ -1,0 +1,144 @@
+"""The linear program over occupancy measures, solved by HiGHS.
+
+max Σ d·r   subject to   Σ_a d(s', a) − γ Σ_{s,a} P(s'|s, a) d(s, a) = ρ(s'),   Σ d·c_i ≥ b_i,   d ≥ 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from painless.arrays import Array
+from painless.bellman import occupancy_policy
+from painless.clock import Clock
+from painless.planning import highs
+from painless.planning.certificate import Certifier, better
+from painless.planning.feasibility import Feasibility
+from painless.planning.judgement import is_solved
+from painless.planning.planner import Case, Planned, Progress, Stop, without_slater
+from painless.policy import uniform_policy
+from painless.problem import CMDP
+from painless.validation import require_sound
+
+TIGHT_PAIRS = 20_000  # up to which it is tried where there is no Slater point
+CLOSING_ROUNDS = 200  # of best responses after it
+# The seconds that HiGHS takes before it looks at the clock: about this for each transition, and more from so many on.
+SETUP, LARGE = 3e-6, 100_000
+
+
+class OptimalOccupancy(NamedTuple):
+    """An optimal occupancy measure (S, A) and the constraints' multipliers (K,)."""
+
+    occupancy: Array
+    multiplier: Array
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """The exact planner for models of up to a few thousand states.
+
+    It goes through the same verb as the algorithms: `solve(problem, LinearProgram())`. HiGHS is exact to 1e-10; what gap that leaves is
+    closed by best responses.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        return "lp"
+
+    def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
+        """Return an optimal occupancy, or None where the constraints cannot be met; TimeoutError after so many seconds."""
+        states, actions, constraints = problem.shape
+        require_sound(problem.transition)
+        pairs = np.flatnonzero(problem.actions)
+        transitions = problem.most_successors * len(pairs)
+        if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
+            raise TimeoutError  # HiGHS looks at the clock only between steps, of which the first ones are long
+        kernel = (
+            problem.transition
+            if not isinstance(problem.transition, np.ndarray)
+            else scipy.sparse.csr_array(problem.transition.reshape(-1, states))
+        )
+        chosen = scipy.sparse.csr_array(kernel[pairs])
+        stay = scipy.sparse.csr_array(
+            (np.ones(len(pairs)), (np.arange(len(pairs)), pairs // actions)), chosen.shape
+        )
+        result = highs.minimise(
+            -problem.reward.reshape(-1)[pairs],
+            A_ub=-problem.constraint_reward.reshape(constraints, -1)[:, pairs] if constraints else None,
+            b_ub=-problem.threshold if constraints else None,
+            A_eq=scipy.sparse.csc_array((stay - problem.discount * chosen).T),
+            b_eq=problem.initial,
+            time_limit=time_limit,
+        )
+        if result.status == 1 and np.isfinite(time_limit):
+            raise TimeoutError
+        if result.status == 2:
+            return None
+        if result.status != 0:
+            raise RuntimeError(
+                f"HiGHS gave up on the linear program: {result.message}; try another algorithm"
+            )
+        occupancy = np.zeros(states * actions)
+        occupancy[pairs] = np.maximum(result.x, 0.0)
+        multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
+        return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)
+
+    def answer(
+        self,
+        case: Case,
+        tolerance: float,
+        clock: Clock,
+        progress: Callable[[Progress], None] | None = None,
+        start: Array | None = None,
+    ) -> Planned:
+        """Solve the linear program, and close the gap that it leaves; where it is left out, by best responses alone."""
+        del progress, start  # there is no way to tell HiGHS
+        if case.feasibility is Feasibility.NONE:
+            return Planned(self.name, case)
+        if case.slater.stopped is not None:
+            return without_slater(self.name, case, clock)
+        certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
+        slack, answer, note = case.feasibility is Feasibility.SLACK, certifier.known(), ""
+        target = case.target(tolerance)
+        try:
+            case.tick()
+            optimum = _occupancy(case, certifier.game.aim.reached, clock)
+            if optimum is None and slack:
+                note = "The linear program was left out, or gave up: best responses were tried."
+            if optimum is not None:
+                certifier.bound(optimum.multiplier, 0.0)
+                policy = occupancy_policy(optimum.occupancy, uniform_policy(case.normal.actions))
+                answer = certifier.judge(policy)
+            if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                mixture = certifier.prove((), target, CLOSING_ROUNDS)
+                answer = better(certifier.answer(mixture.weights), certifier.bounded(answer))
+            solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
+            if optimum is not None and not solved and not slack:
+                # The little slack that there may be costs more than the tolerance: miss a limit by what counts as met.
+                answer = better(certifier.assess(policy), answer)
+        except TimeoutError:
+            return Planned(self.name, case, certifier, answer, Stop.TIMEOUT, note)
+        except KeyboardInterrupt:
+            return Planned(self.name, case, certifier, answer, Stop.INTERRUPT, note)
+        return Planned(self.name, case, certifier, answer, note=note)
+
+
+def _occupancy(case: Case, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
+    """Solve the linear program; where there is no Slater point, again with thresholds that still count as met."""
+    slack = case.feasibility is Feasibility.SLACK
+    if not slack and case.normal.actions.sum() > TIGHT_PAIRS:
+        return None
+    for limits in (case.normal.threshold,) if slack else (case.normal.threshold, threshold):
+        # Undecided, if HiGHS sees neither a solution nor that there is none; or it would overrun the time that is left.
+        with suppress(RuntimeError, TimeoutError):
+            clock.tick()
+            optimum = LinearProgram().plan(case.normal.with_limits(limits), clock.left)
+            if optimum is not None:
+                return optimum
+    return None

@@ -1,0 +1,115 @@
+"""The master program: the best mixture of a few policies, known by their values alone.
+
+    max Σ_k w_k r_k   subject to   Σ_k w_k c_k ≥ b,   w in the simplex            (the reward)
+    max t             subject to   Σ_k w_k c_k − b ≥ t,   w in the simplex        (the joint slack)
+
+Both have K + 1 rows, so that their solutions mix at most K + 1 policies. Their multipliers say where to
+look for the next policy (Dantzig & Wolfe 1960). A simplex method for so few rows solves them, and HiGHS where there are many
+rows or where rounding defeats it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.planning import highs
+from painless.planning.tiny_program import maximise
+
+FEW = 40  # constraints up to which the tiny simplex method is quicker than HiGHS
+
+
+class Mixture(NamedTuple):
+    """Weights of the policies (n,), the multipliers of the constraints (K,) and the program's value."""
+
+    weights: Array
+    multiplier: Array
+    value: float
+
+
+def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> Mixture | None:
+    """Return the mixture of largest reward that meets the constraints, or None where there is none.
+
+    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are weights of a mixture that is known to meet them.
+    """
+    count, rows = len(value), len(threshold)
+    if not rows:
+        best = int(value[:, 0].argmax())
+        return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
+    slack = value[:, 1:] - threshold
+    roomiest = int(slack.min(1).argmax())
+    if safe is None and slack[roomiest].min() >= 0:
+        safe = np.eye(count)[roomiest]
+    if safe is None or rows > FEW:
+        return _best_by_highs(value, threshold)
+    # The safe mixture joins as one more column, from which the simplex method starts.
+    table = np.vstack([value, safe @ value])
+    reward, slack = table[:, 0] - table[-1, 0], table[:, 1:] - threshold
+    size, unit = _size(reward), _size(slack)
+    basis = np.append(count + 1 + np.arange(rows), count)
+    found = maximise(reward / size, slack / unit, count + 1, basis)
+    if found is None:
+        return _best_by_highs(value, threshold)
+    weights = found.weights[:-1] + found.weights[-1] * safe
+    return Mixture(
+        weights / weights.sum(), found.multiplier * (size / unit), found.value * size + float(table[-1, 0])
+    )
+
+
+def largest_slack(constraint_value: Array, threshold: Array) -> Mixture:
+    """Return the mixture with the largest smallest slack V_c − b, and the weights of the constraints in it.
+
+    `constraint_value` holds V_c of each policy, (n, K).
+    """
+    count, rows = constraint_value.shape
+    slack = constraint_value - threshold
+    if rows == 1 or count == 1:
+        best = int(slack.min(1).argmax())
+        return Mixture(np.eye(count)[best], np.eye(rows)[slack[best].argmin()], float(slack[best].min()))
+    if rows > FEW:
+        return _slack_by_highs(slack)
+    unit = _size(slack)
+    reach = float(slack.max()) / unit + 1.0
+    columns = np.concatenate([slack / unit - reach, np.ones((1, rows))])
+    surplus = [count + 1 + i for i in range(rows) if i != int(slack[0].argmin())]
+    found = maximise(np.append(np.zeros(count), -1.0), columns, count, np.array([*surplus, count, 0]))
+    if found is None or not found.multiplier.sum() > 0.5:
+        return _slack_by_highs(slack)
+    weights, multiplier = found.weights[:count], found.multiplier
+    return Mixture(weights / weights.sum(), multiplier / multiplier.sum(), (found.value + reach) * unit)
+
+
+def _size(numbers: Array) -> float:
+    return float(np.abs(numbers).max()) or 1.0
+
+
+def _best_by_highs(value: Array, threshold: Array) -> Mixture | None:
+    result = highs.minimise(
+        -value[:, 0], A_ub=-value[:, 1:].T, b_ub=-threshold, A_eq=np.ones((1, len(value))), b_eq=[1.0]
+    )
+    if result.status != 0:
+        return None
+    return Mixture(_distribution(result.x), np.maximum(-result.ineqlin.marginals, 0.0), -float(result.fun))
+
+
+def _slack_by_highs(slack: Array) -> Mixture:
+    count, rows = slack.shape
+    result = highs.minimise(
+        -np.eye(count + 1)[-1],
+        A_ub=np.column_stack([-slack.T, np.ones(rows)]),
+        b_ub=np.zeros(rows),
+        A_eq=np.append(np.ones(count), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * count + [(None, None)],
+    )
+    if result.status != 0:
+        raise RuntimeError(f"HiGHS gave up on the joint slack: {result.message}")
+    multiplier = np.maximum(-result.ineqlin.marginals, 0.0)
+    return Mixture(_distribution(result.x[:-1]), multiplier / multiplier.sum(), float(result.x[-1]))
+
+
+def _distribution(weights: Array) -> Array:
+    kept = np.maximum(weights, 0.0)
+    return kept / kept.sum()

@@ -1,0 +1,145 @@
+"""What a planner is: it takes a case, and answers it to a tolerance with a proof.
+
+A case is a problem in normalised units, with what is known of it before anybody solves it; what costs is found when it is
+first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.clock import Clock
+from painless.planners.engine import Engine, engine_of
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
+from painless.planning.judgement import Relaxation, misses_constant, normal_target
+from painless.presolve import presolve
+from painless.problem import CMDP
+from painless.units import Units, normalise
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem in normalised units."""
+
+    problem: CMDP
+    normal: CMDP  # without pairs that no feasible policy takes
+    units: Units
+    relaxation: Relaxation
+    tick: Callable[[], None]  # raises where it is time to stop
+
+    @classmethod
+    def of(cls, problem: CMDP, tick: Callable[[], None] = lambda: None) -> Self:
+        """Presolve, normalise the units, and set constant constraints aside."""
+        smaller, met = presolve(problem)
+        normal, units = normalise(smaller, met)
+        return cls(problem, normal, units, Relaxation(smaller, normal, units), tick)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What solves the normalised problem: factorised systems or sweeps."""
+        engine = engine_of(self.normal)
+        engine.heed(self.tick)
+        return engine
+
+    @cached_property
+    def slater(self) -> SlaterPolicy:
+        """The policy with the largest joint slack."""
+        return slater_policy(self.normal, self.engine, self.relaxation)
+
+    def known(self, engine: Engine, slater: SlaterPolicy) -> Case:
+        """Return it with what a search found on its own."""
+        case = copy(self)
+        case.__dict__.update(engine=engine, slater=slater)
+        return case
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Whether the constraints can be met together."""
+        missed = misses_constant(self.problem, self.units)
+        return Feasibility.NONE if missed.any() else self.slater.feasibility
+
+    def target(self, tolerance: float) -> Callable[[float], float]:
+        """Return the gap to prove, given the bound, in normalised units."""
+        return normal_target(self.problem, self.units, tolerance)
+
+    def value(self, value: Array) -> Array:
+        """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""
+        index = np.append(0, 1 + self.units.kept)
+        result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
+        result[..., index] += value * self.units.span[index]
+        return result * self.problem.sign
+
+
+class Stop(Enum):
+    """Why a planner did not go on."""
+
+    TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
+    INTERRUPT = "interrupted; run it again to go further"
+
+
+class Planned(NamedTuple):
+    """What a planner found; `answer` is None where the constraints cannot be met."""
+
+    planner: str  # the name of the one that answers
+    case: Case
+    certifier: Certifier | None = None
+    answer: Answer | None = None
+    stop: Stop | None = None
+    note: str = ""  # a sentence more for the status
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands, in the user's terms; not a number where nothing is known yet."""
+
+    iteration: int
+    iterations: int | None
+    reward_value: float
+    upper_bound: float
+
+    @classmethod
+    def of(cls, case: Case, iteration: int, iterations: int | None, value: float, bound: float) -> Progress:
+        """Return where a run stands, from normalised values."""
+        ends = np.array([value, bound]) * case.units.span[0] + case.units.offset[0]
+        ends = np.where(np.isfinite(ends), case.problem.sign[0] * ends, np.nan)
+        return cls(iteration, iterations, float(ends[0]), float(ends[1]))
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Solves a case to a tolerance."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+
+    def answer(
+        self,
+        case: Case,
+        tolerance: float,
+        clock: Clock,
+        progress: Callable[[Progress], None] | None = None,
+        start: Array | None = None,
+    ) -> Planned:
+        """Return a policy with a proof; `start` is a policy (S, A) to begin with."""
+
+
+def without_slater(planner: str, case: Case, clock: Clock) -> Planned:
+    """Return what is known where the search for a Slater policy was stopped."""
+    clock.extend()
+    certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
+    try:
+        answer = certifier.assess(case.slater.policy)
+    except TimeoutError:
+        answer = certifier.known()
+    stop = Stop.INTERRUPT if isinstance(case.slater.stopped, KeyboardInterrupt) else Stop.TIMEOUT
+    return Planned(planner, case, certifier, answer, stop)

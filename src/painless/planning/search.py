@@ -1,0 +1,225 @@
+"""The search of column generation: one game for the joint slack where it is needed, and one for the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from painless.arrays import Array
+from painless.clock import Clock
+from painless.planners.engine import Engine
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.column_generation import Ending, Search, Searched
+from painless.planning.feasibility import SlackGame
+from painless.planning.judgement import Relaxation
+from painless.planning.master import Mixture, best_mixture
+from painless.planning.smoothing import Smoothed
+from painless.units import TOLERANCE
+
+if TYPE_CHECKING:
+    from painless.planning.column_generation import ColumnGeneration
+
+COARSE = 1e-3  # the first response is this exact, in the engine's unit
+AROUND = (
+    5e-4,
+    5e-3,
+    0.05,
+)  # how far from a first policy's prices to seek policies on both sides of the limits
+SPARE = 0.5  # the game for the slack may end with this share of the largest
+EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
+MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, likewise
+DEAREST = 2 * MARGIN  # what that may cost, likewise
+LEAST_AIM = 1e-6  # a mixture whose gap is a smaller share of the target, and that yet proves nothing, is lost to rounding
+MIXED = 1e-6  # a smaller probability is none
+MOST_MIXED = 100  # states that show prices; as many as there are constraints suffice
+
+
+class Searcher:
+    """One search; all in normalised units."""
+
+    def __init__(
+        self,
+        settings: ColumnGeneration,
+        engine: Engine,
+        target: Callable[[float], float],
+        clock: Clock,
+        progress: Callable[[Search], None] | None,
+        relaxation: Relaxation,
+    ) -> None:
+        self.settings, self.engine, self.target, self.progress = settings, engine, target, progress
+        self.clock, self.problem = clock, engine.problem
+        engine.heed(clock.tick)
+        self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
+        self.game = self.certifier.game
+        self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
+        self.slack: SlackGame | None = None
+        self.answer: Answer | None = None
+
+    def run(self, start: Array | None = None) -> Searched:
+        """Search until the gap is proved, or there is no more to gain, or it is stopped."""
+        try:
+            if start is not None:
+                self._start_from(start)
+            ending = self._search()
+        except TimeoutError:
+            ending = Ending.TIMEOUT
+        except KeyboardInterrupt:
+            ending = Ending.INTERRUPT
+        if ending in (Ending.TIMEOUT, Ending.INTERRUPT):
+            self.clock.extend()
+        try:
+            return self._planned(ending, self._final(ending))
+        except TimeoutError:
+            return self._planned(Ending.TIMEOUT, self.certifier.known())
+
+    def _start_from(self, policy: Array) -> None:
+        """Begin around the prices under which the actions that a policy mixes are equally good, on both sides of the limits."""
+        multiplier = implied_prices(self.engine, policy, COARSE * self.engine.unit)
+        if multiplier is None:
+            return
+        for step in AROUND:
+            met = [self._meets(column.low) for column in self.game.columns.known]
+            if any(met) and not all(met):
+                break
+            for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
+                self._respond(factor * multiplier, self.target(self.game.upper))
+
+    def _search(self) -> Ending:
+        if not len(self.game.columns):
+            self._respond(self.game.price, COARSE * self.engine.unit)
+        met = any(self._meets(column.low) for column in self.game.columns.known)
+        if not met and not self._has_slack():
+            assert self.slack is not None
+            disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
+            return Ending.INFEASIBLE if disproved else Ending.TIGHT
+        return self._close_in()
+
+    def _has_slack(self) -> bool:
+        """Play the game for the joint slack; return whether there is any to speak of."""
+        self.slack = SlackGame(
+            self.engine, columns=self.game.columns, enough=SPARE, precision=self._precision
+        )
+        self.slack.proved = self.game.proved
+        self.slack.watch = self._report
+        self.slack.find(self.settings.rounds)
+        self.game.safe = self.slack.mixture.weights
+        return self.slack.mixture.value > TOLERANCE * self.engine.unit
+
+    def _meets(self, low: Array) -> bool:
+        return bool((low[1:] >= self.problem.threshold).all())
+
+    def _close_in(self) -> Ending:
+        """Let master and responses take turns until their bounds meet."""
+        states, _, constraints = self.problem.shape
+        proof = _Proof(self)
+        self.game.play(
+            proof, self.settings.rounds, Smoothed(self.settings.share(constraints), states, constraints)
+        )
+        return proof.ending
+
+    def _respond(self, multiplier: Array, tolerance: float) -> None:
+        self.game.precision = self._precision
+        self.game.respond(multiplier, tolerance)
+
+    @property
+    def _precision(self) -> float:
+        return EXACT * self.target(self.game.upper)
+
+    def polished(self) -> Answer:
+        """Return the stationary policy of the best mixture, which exceeds the thresholds by a little where it can."""
+        game, target = self.game, self.target(self.game.upper)
+        margin = MARGIN * target / (1 + float(game.price.sum()))
+        weights, precision = game.mixture.weights, 0.0
+        if self.slack is not None and margin < 0.1 * self.slack.mixture.value:
+            mixture = self._beyond(margin)
+            loss = np.inf if mixture is None else game.mixture.value - mixture.value
+            if loss > DEAREST * target:  # the multipliers beyond the thresholds are other ones
+                margin *= DEAREST * target / loss
+                mixture = self._beyond(margin)
+            if mixture is not None:
+                weights, precision = mixture.weights, 0.2 * margin
+        return self.certifier.answer(weights, precision)
+
+    def _beyond(self, margin: float) -> Mixture | None:
+        """Return the best mixture that exceeds all thresholds by a margin."""
+        safe = self.game.safe
+        padded = None if safe is None else np.pad(safe, (0, len(self.game.columns) - len(safe)))
+        return best_mixture(self.game.columns.values, self.problem.threshold + margin, padded)
+
+    def _final(self, ending: Ending) -> Answer:
+        """Return the best mixture, or the one with the largest slack."""
+        if ending is Ending.PROVED and self.answer is not None:
+            return self.answer
+        if not len(self.game.columns):
+            return self.certifier.known()
+        if ending in (Ending.INFEASIBLE, Ending.TIGHT):
+            assert self.slack is not None
+            return self.certifier.answer(self.slack.mixture.weights)
+        self.game.mix()
+        return self.polished()
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(Search(self._solves, self.game.mixture.value, self.game.upper))
+
+    @property
+    def _solves(self) -> int:
+        return self.game.responses + (0 if self.slack is None else self.slack.responses)
+
+    def _planned(self, ending: Ending, answer: Answer) -> Searched:
+        return Searched(
+            certifier=self.certifier,
+            answer=self.certifier.bounded(answer),
+            slack=self.slack,
+            feasible=ending is not Ending.INFEASIBLE and self._meets(answer.low),
+            ending=ending,
+            solves=self._solves,
+        )
+
+
+class _Proof:
+    """Stops the game when the mixture's stationary policy is proved to be good enough."""
+
+    def __init__(self, search: Searcher) -> None:
+        self.search = search
+        self.ending = Ending.ROUNDING
+        self._aim = 0.9  # the share of the target at which a mixture is looked at
+
+    def __call__(self) -> bool:
+        search, game = self.search, self.search.game
+        game.precision = search._precision
+        target = search.target(game.upper)
+        if game.open > self._aim * target:
+            return False
+        search.answer = answer = search.polished()
+        met = search._meets(answer.low)
+        if game.upper - answer.low[0] <= target and met:
+            self.ending = Ending.PROVED
+        elif game.safe is None and not met and not search._has_slack():
+            self.ending = Ending.TIGHT
+        self._aim *= 0.3
+        return self.ending is not Ending.ROUNDING or self._aim < LEAST_AIM
+
+
+def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:
+    """Return the multipliers (K,) under which the actions that a policy (S, A) mixes are equally good, or nearly so.
+
+        Q_r(s, a) + λ·Q_c(s, a) = Q_r(s, a') + λ·Q_c(s, a')     for a, a' with π(a|s), π(a'|s) > 0
+
+    None where it mixes too few.
+    """
+    from scipy.optimize import nnls
+
+    mixing = np.flatnonzero(policy.max(1) < 1 - MIXED)[:MOST_MIXED]
+    constraints = engine.problem.shape[2]
+    if not constraints or len(mixing) < constraints:
+        return None
+    q = engine.action_values(policy, mixing, tolerance)
+    taken = [np.flatnonzero(policy[s] > MIXED) for s in mixing]
+    gains = np.concatenate([(q[:, n, a[1:]] - q[:, n, a[:1]]).T for n, a in enumerate(taken)])
+    try:
+        return np.asarray(nnls(gains[:, 1:], -gains[:, 0])[0])
+    except RuntimeError:  # too many iterations
+        return None
