@@ -350,13 +350,10 @@ def test_held_constraints_with_nothing_to_spare():
 def test_where_the_simplex_method_gives_up(monkeypatch):
     world = painless.gridworld(constraints=3)
     usual = painless.frontier(world)
-    monkeypatch.setattr("painless.planning.tiny_program.maximise", lambda *_: None)
+    monkeypatch.setattr("painless.planning.master.maximise", lambda *_: None)
     by_highs = painless.frontier(world)
     np.testing.assert_allclose(by_highs.threshold, usual.threshold, atol=1e-7)
     np.testing.assert_allclose(by_highs.reward_value, usual.reward_value, atol=1e-7)
-    monkeypatch.setattr("painless.planning.master.best_mixture", lambda *_: None)
-    with pytest.raises(RuntimeError, match="relax them a little"):
-        painless.frontier(world)
 
 
 def test_progress_counts_edges():

@@ -8,9 +8,12 @@ import pytest
 
 import painless
 from painless import CBP, ColumnGeneration, LinearProgram, Output
-from painless.planners.mixing import Column, Mixer
+from painless.planners.factorised import Factorised
 from painless.planners.policy_iteration import policy_iteration
 from painless.planners.pricing import Pricer
+from painless.planners.swept import Swept
+from painless.planning.certificate import Certifier
+from painless.planning.game import Column
 from painless.solution import Kind
 from painless.units import normalise
 from tests.fuzz.exact import Exact
@@ -130,15 +133,18 @@ def test_what_is_not_available_takes_no_part(stray):
     assert one.reward_value == two.reward_value
 
 
-def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy():
+@pytest.mark.parametrize("engine", [Factorised, Swept])
+def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy(engine):
     problem, _ = normalise(painless.gridworld())
-    pricer = Pricer(problem)
-    columns = []
+    certifier = Certifier(engine(problem))
     for weight in ([1.0, 0.0], [0.0, 1.0]):
-        priced = pricer.price(np.array(weight), 1e-12, 1e-12)
-        columns.append(Column(priced.choice, priced.value, None, priced.value - priced.error))
-    assert columns[0].value[1] < problem.threshold[0] < columns[1].value[1]
-    mixer = Mixer(problem, pricer)
-    point = mixer.point(columns, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    assert point.value[1] >= problem.threshold[0] - 1e-9
-    assert point.value[1] <= problem.threshold[0] + 1e-3  # and no more of it than that takes
+        response = certifier.engine.best(np.array(weight), 1e-12, 1e-12)
+        certifier.game.add(Column(response.actions, response.middle, response.value))
+    first, last = certifier.game.columns.known
+    assert first.value[1] < problem.threshold[0] < last.value[1]
+    certifier.game.safe = np.array([0.0, 1.0])
+    answer = certifier.answer(np.array([1.0, 0.0]))
+    assert answer.feasible
+    assert (
+        problem.threshold[0] <= answer.low[1] <= problem.threshold[0] + 1e-3
+    )  # and no more of it than that takes

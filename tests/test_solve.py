@@ -1,7 +1,5 @@
 """`solve`: known answers, random problems against the linear program, edges, and how it can end."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -195,7 +193,12 @@ def test_default_proves_the_gridworld_by_itself(tolerance):
 def check_against_the_program(problem, tolerance=1e-3, algorithm=None):
     solution = painless.solve(problem, algorithm, tolerance=tolerance)
     plan = painless.solve(problem, LinearProgram())
-    assert solution.status.kind is plan.status.kind, (solution.status, plan.status)
+    stalled = "no longer improve" in str(solution.status)  # iterates may; a planner goes on
+    assert not stalled or algorithm is not None
+    assert solution.status.kind is (Kind.STOPPED if stalled else plan.status.kind), (
+        solution.status,
+        plan.status,
+    )
     if solution.status.kind is Kind.INFEASIBLE:
         return solution
     span = np.ptp(problem.reward[problem.actions]) or 1.0
@@ -207,7 +210,7 @@ def check_against_the_program(problem, tolerance=1e-3, algorithm=None):
     assert solution.upper_bound >= plan.reward_value - rounding
     assert solution.reward_value <= plan.upper_bound + rounding
     scale = max(abs(solution.upper_bound), 1e-6 * span / (1 - problem.discount))
-    assert solution.gap <= tolerance * scale * (1 + 1e-9)
+    assert stalled or solution.gap <= tolerance * scale * (1 + 1e-9)
     assert (solution.multiplier >= 0).all()
     policy = solution.policy.probabilities
     np.testing.assert_allclose(policy.sum(-1), 1.0)
@@ -225,7 +228,7 @@ def test_certified_interval_contains_the_optimum(problem, algorithm):
 @given(
     garnets(constraints=(1, 3), tightness=(0.9, 0.999, 1 - 1e-6)),
     st.sampled_from([1e-6, 1e-7]),
-    st.sampled_from([None, CBP()]),
+    st.sampled_from([None, ColumnGeneration()]),
 )
 def test_tight_problems_to_tight_tolerances(problem, tolerance, algorithm):
     check_against_the_program(problem, tolerance, algorithm)
@@ -366,8 +369,9 @@ def test_no_slater_point_is_said(algorithm):
     problem = single([0.0, 1.0], constraint=[[1.0, 0.0], [0.0, 1.0]], threshold=[0.5, 1.5])
     solution = painless.solve(problem, algorithm)
     assert solution.status.kind is Kind.SOLVED
-    assert "no Slater point" in str(solution.status)
-    assert f"planned in place of {algorithm.name}" in str(solution.status)
+    assert solution.algorithm == "lp"
+    assert "no Slater point" in solution.reason
+    assert f"planned in place of {algorithm.name}" in solution.reason
     assert solution.reward_value == pytest.approx(1.5)
     assert (solution.violation < 1e-8).all()
 
@@ -460,7 +464,8 @@ def test_progress_is_in_the_user_s_terms():
     assert seen[-1].iterations == 300
     seen.clear()
     painless.solve(painless.garnet(40, 4, 5, 3, seed=2, tightness=0.99), tolerance=1e-9, progress=seen.append)
-    assert all(now.upper_bound > now.reward_value for now in seen)
+    assert seen
+    assert not any(now.upper_bound < now.reward_value for now in seen)  # which is unknown at first
 
 
 def test_initial_policy_may_be_a_policy():
@@ -567,7 +572,7 @@ def test_the_program_decides_the_tightest_limit(loosened):
 def test_the_program_says_where_it_has_no_answer(monkeypatch):
     """A policy that merely comes closest is not called optimal."""
     monkeypatch.setattr(LinearProgram, "plan", lambda self, problem, time_limit: None)
-    monkeypatch.setattr(import_module("painless.solve"), "CLOSING_ROUNDS", 0)
+    monkeypatch.setattr("painless.planning.linear_program.CLOSING_ROUNDS", 0)
     monkeypatch.setattr("painless.planning.prices.CLOSING", 0)
     problem = single([0.0, 1.0, 2.0], constraint=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], threshold=[0.5, 1.5])
     solution = painless.solve(problem, LinearProgram())

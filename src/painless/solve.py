@@ -90,6 +90,8 @@ def solve(
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
         prepared, ending = prepare(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
+        if prepared.misses_constant:
+            return infeasible_solution(prepared, ending, clock)
         if isinstance(algorithm, Planner):
             warm = (
                 None
@@ -216,7 +218,7 @@ class _Iterating:
                 if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
                     return answer, ending
                 if stalled >= PATIENCE:
-                    why = f"the iterates of {ending.algorithm} no longer improve; leave the choice of an algorithm to painless"
+                    why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or name none"
                     return answer, ending._replace(stopped=why)
             self._report(mixture.value)
             rounds, least = rounds + 1, min(gap, least)

@@ -62,10 +62,14 @@ class Case:
         return case
 
     @property
+    def misses_constant(self) -> bool:
+        """Whether some constraint is missed by every policy alike."""
+        return bool(misses_constant(self.problem, self.units).any())
+
+    @property
     def feasibility(self) -> Feasibility:
         """Whether the constraints can be met together."""
-        missed = misses_constant(self.problem, self.units)
-        return Feasibility.NONE if missed.any() else self.slater.feasibility
+        return Feasibility.NONE if self.misses_constant else self.slater.feasibility
 
     def target(self, tolerance: float) -> Callable[[float], float]:
         """Return the gap to prove, given the bound, in normalised units."""
