@@ -36,12 +36,12 @@ ORDER = [
     *(
         "kernels",
         "simulator",
-        "scaled",
+        "scaled_simulator",
         "features",
         "policy",
         "feature_policies",
         "rollouts",
-        "spread",
+        "distributed_rollouts",
         "duals",
     ),
     *(
@@ -54,7 +54,7 @@ ORDER = [
         "certificate",
         "prices",
         "confidence",
-        "evaluation",
+        "evaluate",
     ),
     *(
         "sampled_feasibility",
@@ -75,7 +75,7 @@ ORDER = [
         "frontier",
         "surface",
         "batch",
-        "training",
+        "training_result",
         "polished_mixture",
         "train",
         "checks",

@@ -12,7 +12,7 @@ from painless.features import TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient
 from painless.problems import _cartpole_rollout
 from painless.rollouts import lockstep, roll_out
-from painless.scaled import ScaledSimulator
+from painless.scaled_simulator import ScaledSimulator
 
 LEARNERS = {
     "coin betting": CoinBetting(50.0),

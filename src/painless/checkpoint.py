@@ -24,7 +24,7 @@ LARGEST = 1e12  # of a value, in normalised units
 
 
 @dataclass
-class Progressed:
+class TrainingState:
     """How far a run has come."""
 
     position: Position[FeaturePolicy]
@@ -58,7 +58,7 @@ class Progressed:
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], run: Progressed, settings: dict[str, Any], bound: dict[str, Any]
+    path: str | os.PathLike[str], run: TrainingState, settings: dict[str, Any], bound: dict[str, Any]
 ) -> None:
     """Write where a run stands. `settings` must be the same when it goes on; `bound` is the feasibility phase's."""
     policy = run.position.policy
@@ -118,7 +118,7 @@ class Checkpoint:
             upper = entries.floats(self.content, name, (self.constraints,), least=0.0, infinite=True)
             return {"multiplier_bound": upper, "steps": entries.whole(self.content, "bound_steps")}
 
-    def progressed(self, policy: FeaturePolicy, dual: Dual[Any]) -> Progressed:
+    def state(self, policy: FeaturePolicy, dual: Dual[Any]) -> TrainingState:
         """Return where the run stands; `policy` and `dual` are those it started with."""
         with results.understood(self.path, "checkpoint"):
             shape = self.values.shape
@@ -127,7 +127,7 @@ class Checkpoint:
             policies = self._policies(policy)
             position = Position(policies[-1], self._dual(dual))
             steps = entries.whole(self.content, "steps")
-            return Progressed(
+            return TrainingState(
                 position, self._rng(), list(self.values), list(errors), list(weights), policies[:-1], steps
             )
 

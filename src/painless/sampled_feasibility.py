@@ -18,7 +18,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.duals.maximin import Maximin
-from painless.evaluation import evaluate
+from painless.evaluate import evaluate
 from painless.evaluators.base import Evaluator
 from painless.feasibility import multiplier_bound
 from painless.feature_policies import FeaturePolicy, start_policy

@@ -17,9 +17,10 @@ from painless import files, validation
 from painless.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.arrays import Array, one_thread
 from painless.backends import Backend
-from painless.checkpoint import Checkpoint, Progressed, save_checkpoint
+from painless.checkpoint import Checkpoint, TrainingState, save_checkpoint
+from painless.distributed_rollouts import CHUNK, DistributedSimulator
 from painless.errors import InputError
-from painless.evaluation import Estimate, evaluate
+from painless.evaluate import Estimate, evaluate
 from painless.evaluators.base import Evaluator
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.feature_policies import MixturePolicy, start_policy
@@ -29,11 +30,10 @@ from painless.polished_mixture import polished_mixture
 from painless.prepare import INITIAL_MULTIPLIER
 from painless.problem import CMDP
 from painless.sampled_feasibility import sampled_slack
-from painless.scaled import ScaledSimulator
+from painless.scaled_simulator import ScaledSimulator
 from painless.simulator import Simulator, Specification, require_simulator
 from painless.solution import Kind, Status
-from painless.spread import CHUNK, Spread
-from painless.training import Training
+from painless.training_result import Training
 from painless.validation import as_floats, function, number, share, whole
 
 MIXED = 64  # iterates that the returned mixture may use, spread over the run
@@ -115,7 +115,7 @@ def train(
         )
     with one_thread(), backend or nullcontext():
         return _Train(
-            simulator if backend is None else Spread(simulator, backend),
+            simulator if backend is None else DistributedSimulator(simulator, backend),
             algorithm or CBP(),
             chosen,
             evaluator or partial(AnchoredLSTDQ, exploration=getattr(simulator, "exploration", 0.0)),
@@ -172,7 +172,7 @@ class _Train:
             "seed": seed,
             "threshold": self.specification.threshold.tolist(),
             "discount": self.specification.discount,
-            "spread": CHUNK if isinstance(simulator, Spread) else None,
+            "spread": CHUNK if isinstance(simulator, DistributedSimulator) else None,
         }
 
     @property
@@ -189,11 +189,11 @@ class _Train:
         learner, dual = self.algorithm.build(self._situation(bound["multiplier_bound"]))
         policy = start_policy(learner, self.features)
         if stored is not None:
-            run = stored.progressed(policy, dual)
+            run = stored.state(policy, dual)
         else:
             multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
             position = Position(policy, dual.init(multiplier))
-            run = Progressed(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
+            run = TrainingState(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
         status = self._iterate(run, dual, bound)
         return self._finish(run, bound, status)
 
@@ -235,7 +235,7 @@ class _Train:
             scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations, simulated=True
         )
 
-    def _iterate(self, run: Progressed, dual: Any, bound: dict[str, Any]) -> Status:
+    def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:
         """Run to the horizon; save now and then."""
         mixed = set(np.linspace(0, self.iterations - 1, MIXED).astype(int).tolist())
         scaled = self.scaled.specification
@@ -266,17 +266,17 @@ class _Train:
         self._save(run, bound)
         return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
 
-    def _save(self, run: Progressed, bound: dict[str, Any]) -> None:
+    def _save(self, run: TrainingState, bound: dict[str, Any]) -> None:
         if self.checkpoint is not None and run.values:
             kept = {"multiplier_bound": bound["multiplier_bound"], "steps": bound["steps"]}
             save_checkpoint(self.checkpoint, run, self.settings, kept)
 
-    def _report(self, run: Progressed) -> None:
+    def _report(self, run: TrainingState) -> None:
         if self.progress is not None:
             value = run.values[-1] * self.specification.span * self.specification.sign
             self.progress(TrainingProgress(len(run.values), self.iterations, value))
 
-    def _finish(self, run: Progressed, bound: dict[str, Any], status: Status) -> Training:
+    def _finish(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
         mixture = polished_mixture(run, self.scaled.specification.threshold)
         estimate = self._estimate(mixture)
         verdict = _verdicts(estimate, self.specification)
@@ -299,7 +299,7 @@ class _Train:
             else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train all the same."
         )
         status = Status(Kind.STOPPED, f"Stopped: {why} {_verdicts(estimate, self.specification)}")
-        empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
+        empty = TrainingState(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
         steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
         return self._training(mixture, estimate, empty, bound, status, steps)
 
@@ -307,7 +307,7 @@ class _Train:
         self,
         mixture: MixturePolicy,
         estimate: Estimate,
-        run: Progressed,
+        run: TrainingState,
         bound: dict[str, Any],
         status: Status,
         steps: dict[str, int],

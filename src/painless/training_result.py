@@ -11,7 +11,7 @@ import numpy as np
 
 from painless import files, render, results
 from painless.arrays import Array
-from painless.evaluation import Estimate
+from painless.evaluate import Estimate
 from painless.feature_policies import MixturePolicy
 from painless.feature_policies.storage import save_policy
 from painless.framework import Trace
