@@ -43,7 +43,17 @@ CALLS = {  # a function, arguments that make sense, and those that are replaced 
     ),
     painless.train: (
         TRAIN,
-        ("simulator", "algorithm", "features", "iterations", "episodes", "confidence", "seed", "save_every"),
+        (
+            "simulator",
+            "algorithm",
+            "features",
+            "iterations",
+            "feasibility_iterations",
+            "episodes",
+            "confidence",
+            "seed",
+            "save_every",
+        ),
     ),
     painless.garnet: (
         {"states": 5, "actions": 2, "branching": 2},

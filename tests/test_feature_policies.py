@@ -17,7 +17,7 @@ from painless.feature_policies import (
     SummedPolicy,
     start_policy,
 )
-from painless.feature_policies import cells as cells_module
+from painless.feature_policies.cells import Bettors, Cells, replay
 from painless.feature_policies.storage import READERS, load_policy, save_policy, to_arrays
 from painless.features import OneHot, TileCoding
 from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
@@ -68,15 +68,15 @@ def test_cached_and_replayed_agree_to_the_bit():
     np.testing.assert_array_equal(newest.at(states), unseen.at(states))
 
 
-def test_a_full_cache_starts_anew_and_changes_nothing(monkeypatch):
-    monkeypatch.setattr(cells_module, "MOST", 40)
-    monkeypatch.setattr(cells_module, "FIRST", 8)
-    *_, small = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
-    monkeypatch.undo()
-    *_, large = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
+def test_a_full_cache_starts_anew_and_changes_nothing():
+    learner = LEARNERS["anytime"]
+    cells = Cells(learner, FEATURES, most=40, first=8)
+    *_, small = advanced(ReplayedPolicy.start(learner, FEATURES, cells), 25)
+    *_, large = advanced(start_policy(learner, FEATURES), 25)
     states = np.random.default_rng(1).uniform(-1, 1, (30, 2))
     for part in np.split(states, 3):
         np.testing.assert_array_equal(small.at(part), large.at(part))
+        assert cells.count <= 40
 
 
 def test_older_iterates_stay_what_they_were():
@@ -252,10 +252,10 @@ def test_kernels_are_not_led_out_of_their_arrays():
         FoldedPolicy(CoinBetting(), FEATURES, History.of(np.ones((2, 2))), 1)
     with pytest.raises(InputError, match="the sum of the weights has shape"):
         SummedPolicy(ExponentiatedGradient(1.0), FEATURES, np.ones(3))
-    bettors = cells_module.Bettors.zeros((1, 3))
+    bettors = Bettors.zeros((1, 3))
     for active, updates in ((np.full((1, 3, 1), 10**6), 1), (np.zeros((1, 3, 1), np.int64), 9)):
         with pytest.raises(InputError):
-            cells_module.replay(CoinBetting(), active, history.weights, updates, bettors)
+            replay(CoinBetting(), active, history.weights, updates, bettors)
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.6], [-1.0, 2.0], [1.0], [np.nan, 1.0]])

@@ -245,12 +245,13 @@ def test_feasibility_is_found_jointly():
     assert found.steps > 0
 
 
-def test_no_feasible_policy_found_is_not_infeasible(monkeypatch):
-    monkeypatch.setattr("painless.sampled_feasibility.MOST", 20)
+@pytest.mark.parametrize("feasibility_iterations", [3, 20, 25])
+def test_no_feasible_policy_found_is_not_infeasible(feasibility_iterations):
     training = painless.train(
         CartPole(threshold=(86.5, 90.0)),
         evaluator=partial(AnchoredLSTDQ, rollouts=5),
         iterations=5,
+        feasibility_iterations=feasibility_iterations,
         episodes=50,
     )
     assert training.status.kind is Kind.STOPPED

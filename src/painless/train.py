@@ -58,6 +58,7 @@ def train(
     evaluator: EvaluatorMaker | None = None,
     iterations: int = 200,
     multiplier_bound: ArrayLike | None = None,
+    feasibility_iterations: int = 200,
     episodes: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -76,6 +77,7 @@ def train(
             simulator suggests: 0.2 for Gymnasium environments, else none.
         iterations: T.
         multiplier_bound: U, one for each constraint; without it a feasibility phase finds one.
+        feasibility_iterations: of that phase, at most.
         episodes: to value the returned policy.
         confidence: of its intervals, all at once.
         checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
@@ -92,6 +94,7 @@ def train(
     if backend is not None and not (hasattr(backend, "workers") and hasattr(backend, "__enter__")):
         raise InputError(f"backend is {backend!r}; give one such as painless.backends.Local(4)")
     whole("iterations", iterations)
+    whole("feasibility_iterations", feasibility_iterations)
     whole("episodes", episodes, least=2)
     share("confidence", confidence)
     seed = validation.seed(seed)
@@ -120,6 +123,7 @@ def train(
             chosen,
             evaluator or partial(AnchoredLSTDQ, exploration=getattr(simulator, "exploration", 0.0)),
             iterations,
+            feasibility_iterations,
             episodes,
             confidence,
             seed,
@@ -147,6 +151,7 @@ class _Train:
         features: FeatureMap,
         evaluator: EvaluatorMaker,
         iterations: int,
+        feasibility_iterations: int,
         episodes: int,
         confidence: float,
         seed: int,
@@ -157,7 +162,7 @@ class _Train:
         self.start = time.perf_counter()
         self.simulator, self.algorithm, self.features = simulator, algorithm, features
         self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
-        self.save_every = save_every
+        self.save_every, self.feasibility_iterations = save_every, feasibility_iterations
         self.checkpoint = None if checkpoint is None else files.as_path(checkpoint)
         self.progress = progress
         self.scaled = ScaledSimulator(simulator)
@@ -210,7 +215,9 @@ class _Train:
         if not count:
             return {"multiplier_bound": np.empty(0), "steps": 0}
         rng = np.random.default_rng(self.seeds[0])
-        found = sampled_slack(self.scaled, self.features, self.evaluator, rng, self.confidence)
+        found = sampled_slack(
+            self.scaled, self.features, self.evaluator, rng, self.confidence, self.feasibility_iterations
+        )
         missing = None if found.found else found.policy
         return {
             "multiplier_bound": found.multiplier_bound,

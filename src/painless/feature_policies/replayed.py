@@ -46,9 +46,11 @@ class ReplayedPolicy(FeaturePolicy):
         return isinstance(learner, CoinBetting) and is_binary(features)
 
     @classmethod
-    def start(cls, learner: CoinBetting, features: BinaryFeatures) -> ReplayedPolicy:
-        """Start at the uniform policy."""
-        return cls(learner, features, History(features.dimension), _cells=[Cells(learner, features)])
+    def start(
+        cls, learner: CoinBetting, features: BinaryFeatures, cells: Cells | None = None
+    ) -> ReplayedPolicy:
+        """Start at the uniform policy; `cells` keeps the bettors of the newest iterate."""
+        return cls(learner, features, History(features.dimension), _cells=[cells or Cells(learner, features)])
 
     def at(self, states: States) -> Array:
         """Return the probabilities of all actions in some states, (1, n, A)."""
