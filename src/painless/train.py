@@ -36,7 +36,7 @@ from painless.solution import Kind, Status
 from painless.training_result import Training
 from painless.validation import as_floats, function, number, share, whole
 
-MIXED = 64  # iterates that the returned mixture may use, spread over the run
+KEPT_ITERATES = 64  # of a run, at equal distances, from which the returned mixture is made
 
 EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
 
@@ -244,13 +244,13 @@ class _Train:
 
     def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:
         """Run to the horizon; save now and then."""
-        mixed = set(np.linspace(0, self.iterations - 1, MIXED).astype(int).tolist())
+        kept = set(np.linspace(0, self.iterations - 1, KEPT_ITERATES).astype(int).tolist())
         scaled = self.scaled.specification
         saved = time.perf_counter()
         try:
             while len(run.values) < self.iterations:
                 step, run.position = take_step(scaled, self.evaluator, dual, run.position, [run.rng])
-                if len(run.values) in mixed:
+                if len(run.values) in kept:
                     run.kept.append(step.policy)
                 error = step.evaluation.standard_error
                 run.errors.append(np.zeros(len(scaled.low)) if error is None else error[0])

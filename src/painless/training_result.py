@@ -50,7 +50,7 @@ class Training:
 
     @property
     def average_violation(self) -> Array:
-        """B − V_c averaged over the iterates, (K,), positive where violated."""
+        """The shortfall b − V_c averaged over the iterates, (K,), positive where violated."""
         signs = np.array([1.0 if sense == ">=" else -1.0 for sense in self.estimate.sense])
         return signs * (self.estimate.threshold - self.trace.constraint_value.mean(0))
 
