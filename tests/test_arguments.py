@@ -43,7 +43,17 @@ CALLS = {  # a function, arguments that make sense, and those that are replaced 
     ),
     painless.train: (
         TRAIN,
-        ("simulator", "algorithm", "features", "iterations", "episodes", "confidence", "seed", "save_every"),
+        (
+            "simulator",
+            "algorithm",
+            "features",
+            "iterations",
+            "feasibility_iterations",
+            "episodes",
+            "confidence",
+            "seed",
+            "save_every",
+        ),
     ),
     painless.garnet: (
         {"states": 5, "actions": 2, "branching": 2},
@@ -208,7 +218,7 @@ def test_a_policy_for_another_number_of_actions_is_stopped():
 
 def test_a_policy_over_features_for_another_number_of_actions_is_refused():
     policy = painless.train(**TRAIN).policy
-    with pytest.raises(InputError, match="the policy has 2 actions and the simulator 4; give one for it"):
+    with pytest.raises(InputError, match="the policy has 2 actions and the simulator 4; give the one it"):
         painless.evaluate(policy, WORLD, episodes=2)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CartPole, InputError, results
+from painless import CartPole, InputError, entries, results
 from painless.evaluators import ExactEvaluator
 from painless.feature_policies import (
     FoldedPolicy,
@@ -17,8 +17,8 @@ from painless.feature_policies import (
     SummedPolicy,
     start_policy,
 )
-from painless.feature_policies import cells as cells_module
-from painless.feature_policies.storage import load_policy, save_policy
+from painless.feature_policies.cells import Bettors, Cells, replay
+from painless.feature_policies.storage import READERS, load_policy, save_policy, to_arrays
 from painless.features import OneHot, TileCoding
 from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
 from painless.policy import LearningTable, TabularQ
@@ -68,15 +68,15 @@ def test_cached_and_replayed_agree_to_the_bit():
     np.testing.assert_array_equal(newest.at(states), unseen.at(states))
 
 
-def test_a_full_cache_starts_anew_and_changes_nothing(monkeypatch):
-    monkeypatch.setattr(cells_module, "MOST", 40)
-    monkeypatch.setattr(cells_module, "FIRST", 8)
-    *_, small = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
-    monkeypatch.undo()
-    *_, large = advanced(start_policy(LEARNERS["anytime"], FEATURES), 25)
+def test_a_full_cache_starts_anew_and_changes_nothing():
+    learner = LEARNERS["anytime"]
+    cells = Cells(learner, FEATURES, most=40, first=8)
+    *_, small = advanced(ReplayedPolicy.start(learner, FEATURES, cells), 25)
+    *_, large = advanced(start_policy(learner, FEATURES), 25)
     states = np.random.default_rng(1).uniform(-1, 1, (30, 2))
     for part in np.split(states, 3):
         np.testing.assert_array_equal(small.at(part), large.at(part))
+        assert cells.count <= 40
 
 
 def test_older_iterates_stay_what_they_were():
@@ -252,10 +252,10 @@ def test_kernels_are_not_led_out_of_their_arrays():
         FoldedPolicy(CoinBetting(), FEATURES, History.of(np.ones((2, 2))), 1)
     with pytest.raises(InputError, match="the sum of the weights has shape"):
         SummedPolicy(ExponentiatedGradient(1.0), FEATURES, np.ones(3))
-    bettors = cells_module.Bettors.zeros((1, 3))
+    bettors = Bettors.zeros((1, 3))
     for active, updates in ((np.full((1, 3, 1), 10**6), 1), (np.zeros((1, 3, 1), np.int64), 9)):
         with pytest.raises(InputError):
-            cells_module.replay(CoinBetting(), active, history.weights, updates, bettors)
+            replay(CoinBetting(), active, history.weights, updates, bettors)
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.6], [-1.0, 2.0], [1.0], [np.nan, 1.0]])
@@ -286,3 +286,39 @@ def test_cartpole_cells_are_few():
     features = CartPole().features()
     states = np.random.default_rng(0).uniform(-0.05, 0.05, (5000, 4))
     assert len(np.unique(features.cells(states))) < 500
+
+
+class Constant:
+    """A kind of policy of its own: the same probabilities everywhere, without learner or features."""
+
+    def __init__(self, probabilities, updates):
+        self.probabilities, self.updates = probabilities, updates
+
+    def at(self, states):
+        return np.tile(self.probabilities, (1, len(states), 1))
+
+    def description(self):
+        return {"kind": "constant", "actions": len(self.probabilities)}
+
+    @classmethod
+    def parts(cls, iterates):
+        return {"tables": np.array([one.probabilities for one in iterates])}
+
+    @classmethod
+    def read(cls, description, content, updates):
+        tables = entries.distributions(content, "tables", (len(updates), description["actions"]))
+        return [cls(table, count) for table, count in zip(tables, updates, strict=True)]
+
+
+def test_a_new_kind_of_policy_brings_its_own_storage(tmp_path, monkeypatch):
+    mixture = MixturePolicy((Constant(np.eye(2)[0], 1), Constant(np.eye(2)[1], 4)), np.array([0.5, 0.5]))
+    save_policy(mixture, tmp_path / "policy.npz")
+    with pytest.raises(InputError, match="describes a policy 'constant'; this version knows over features"):
+        load_policy(tmp_path / "policy.npz")
+    monkeypatch.setitem(READERS, "constant", Constant.read)
+    again = load_policy(tmp_path / "policy.npz")
+    assert [policy.updates for policy in again.policies] == [1, 4]
+    np.testing.assert_array_equal(again.policies[1].at(np.zeros(3)), [[[0.0, 1.0]] * 3])
+    results.write(tmp_path / "policy.npz", "policy", to_arrays(mixture) | {"tables": np.ones((2, 2))})
+    with pytest.raises(InputError, match="'tables' does not sum to 1"):
+        load_policy(tmp_path / "policy.npz")

@@ -36,12 +36,12 @@ ORDER = [
     *(
         "kernels",
         "simulator",
-        "scaled",
+        "scaled_simulator",
         "features",
         "policy",
         "feature_policies",
         "rollouts",
-        "spread",
+        "distributed_rollouts",
         "duals",
     ),
     *(
@@ -51,7 +51,7 @@ ORDER = [
         "framework",
         "averages",
         "confidence",
-        "evaluation",
+        "evaluate",
     ),
     *(
         "sampled_feasibility",
@@ -71,7 +71,7 @@ ORDER = [
         "frontier",
         "surface",
         "batch",
-        "training",
+        "training_result",
         "polished_mixture",
         "train",
         "checks",

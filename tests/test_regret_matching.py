@@ -8,9 +8,8 @@ from hypothesis.extra.numpy import arrays
 
 from painless import PRM, InputError, gridworld, solve, solve_batch
 from painless.checks import check_learner
-from painless.duals import Alternating, Reduced
+from painless.duals import Alternating
 from painless.learners import (
-    Cocob,
     CoinBetting,
     ProjectedGradient,
     RegretMatching,
@@ -195,26 +194,10 @@ def test_alternating_answers_before_the_policy_moves():
     dual = Alternating(ProjectedGradient(rate=1.0), start=0.5)
     state = dual.init(np.ones((1, 2)))
     np.testing.assert_array_equal(state.decision, [[0.5, 0.5]])
-    np.testing.assert_array_equal(dual.weigh(np.array([[1.0, -2.0]]), state), [[1.0, 1.5, 0.0]])
-    np.testing.assert_array_equal(dual.update(np.array([[1.0, -2.0]]), state).decision, [[1.5, 0.0]])
-
-
-@given(arrays(float, st.integers(1, 100), elements=st.floats(-1, 1)), st.floats(0, 2))
-def test_reduction_costs_no_regret(gains, comparator):
-    """Σ g·(u − λ) ≤ Σ g̃·(u − z): what is played has at most the regret of the learner, for u in [0, U]."""
-    dual = Reduced(Cocob(1.0), upper=2.0)
-    state, played, own = dual.init(np.ones((1, 1))), 0.0, 0.0
-    for gain in gains:
-        multiplier, roaming = dual.weigh(np.zeros((1, 1)), state)[0, 1], float(state.decision[0, 0])
-        assert 0 <= multiplier <= 2
-        withheld = (roaming > 2 and gain > 0) or (roaming < 0 and gain < 0)
-        played += gain * (comparator - multiplier)
-        own += (0.0 if withheld else gain) * (comparator - roaming)
-        following = dual.update(np.array([[gain]]), state)
-        expected = Cocob(1.0).update(np.array([[0.0 if withheld else gain]]), state)
-        np.testing.assert_array_equal(following.decision, expected.decision)
-        state = following
-    assert played <= own + 1e-9
+    weight, following = dual.play(np.array([[1.0, -2.0]]), state)
+    np.testing.assert_array_equal(weight, [[1.0, 1.5, 0.0]])
+    np.testing.assert_array_equal(following.decision, [[1.5, 0.0]])
+    np.testing.assert_array_equal(state.decision, [[0.5, 0.5]])
 
 
 def test_prm_solves_the_gridworld():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from painless import CartPole
-from painless.feature_policies import LinearQ, start_policy
-from painless.feature_policies import cells as cells_module
+from painless.feature_policies import LinearQ, ReplayedPolicy, start_policy
+from painless.feature_policies.cells import Cells
 from painless.features import TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient
 from painless.problems import _cartpole_rollout
 from painless.rollouts import lockstep, roll_out
-from painless.scaled import ScaledSimulator
+from painless.scaled_simulator import ScaledSimulator
 
 LEARNERS = {
     "coin betting": CoinBetting(50.0),
@@ -31,7 +31,11 @@ NAMES = ("states", "actions", "utilities", "successors", "terminated", "returns"
 def policies(learner, updates=6, features=None, seed=0):
     """Return two equal policies after a few updates, so that neither knows what the other has seen."""
     features = CartPole().features() if features is None else features
-    pair = [start_policy(learner, features) for _ in range(2)]
+    return advanced([start_policy(learner, features) for _ in range(2)], features, updates, seed)
+
+
+def advanced(pair, features, updates=6, seed=0):
+    """Return both policies after a few equal updates."""
     rng = np.random.default_rng(seed)
     for _ in range(updates):
         q = LinearQ(features, rng.normal(size=(1, 3, features.dimension)))
@@ -85,10 +89,12 @@ def test_older_iterates_and_other_bit_generators():
         np.testing.assert_array_equal(pair[0].states, pair[1].states)
 
 
-def test_a_small_cache_changes_nothing(monkeypatch):
-    monkeypatch.setattr(cells_module, "MOST", 40)
-    monkeypatch.setattr(cells_module, "FIRST", 16)
-    assert_same(CartPole(), *policies(CoinBetting(50.0)))
+def test_a_small_cache_changes_nothing():
+    learner, features = CoinBetting(50.0), CartPole().features()
+    caches = [Cells(learner, features, most=40, first=16) for _ in range(2)]
+    starts = [ReplayedPolicy.start(learner, features, cells) for cells in caches]
+    assert_same(CartPole(), *advanced(starts, features))
+    assert 0 < caches[0].count <= 40
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e10, 1e300])

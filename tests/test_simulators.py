@@ -9,7 +9,7 @@ from painless import CartPole, InputError
 from painless.bellman import policy_value
 from painless.problems.cartpole import reference_step
 from painless.rollouts import draw_actions, roll_out
-from painless.scaled import ScaledSimulator
+from painless.scaled_simulator import ScaledSimulator
 from painless.simulator import Outcome, Specification, TableSimulator, discounted_steps
 
 

@@ -245,12 +245,13 @@ def test_feasibility_is_found_jointly():
     assert found.steps > 0
 
 
-def test_no_feasible_policy_found_is_not_infeasible(monkeypatch):
-    monkeypatch.setattr("painless.sampled_feasibility.MOST", 20)
+@pytest.mark.parametrize("feasibility_iterations", [3, 20, 25])
+def test_no_feasible_policy_found_is_not_infeasible(feasibility_iterations):
     training = painless.train(
         CartPole(threshold=(86.5, 90.0)),
         evaluator=partial(AnchoredLSTDQ, rollouts=5),
         iterations=5,
+        feasibility_iterations=feasibility_iterations,
         episodes=50,
     )
     assert training.status.kind is Kind.STOPPED
@@ -279,7 +280,7 @@ def test_a_table_without_constraints_needs_no_feasibility_phase():
 
 def test_mixture_meets_the_constraints_by_its_estimates():
     """Two iterates, one rich and one safe: the best mixture that keeps the limit with its margin."""
-    from painless.checkpoint import Progressed
+    from painless.checkpoint import TrainingState
     from painless.feature_policies import start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
@@ -289,7 +290,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
     from painless.feature_policies import LinearQ
 
     second = first.advance(np.ones((1, 2)), LinearQ(OneHot(2, 2), np.ones((1, 2, 4))))
-    run = Progressed(
+    run = TrainingState(
         Position(second, None),
         np.random.default_rng(0),
         values=[np.array([10.0, 0.0]), np.array([0.0, 10.0])],
@@ -304,7 +305,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
 
 def test_the_mixture_does_not_fall_for_a_lucky_iterate():
     """The best estimate lies between two poor ones, and shows no error; three others in a row are nearly as good."""
-    from painless.checkpoint import Progressed
+    from painless.checkpoint import TrainingState
     from painless.feature_policies import LinearQ, start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
@@ -316,7 +317,7 @@ def test_the_mixture_does_not_fall_for_a_lucky_iterate():
 
     def chosen(rewards, constraints, threshold):
         values = [np.array(pair) for pair in zip(rewards, constraints, strict=True)]
-        run = Progressed(
+        run = TrainingState(
             Position(policies[-1], None), np.random.default_rng(0), values, [np.zeros(2)] * 6, [], policies
         )
         return [policies.index(p) for p in polished_mixture(run, np.array([threshold])).policies]

@@ -13,7 +13,7 @@ from painless.averages import Output
 from painless.batch import solve_batch
 from painless.checks import check_evaluator, check_learner, check_problem
 from painless.errors import InputError
-from painless.evaluation import Estimate, evaluate
+from painless.evaluate import Estimate, evaluate
 from painless.feature_policies.storage import load_policy, save_policy
 from painless.framework import Trace
 from painless.frontier import frontier
@@ -28,7 +28,7 @@ from painless.sources import from_rows, from_toy_text
 from painless.surface import Surface, frontier_surface
 from painless.trade_off import Frontier
 from painless.train import TrainingProgress, train
-from painless.training import Training
+from painless.training_result import Training
 
 __version__ = "0.1.0"
 

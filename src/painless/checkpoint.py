@@ -16,17 +16,15 @@ from painless import entries, results
 from painless.arrays import Array
 from painless.duals.base import Dual
 from painless.errors import InputError
-from painless.feature_policies import FeaturePolicy, History, LinearQ, ReplayedPolicy, SummedPolicy
-from painless.feature_policies.cells import Cells
-from painless.feature_policies.storage import pack, unpack
-from painless.features.base import FeatureMap
+from painless.feature_policies import FeaturePolicy, LinearQ
+from painless.feature_policies.packing import pack, unpack
 from painless.framework import Position
 
 LARGEST = 1e12  # of a value, in normalised units
 
 
 @dataclass
-class Progressed:
+class TrainingState:
     """How far a run has come."""
 
     position: Position[FeaturePolicy]
@@ -60,7 +58,7 @@ class Progressed:
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], run: Progressed, settings: dict[str, Any], bound: dict[str, Any]
+    path: str | os.PathLike[str], run: TrainingState, settings: dict[str, Any], bound: dict[str, Any]
 ) -> None:
     """Write where a run stands. `settings` must be the same when it goes on; `bound` is the feasibility phase's."""
     policy = run.position.policy
@@ -76,16 +74,9 @@ def save_checkpoint(
         **{f"bound_{name}": value for name, value in bound.items()},
         **{f"dual_{name}": value for name, value in run.position.dual._asdict().items()},
         **pack(last.T, "last"),
-        **_policy_arrays(policy, run.kept),
+        **policy.parts([*run.kept, policy]),
     }
     results.write(path, "checkpoint", content)
-
-
-def _policy_arrays(policy: FeaturePolicy, kept: list[FeaturePolicy]) -> dict[str, Any]:
-    if isinstance(policy, SummedPolicy):
-        sums = [one.weight_sum for one in (*kept, policy) if isinstance(one, SummedPolicy)]
-        return pack(np.array(sums).T, "sums")
-    return pack(policy.history.weights[:, : policy.updates], "history")
 
 
 class Checkpoint:
@@ -127,7 +118,7 @@ class Checkpoint:
             upper = entries.floats(self.content, name, (self.constraints,), least=0.0, infinite=True)
             return {"multiplier_bound": upper, "steps": entries.whole(self.content, "bound_steps")}
 
-    def progressed(self, policy: FeaturePolicy, dual: Dual[Any]) -> Progressed:
+    def state(self, policy: FeaturePolicy, dual: Dual[Any]) -> TrainingState:
         """Return where the run stands; `policy` and `dual` are those it started with."""
         with results.understood(self.path, "checkpoint"):
             shape = self.values.shape
@@ -136,7 +127,7 @@ class Checkpoint:
             policies = self._policies(policy)
             position = Position(policies[-1], self._dual(dual))
             steps = entries.whole(self.content, "steps")
-            return Progressed(
+            return TrainingState(
                 position, self._rng(), list(self.values), list(errors), list(weights), policies[:-1], steps
             )
 
@@ -162,31 +153,13 @@ class Checkpoint:
 
     def _policies(self, start: FeaturePolicy) -> list[FeaturePolicy]:
         """Return the iterates of the mixture, and the one to go on with."""
-        features: FeatureMap = start.features
-        found = unpack(self.content, "last", features.dimension).T
+        found = unpack(self.content, "last", start.features.dimension).T
         if len(found) != 1 + self.constraints:
             raise InputError(f"'last' is of {len(found)} utilities, not {1 + self.constraints}")
-        last = LinearQ(features, found[None])
+        last = LinearQ(start.features, found[None])
         kept = entries.wholes(self.content, "kept_updates", (None,), below=self.count)
         if (np.diff(kept) <= 0).any():
             raise InputError("'kept_updates' is not in order")
         stages = [*kept.tolist(), self.count]
-        if isinstance(start, SummedPolicy):
-            return self._summed(start, stages, last)
-        history = History.of(unpack(self.content, "history", features.dimension))
-        if history.count != self.count:
-            raise InputError(f"the history has {history.count} entries for {self.count} iterations")
-        if isinstance(start, ReplayedPolicy):
-            older = [ReplayedPolicy(start.learner, start.features, history, n) for n in stages[:-1]]
-            cells = [Cells(start.learner, start.features)]
-            newest = ReplayedPolicy(start.learner, start.features, history, self.count, last, cells)
-            return [*older, newest]
-        kind = type(start)
-        folded = [kind(start.learner, features, history, n) for n in stages[:-1]]
-        return [*folded, kind(start.learner, features, history, self.count, last)]
-
-    def _summed(self, start: SummedPolicy, stages: list[int], last: LinearQ) -> list[FeaturePolicy]:
-        sums = unpack(self.content, "sums", start.features.dimension).T
-        pairs = [*zip(sums, stages, strict=True)]
-        older = [SummedPolicy(start.learner, start.features, one, n) for one, n in pairs[:-1]]
-        return [*older, SummedPolicy(start.learner, start.features, *pairs[-1], last)]
+        policies = start.from_parts(start.learner, start.features, self.content, stages)
+        return [*policies[:-1], policies[-1].resumed(last)]

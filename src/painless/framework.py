@@ -57,9 +57,8 @@ def take_step(
     policy, state = position.policy, position.dual
     evaluation = evaluator.evaluate(policy, rngs)
     shortfall = problem.threshold - evaluation.value[:, 1:]
-    weight = dual.weigh(shortfall, state)
-    following = Position(policy.advance(weight, evaluation.q), dual.update(shortfall, state))
-    return Step(policy, evaluation, weight), following
+    weight, state = dual.play(shortfall, state)
+    return Step(policy, evaluation, weight), Position(policy.advance(weight, evaluation.q), state)
 
 
 def iterate(

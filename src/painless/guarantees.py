@@ -84,7 +84,7 @@ class Regrets:
 
 
 def error_factor(multiplier_bound: Array, discount: float) -> float:
-    """G = 2(1 + ΣU_i)/(1−γ) + ΣU_i: what an error of ε in every value adds to Theorem 1, per ε."""
+    """The factor g = 2(1 + ΣU_i)/(1−γ) + ΣU_i: what an error of ε in every value adds to Theorem 1, per ε."""
     total = float(multiplier_bound.sum())
     return 2 * (1 + total) / (1 - discount) + total
 

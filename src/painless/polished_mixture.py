@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from painless.arrays import Array
-from painless.checkpoint import Progressed
+from painless.checkpoint import TrainingState
 from painless.feature_policies.mixture import MixturePolicy
 from painless.planning.master import best_mixture, largest_slack
 
 MARGIN = 3.0  # standard errors by which estimates are distrusted
 
 
-def polished_mixture(run: Progressed, threshold: Array) -> MixturePolicy:
+def polished_mixture(run: TrainingState, threshold: Array) -> MixturePolicy:
     """Return the mixture of iterates with the largest reward that meets the constraints, by their estimates.
 
     Each estimate counts for what it is worth with a margin of three standard errors, and each iterate for the worst of itself

@@ -18,7 +18,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.duals.maximin import Maximin
-from painless.evaluation import evaluate
+from painless.evaluate import evaluate
 from painless.evaluators.base import Evaluator
 from painless.feature_policies import FeaturePolicy, start_policy
 from painless.features.base import FeatureMap
@@ -28,7 +28,6 @@ from painless.planning.feasibility import multiplier_bound
 from painless.simulator import Simulator
 
 WINDOW = 10  # iterations over which progress is judged
-MOST = 200  # iterations in all
 EPISODES = 400  # to confirm a candidate
 
 
@@ -55,8 +54,9 @@ def sampled_slack(
     evaluator: Evaluator[FeaturePolicy],
     rng: np.random.Generator,
     confidence: float = 0.95,
+    iterations: int = 200,
 ) -> SampledSlack:
-    """Look for a policy that meets all constraints with room to spare; units are normalised.
+    """Look for a policy that meets all constraints strictly, in at most `iterations` iterations; units are normalised.
 
     On Ctrl-C the latest policy comes back, with no slack proved.
     """
@@ -71,12 +71,12 @@ def sampled_slack(
     steps = 0
     best: SampledSlack | None = None
     try:
-        while len(slacks) < MOST:
+        while len(slacks) < iterations:
             step, position = take_step(specification, evaluator, dual, position, [rng])
             slacks.append(float((step.evaluation.value[0, 1:] - specification.threshold).min(initial=np.inf)))
             latest = [*latest[-WINDOW + 1 :], step.policy]
             steps += step.evaluation.steps
-            if len(slacks) % WINDOW or not _settled(slacks):
+            if len(slacks) < iterations and not _settled(slacks):
                 continue
             candidate = latest[int(np.argmax(slacks[-WINDOW:]))]
             seed = int(rng.integers(2**63))
@@ -97,10 +97,8 @@ def sampled_slack(
 
 
 def _settled(slacks: list[float]) -> bool:
-    """Whether the latest iterations are no better than those before them, or there will be no more."""
-    if len(slacks) >= MOST:
-        return True
-    if len(slacks) < 2 * WINDOW:
+    """Whether the latest window of iterations is complete and no better than the one before it."""
+    if len(slacks) % WINDOW or len(slacks) < 2 * WINDOW:
         return False
     latest, before = np.mean(slacks[-WINDOW:]), np.mean(slacks[-2 * WINDOW : -WINDOW])
     return bool(latest > 0 and latest - before <= 0.1 * abs(before))

@@ -99,7 +99,7 @@ def _limits(utility: Array, threshold: ArrayLike | None, budget: ArrayLike | Non
     return {"constraint_reward" if budget is None else "constraint_cost": utility, name: limit}
 
 
-class Outcome(NamedTuple):
+class ToyOutcome(NamedTuple):
     """One transition of a toy-text table."""
 
     state: int
@@ -140,10 +140,10 @@ def from_toy_text(
     )
 
 
-def _outcomes(table: ToyTable) -> list[Outcome]:
+def _outcomes(table: ToyTable) -> list[ToyOutcome]:
     try:
         outcomes = [
-            Outcome(index(s), index(a), float(p), index(successor), float(reward), bool(end))
+            ToyOutcome(index(s), index(a), float(p), index(successor), float(reward), bool(end))
             for s, choices in table.items()
             for a, choice in choices.items()
             for p, successor, reward, end in choice
@@ -163,7 +163,7 @@ def _outcomes(table: ToyTable) -> list[Outcome]:
     return outcomes
 
 
-def _row(outcome: Outcome, successor: int) -> tuple[float, ...]:
+def _row(outcome: ToyOutcome, successor: int) -> tuple[float, ...]:
     return outcome.state, outcome.action, successor, outcome.probability, outcome.reward
 
 
@@ -178,7 +178,7 @@ def _constraint_arrays(options: Mapping[str, Any], shape: tuple[int, int]) -> di
     return arrays
 
 
-def _needs_end(outcomes: Sequence[Outcome], constraints: Sequence[Array]) -> bool:
+def _needs_end(outcomes: Sequence[ToyOutcome], constraints: Sequence[Array]) -> bool:
     """Whether in some terminal state more happens: it leads elsewhere, or pays a reward or a constraint."""
     ends = {one.successor for one in outcomes if one.end}
     active = {one.state for one in outcomes if one.successor != one.state or one.reward != 0}

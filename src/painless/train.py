@@ -17,9 +17,10 @@ from painless import files, validation
 from painless.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.arrays import Array, one_thread
 from painless.backends import Backend
-from painless.checkpoint import Checkpoint, Progressed, save_checkpoint
+from painless.checkpoint import Checkpoint, TrainingState, save_checkpoint
+from painless.distributed_rollouts import CHUNK, DistributedSimulator
 from painless.errors import InputError
-from painless.evaluation import Estimate, evaluate
+from painless.evaluate import Estimate, evaluate
 from painless.evaluators.base import Evaluator
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.feature_policies import MixturePolicy, start_policy
@@ -29,14 +30,13 @@ from painless.polished_mixture import polished_mixture
 from painless.prepare import INITIAL_MULTIPLIER
 from painless.problem import CMDP
 from painless.sampled_feasibility import sampled_slack
-from painless.scaled import ScaledSimulator
+from painless.scaled_simulator import ScaledSimulator
 from painless.simulator import Simulator, Specification, require_simulator
 from painless.solution import Kind, Status
-from painless.spread import CHUNK, Spread
-from painless.training import Training
+from painless.training_result import Training
 from painless.validation import as_floats, function, number, share, whole
 
-MIXED = 64  # iterates that the returned mixture may use, spread over the run
+KEPT_ITERATES = 64  # of a run, at equal distances, from which the returned mixture is made
 
 EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
 
@@ -58,6 +58,7 @@ def train(
     evaluator: EvaluatorMaker | None = None,
     iterations: int = 200,
     multiplier_bound: ArrayLike | None = None,
+    feasibility_iterations: int = 200,
     episodes: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -76,6 +77,7 @@ def train(
             simulator suggests: 0.2 for Gymnasium environments, else none.
         iterations: T.
         multiplier_bound: U, one for each constraint; without it a feasibility phase finds one.
+        feasibility_iterations: of that phase, at most.
         episodes: to value the returned policy.
         confidence: of its intervals, all at once.
         checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
@@ -92,6 +94,7 @@ def train(
     if backend is not None and not (hasattr(backend, "workers") and hasattr(backend, "__enter__")):
         raise InputError(f"backend is {backend!r}; give one such as painless.backends.Local(4)")
     whole("iterations", iterations)
+    whole("feasibility_iterations", feasibility_iterations)
     whole("episodes", episodes, least=2)
     share("confidence", confidence)
     seed = validation.seed(seed)
@@ -115,11 +118,12 @@ def train(
         )
     with one_thread(), backend or nullcontext():
         return _Train(
-            simulator if backend is None else Spread(simulator, backend),
+            simulator if backend is None else DistributedSimulator(simulator, backend),
             algorithm or CBP(),
             chosen,
             evaluator or partial(AnchoredLSTDQ, exploration=getattr(simulator, "exploration", 0.0)),
             iterations,
+            feasibility_iterations,
             episodes,
             confidence,
             seed,
@@ -147,6 +151,7 @@ class _Train:
         features: FeatureMap,
         evaluator: EvaluatorMaker,
         iterations: int,
+        feasibility_iterations: int,
         episodes: int,
         confidence: float,
         seed: int,
@@ -157,7 +162,7 @@ class _Train:
         self.start = time.perf_counter()
         self.simulator, self.algorithm, self.features = simulator, algorithm, features
         self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
-        self.save_every = save_every
+        self.save_every, self.feasibility_iterations = save_every, feasibility_iterations
         self.checkpoint = None if checkpoint is None else files.as_path(checkpoint)
         self.progress = progress
         self.scaled = ScaledSimulator(simulator)
@@ -172,7 +177,7 @@ class _Train:
             "seed": seed,
             "threshold": self.specification.threshold.tolist(),
             "discount": self.specification.discount,
-            "spread": CHUNK if isinstance(simulator, Spread) else None,
+            "spread": CHUNK if isinstance(simulator, DistributedSimulator) else None,
         }
 
     @property
@@ -189,11 +194,11 @@ class _Train:
         learner, dual = self.algorithm.build(self._situation(bound["multiplier_bound"]))
         policy = start_policy(learner, self.features)
         if stored is not None:
-            run = stored.progressed(policy, dual)
+            run = stored.state(policy, dual)
         else:
             multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
             position = Position(policy, dual.init(multiplier))
-            run = Progressed(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
+            run = TrainingState(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
         status = self._iterate(run, dual, bound)
         return self._finish(run, bound, status)
 
@@ -210,7 +215,9 @@ class _Train:
         if not count:
             return {"multiplier_bound": np.empty(0), "steps": 0}
         rng = np.random.default_rng(self.seeds[0])
-        found = sampled_slack(self.scaled, self.features, self.evaluator, rng, self.confidence)
+        found = sampled_slack(
+            self.scaled, self.features, self.evaluator, rng, self.confidence, self.feasibility_iterations
+        )
         missing = None if found.found else found.policy
         return {
             "multiplier_bound": found.multiplier_bound,
@@ -235,15 +242,15 @@ class _Train:
             scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations, simulated=True
         )
 
-    def _iterate(self, run: Progressed, dual: Any, bound: dict[str, Any]) -> Status:
+    def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:
         """Run to the horizon; save now and then."""
-        mixed = set(np.linspace(0, self.iterations - 1, MIXED).astype(int).tolist())
+        kept = set(np.linspace(0, self.iterations - 1, KEPT_ITERATES).astype(int).tolist())
         scaled = self.scaled.specification
         saved = time.perf_counter()
         try:
             while len(run.values) < self.iterations:
                 step, run.position = take_step(scaled, self.evaluator, dual, run.position, [run.rng])
-                if len(run.values) in mixed:
+                if len(run.values) in kept:
                     run.kept.append(step.policy)
                 error = step.evaluation.standard_error
                 run.errors.append(np.zeros(len(scaled.low)) if error is None else error[0])
@@ -266,17 +273,17 @@ class _Train:
         self._save(run, bound)
         return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
 
-    def _save(self, run: Progressed, bound: dict[str, Any]) -> None:
+    def _save(self, run: TrainingState, bound: dict[str, Any]) -> None:
         if self.checkpoint is not None and run.values:
             kept = {"multiplier_bound": bound["multiplier_bound"], "steps": bound["steps"]}
             save_checkpoint(self.checkpoint, run, self.settings, kept)
 
-    def _report(self, run: Progressed) -> None:
+    def _report(self, run: TrainingState) -> None:
         if self.progress is not None:
             value = run.values[-1] * self.specification.span * self.specification.sign
             self.progress(TrainingProgress(len(run.values), self.iterations, value))
 
-    def _finish(self, run: Progressed, bound: dict[str, Any], status: Status) -> Training:
+    def _finish(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
         mixture = polished_mixture(run, self.scaled.specification.threshold)
         estimate = self._estimate(mixture)
         verdict = _verdicts(estimate, self.specification)
@@ -299,7 +306,7 @@ class _Train:
             else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train all the same."
         )
         status = Status(Kind.STOPPED, f"Stopped: {why} {_verdicts(estimate, self.specification)}")
-        empty = Progressed(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
+        empty = TrainingState(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
         steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
         return self._training(mixture, estimate, empty, bound, status, steps)
 
@@ -307,7 +314,7 @@ class _Train:
         self,
         mixture: MixturePolicy,
         estimate: Estimate,
-        run: Progressed,
+        run: TrainingState,
         bound: dict[str, Any],
         status: Status,
         steps: dict[str, int],

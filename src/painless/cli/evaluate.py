@@ -20,8 +20,8 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Value a saved policy on fresh episodes, with confidence intervals."""
-    from painless.evaluation import evaluate as run
-    from painless.training import HEADER, estimate_rows
+    from painless.evaluate import evaluate as run
+    from painless.training_result import HEADER, estimate_rows
 
     policy, problem, names, minimise = _saved(folder)
     with interruptible():

@@ -12,7 +12,7 @@ from painless.cli.common import check_file, say
 if TYPE_CHECKING:
     from painless.problem import CMDP
     from painless.solution import Solution
-    from painless.training import Training
+    from painless.training_result import Training
 
 Report = Annotated[
     Path | None,

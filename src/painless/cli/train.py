@@ -39,7 +39,7 @@ from painless.errors import InputError, unknown
 if TYPE_CHECKING:
     from painless.backends import Backend
     from painless.train import TrainingProgress
-    from painless.training import Training
+    from painless.training_result import Training
 
 
 class EvaluatorName(StrEnum):
@@ -282,7 +282,7 @@ def _describe(report: Any) -> Any:
 
 def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
     from painless.solution import Kind
-    from painless.training import HEADER
+    from painless.training_result import HEADER
 
     problem = about["simulator"]
     if save is not None:

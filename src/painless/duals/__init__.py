@@ -4,7 +4,6 @@ from painless.duals.alternating import Alternating
 from painless.duals.base import Dual
 from painless.duals.lagrangian import Lagrangian
 from painless.duals.maximin import Maximin
-from painless.duals.reduced import Reduced
 from painless.duals.switching import Switching, SwitchingState
 
-__all__ = ["Alternating", "Dual", "Lagrangian", "Maximin", "Reduced", "Switching", "SwitchingState"]
+__all__ = ["Alternating", "Dual", "Lagrangian", "Maximin", "Switching", "SwitchingState"]

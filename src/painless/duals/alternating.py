@@ -28,7 +28,8 @@ class Alternating(Generic[State]):
 
     >>> from painless.learners import ProjectedGradient
     >>> dual = Alternating(ProjectedGradient(rate=1.0))
-    >>> dual.weigh(np.array([[5.0, -1.0]]), dual.init(np.ones((1, 2))))
+    >>> weight, state = dual.play(np.array([[5.0, -1.0]]), dual.init(np.ones((1, 2))))
+    >>> weight
     array([[1., 5., 0.]])
     """
 
@@ -39,11 +40,8 @@ class Alternating(Generic[State]):
         """Start at `start`."""
         return self.learner.init(np.zeros_like(multiplier) + self.start)
 
-    def weigh(self, shortfall: Array, state: State) -> Array:
-        """Return (1, λ) with the multipliers that this shortfall leads to, (B, J)."""
-        return with_reward(self.update(shortfall, state).decision)
-
-    def update(self, shortfall: Array, state: State) -> State:
-        """Let the learner gain the shortfall."""
+    def play(self, shortfall: Array, state: State) -> tuple[Array, State]:
+        """Let the learner gain the shortfall; return (1, λ) with the multipliers that this leads to."""
         state = self.learner.update(shortfall, state)
-        return state._replace(decision=np.maximum(state.decision, 0.0))
+        state = state._replace(decision=np.maximum(state.decision, 0.0))
+        return with_reward(state.decision), state

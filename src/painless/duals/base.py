@@ -17,11 +17,8 @@ class Dual(Protocol[State]):
     def init(self, multiplier: Array) -> State:
         """Return the state before the first shortfall; `multiplier` is λ_0, (B, K)."""
 
-    def weigh(self, shortfall: Array, state: State) -> Array:
-        """Return the weights (B, J) of this iteration, the reward's first."""
-
-    def update(self, shortfall: Array, state: State) -> State:
-        """Return the state after `shortfall` was seen, without changing `state`."""
+    def play(self, shortfall: Array, state: State) -> tuple[Array, State]:
+        """Return the weights (B, J) of this iteration, the reward's first, and the state after it; `state` stays as it is."""
 
 
 def with_reward(multiplier: Array) -> Array:

@@ -27,9 +27,9 @@ class Lagrangian(Generic[State]):
 
     >>> from painless.learners import ProjectedGradient
     >>> dual = Lagrangian(ProjectedGradient(rate=1.0), upper=2.0)
-    >>> state = dual.update(np.array([[5.0]]), dual.init(np.array([[1.0]])))
-    >>> dual.weigh(np.array([[0.0]]), state)
-    array([[1., 2.]])
+    >>> weight, state = dual.play(np.array([[5.0]]), dual.init(np.array([[1.0]])))
+    >>> weight, state.decision
+    (array([[1., 1.]]), array([[2.]]))
     """
 
     learner: Learner[State]
@@ -39,12 +39,8 @@ class Lagrangian(Generic[State]):
         """Start at `multiplier`, clipped."""
         return self.learner.init(np.clip(multiplier, 0.0, self.upper))
 
-    def weigh(self, shortfall: Array, state: State) -> Array:
-        """Return (1, λ) for every run, (B, J)."""
-        del shortfall
-        return with_reward(state.decision)
-
-    def update(self, shortfall: Array, state: State) -> State:
-        """Let the learner gain the shortfall, then clip its decision."""
-        state = self.learner.update(shortfall, state)
-        return state._replace(decision=np.minimum(np.maximum(state.decision, 0.0), self.upper))
+    def play(self, shortfall: Array, state: State) -> tuple[Array, State]:
+        """Return (1, λ); then let the learner gain the shortfall, and clip its decision."""
+        following = self.learner.update(shortfall, state)
+        clipped = np.minimum(np.maximum(following.decision, 0.0), self.upper)
+        return with_reward(state.decision), following._replace(decision=clipped)

@@ -20,9 +20,9 @@ class Maximin:
     """No weight on the reward; coin betting on the simplex of the constraints.
 
     >>> dual = Maximin(CoinBetting(normaliser=1.0))
-    >>> state = dual.update(np.array([[0.5, -0.5]]), dual.init(np.ones((1, 2))))
-    >>> dual.weigh(np.zeros((1, 2)), state)
-    array([[0., 1., 0.]])
+    >>> weight, state = dual.play(np.array([[0.5, -0.5]]), dual.init(np.ones((1, 2))))
+    >>> weight, state.decision
+    (array([[0. , 0.5, 0.5]]), array([[1., 0.]]))
     """
 
     learner: CoinBetting
@@ -31,11 +31,7 @@ class Maximin:
         """Start with equal weights on all constraints."""
         return self.learner.init(np.full_like(multiplier, 1 / multiplier.shape[1]))
 
-    def weigh(self, shortfall: Array, state: CoinBettingState) -> Array:
-        """Return (0, w) for every run, (B, J)."""
-        del shortfall
-        return np.concatenate([np.zeros((len(state.decision), 1)), state.decision], axis=1)
-
-    def update(self, shortfall: Array, state: CoinBettingState) -> CoinBettingState:
-        """Let the weights gain the shortfalls."""
-        return self.learner.update(shortfall, state)
+    def play(self, shortfall: Array, state: CoinBettingState) -> tuple[Array, CoinBettingState]:
+        """Return (0, w); then let the weights gain the shortfalls."""
+        weight = np.concatenate([np.zeros((len(state.decision), 1)), state.decision], axis=1)
+        return weight, self.learner.update(shortfall, state)

@@ -30,7 +30,8 @@ class Switching:
             one, as the paper's released code does.
 
     >>> dual = Switching(tolerance=0.1)
-    >>> dual.weigh(np.array([[0.05, 0.0], [-1.0, 0.2]]), dual.init(np.ones((2, 2))))
+    >>> weight, state = dual.play(np.array([[0.05, 0.0], [-1.0, 0.2]]), dual.init(np.ones((2, 2))))
+    >>> weight
     array([[1., 0., 0.],
            [0., 0., 1.]])
 
@@ -47,17 +48,12 @@ class Switching:
         del multiplier
         return SwitchingState(0)
 
-    def weigh(self, shortfall: Array, state: SwitchingState) -> Array:
-        """Return a one-hot row for every run, (B, J)."""
+    def play(self, shortfall: Array, state: SwitchingState) -> tuple[Array, SwitchingState]:
+        """Return a one-hot row for every run, and count the iteration."""
         violated = shortfall > per_run(self.tolerance, shortfall.ndim)
         weight = np.zeros((shortfall.shape[0], 1 + shortfall.shape[1]))
         weight[np.arange(len(weight)), self._choose(violated, state.rounds)] = 1.0
-        return weight
-
-    def update(self, shortfall: Array, state: SwitchingState) -> SwitchingState:
-        """Count the iteration."""
-        del shortfall
-        return SwitchingState(state.rounds + 1)
+        return weight, SwitchingState(state.rounds + 1)
 
     def _choose(self, violated: NDArray[np.bool_], rounds: int) -> NDArray[np.intp]:
         if not violated.shape[1]:

@@ -19,7 +19,7 @@ from painless.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.evaluators.lstdq import CUTOFF, linear_table, require_features
-from painless.evaluators.monte_carlo import Estimate, MonteCarlo, evaluate_runs, standard_error
+from painless.evaluators.monte_carlo import MonteCarlo, TableEstimate, evaluate_runs, standard_error
 from painless.features import Design, FeatureMap, feature_matrix
 from painless.problem import CMDP
 
@@ -63,12 +63,12 @@ class LeastSquares:
         """Evaluate all J utilities of every run from the same trajectories."""
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
-    def _estimate(self, policy: Array, rng: np.random.Generator) -> Estimate:
+    def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
         mean, variance = self.monte_carlo.returns(policy, rng)
         weight = mean.T @ self._fit.T  # (J, d)
         at_start = (self.problem.initial[:, None] * policy).reshape(-1) @ self._feature  # (d,)
         error = standard_error(at_start @ self._fit, variance)
-        return Estimate(linear_table(self.problem, self._feature, weight), error)
+        return TableEstimate(linear_table(self.problem, self._feature, weight), error)
 
     @cached_property
     def _feature(self) -> Array:

@@ -28,7 +28,13 @@ from painless.arrays import Array
 from painless.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.evaluators.monte_carlo import Estimate, Pairs, available_pairs, evaluate_runs, require_count
+from painless.evaluators.monte_carlo import (
+    Pairs,
+    TableEstimate,
+    available_pairs,
+    evaluate_runs,
+    require_count,
+)
 from painless.features import FeatureMap, feature_matrix
 from painless.problem import CMDP
 
@@ -86,8 +92,8 @@ class LSTDQ:
         """Evaluate all J utilities of every run from the same samples."""
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
-    def _estimate(self, policy: Array, rng: np.random.Generator) -> Estimate:
-        return Estimate(linear_table(self.problem, self._feature, self.weight(policy, rng)))
+    def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
+        return TableEstimate(linear_table(self.problem, self._feature, self.weight(policy, rng)))
 
     def weight(self, policy: Array, rng: np.random.Generator) -> Array:
         """Return θ of every utility, (J, d), for one policy (S, A)."""

@@ -35,7 +35,7 @@ TRUNCATION = 1e-3  # the default horizon's bias, in parts of span/(1−γ)
 Pairs = NDArray[np.int64]
 
 
-class Estimate(NamedTuple):
+class TableEstimate(NamedTuple):
     """What a sampling evaluator found for one run."""
 
     q: Array  # (J, S, A)
@@ -78,7 +78,7 @@ def evaluate_runs(
     problem: CMDP,
     policy: TablePolicy,
     rngs: Sequence[np.random.Generator],
-    estimate: Callable[[Array, np.random.Generator], Estimate],
+    estimate: Callable[[Array, np.random.Generator], TableEstimate],
 ) -> Evaluation:
     """Estimate every run of a batch by itself, from its own policy (S, A) and generator."""
     tables, (states, actions, _) = np.array(policy.probabilities, order="C"), problem.shape
@@ -172,10 +172,10 @@ class MonteCarlo:
         """Evaluate all J utilities of every run from the same trajectories."""
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
-    def _estimate(self, policy: Array, rng: np.random.Generator) -> Estimate:
+    def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
         mean, variance = (self._everywhere(part) for part in self.returns(policy, rng))
         weight = (self.problem.initial[:, None] * policy).reshape(-1)
-        return Estimate(mean.T.reshape(-1, *policy.shape), standard_error(weight, variance))
+        return TableEstimate(mean.T.reshape(-1, *policy.shape), standard_error(weight, variance))
 
     def _everywhere(self, part: Array) -> Array:
         """Return (S·A, J) from (n, J): not a number where nothing started, 0 for masked pairs."""

@@ -32,7 +32,13 @@ from painless.arrays import Array
 from painless.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.evaluators.monte_carlo import Estimate, Pairs, available_pairs, evaluate_runs, require_count
+from painless.evaluators.monte_carlo import (
+    Pairs,
+    TableEstimate,
+    available_pairs,
+    evaluate_runs,
+    require_count,
+)
 from painless.problem import CMDP
 
 if TYPE_CHECKING:
@@ -93,7 +99,7 @@ class TemporalDifference:
         """Evaluate all J utilities of every run from the same transitions."""
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
-    def _estimate(self, policy: Array, rng: np.random.Generator) -> Estimate:
+    def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
         from painless.evaluators import _table_kernels as compiled
         from painless.kernels import policy_sums, stream
 
@@ -111,7 +117,7 @@ class TemporalDifference:
             q,
         )
         table = q.T.reshape(-1, *policy.shape)
-        return Estimate(self._level(table, policy) if self.levelled else table)
+        return TableEstimate(self._level(table, policy) if self.levelled else table)
 
     def _level(self, table: Array, policy: Array) -> Array:
         """Take the revealed bias out of action values (J + 1, S, A), the last of which are those of the utility 1."""

@@ -31,7 +31,7 @@ class Target:
         return self.sign[0] * (self.optimum - value)
 
     def violation(self, value: Array) -> Array:
-        """B − V_c, positive where violated, for values (..., K)."""
+        """The shortfall b − V_c, positive where violated, for values (..., K)."""
         return self.sign[1:] * (self.limit - value)
 
 

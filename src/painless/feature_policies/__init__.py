@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from painless.feature_policies.base import FeaturePolicy
 from painless.feature_policies.folded import FoldedPolicy
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
 from painless.feature_policies.mixture import MixturePolicy
 from painless.feature_policies.replayed import ReplayedPolicy
 from painless.feature_policies.summed import SummedPolicy
-from painless.features.base import FeatureMap, is_binary
-from painless.learners import CoinBetting, ExponentiatedGradient, Learner
+from painless.features.base import FeatureMap
+from painless.learners import Learner
 
-FeaturePolicy = ReplayedPolicy | SummedPolicy | FoldedPolicy
+KINDS: tuple[type[FeaturePolicy], ...] = (SummedPolicy, ReplayedPolicy, FoldedPolicy)  # the fastest first
+
+
+def fastest_kind(learner: Learner[Any], features: FeatureMap) -> type[FeaturePolicy]:
+    """Return the fastest kind of policy there is for a learner over features."""
+    return next(kind for kind in KINDS if kind.serves(learner, features))
 
 
 def start_policy(learner: Learner[Any], features: FeatureMap) -> FeaturePolicy:
     """Return the fastest policy there is for a learner over features, at the uniform policy."""
-    if isinstance(learner, ExponentiatedGradient):
-        return SummedPolicy.start(learner, features)
-    if isinstance(learner, CoinBetting) and is_binary(features):
-        return ReplayedPolicy.start(learner, features)
-    return FoldedPolicy.start(learner, features)
+    return fastest_kind(learner, features).start(learner, features)
 
 
 __all__ = [
@@ -33,5 +35,6 @@ __all__ = [
     "MixturePolicy",
     "ReplayedPolicy",
     "SummedPolicy",
+    "fastest_kind",
     "start_policy",
 ]

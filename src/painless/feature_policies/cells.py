@@ -13,9 +13,6 @@ from painless.features.tile_coding import TileGrid
 from painless.learners.coin_betting import CoinBetting
 from painless.simulator import States
 
-MOST = 1 << 17  # cells that are kept; beyond it the cache starts anew, which costs time and changes nothing
-FIRST = 1 << 10
-
 
 class Bettors(NamedTuple):
     """The state of coin betting in many cells, (M, A) each."""
@@ -46,18 +43,24 @@ class Compiled(NamedTuple):
 
 
 class Cells:
-    """Bettors after the same number of updates: a growing table of rows, one for each cell."""
+    """Bettors after the same number of updates: a growing table of rows, one for each cell.
 
-    def __init__(self, learner: CoinBetting, features: BinaryFeatures) -> None:
+    It has room for `first` cells, and grows up to `most`; beyond that it starts anew, which costs time and changes nothing.
+    """
+
+    def __init__(
+        self, learner: CoinBetting, features: BinaryFeatures, most: int = 1 << 17, first: int = 1 << 10
+    ) -> None:
         self.learner, self.features = learner, features
+        self.most, self.first = most, first
         self._clear()
 
     def _clear(self) -> None:
         actions, active = self.features.actions, self.features.active_count
         self.count = 0
-        self.active: Indices = np.zeros((FIRST, actions, active), np.int64)
-        self.bettors = Bettors.zeros((FIRST, actions))
-        self._index(np.empty(0, np.int64), 4 * FIRST)
+        self.active: Indices = np.zeros((self.first, actions, active), np.int64)
+        self.bettors = Bettors.zeros((self.first, actions))
+        self._index(np.empty(0, np.int64), 4 * self.first)
 
     def _index(self, cells: Indices, room: int) -> None:
         """Make a hash table with room for `room` keys, holding `cells` at the first slots."""
@@ -79,7 +82,7 @@ class Cells:
         missing = slots < 0
         if missing.any():
             new, first = np.unique(cells[missing], return_index=True)
-            if self.count + len(new) > MOST:
+            if self.count + len(new) > self.most:
                 self._clear()
                 new, first = np.unique(cells, return_index=True)
                 missing = np.ones(len(cells), dtype=bool)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from painless.arrays import Array
-from painless.feature_policies.acting import Acting
+from painless.feature_policies.base import FeaturePolicy
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
 from painless.features.base import FeatureMap, linear_action_value
@@ -17,7 +18,7 @@ from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class FoldedPolicy(Acting):
+class FoldedPolicy(FeaturePolicy):
     """A learner folded over the stored weights, from the uniform policy, for one run."""
 
     learner: Learner[Any]
@@ -28,6 +29,12 @@ class FoldedPolicy(Acting):
 
     def __post_init__(self) -> None:
         self.history.require(self.features.dimension, self.updates)
+
+    @classmethod
+    def serves(cls, learner: Learner[Any], features: FeatureMap) -> bool:
+        """Any learner over any features."""
+        del learner, features
+        return True
 
     @classmethod
     def start(cls, learner: Learner[Any], features: FeatureMap) -> FoldedPolicy:
@@ -47,3 +54,16 @@ class FoldedPolicy(Acting):
         """Store the Lagrangian weight."""
         self.history.append(self.updates, q.combine(weight)[0])
         return FoldedPolicy(self.learner, self.features, self.history, self.updates + 1, q)
+
+    @classmethod
+    def parts(cls, iterates: Sequence[FoldedPolicy]) -> dict[str, Any]:
+        """Return the history that these iterates share."""
+        return iterates[0].history.parts([one.updates for one in iterates])
+
+    @classmethod
+    def from_parts(
+        cls, learner: Learner[Any], features: FeatureMap, content: Mapping[str, Any], updates: Sequence[int]
+    ) -> list[FoldedPolicy]:
+        """Return the iterates after these numbers of updates."""
+        history = History.from_parts(content, features.dimension, updates)
+        return [cls(learner, features, history, count) for count in updates]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from painless.arrays import Array
 from painless.errors import InputError
+from painless.feature_policies.packing import pack, unpack
 
 
 class History:
@@ -30,6 +34,18 @@ class History:
         if weights.shape[1]:
             history.weights, history.count = np.ascontiguousarray(weights), weights.shape[1]
         return history
+
+    @classmethod
+    def from_parts(cls, content: Mapping[str, Any], dimension: int, updates: Sequence[int]) -> History:
+        """Return the history of iterates after these numbers of updates, which `parts` took apart."""
+        history = cls.of(unpack(content, "history", dimension))
+        if history.count != max(updates):
+            raise InputError(f"'updates' go to {max(updates)}, but the history has {history.count}")
+        return history
+
+    def parts(self, updates: Sequence[int]) -> dict[str, Any]:
+        """Return the arrays that hold all that iterates after these numbers of updates read."""
+        return pack(self.weights[:, : max(updates)], "history")
 
     def require(self, dimension: int, updates: int) -> None:
         """Refuse an iterate that would read what is not there."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from painless.arrays import Array
 from painless.entries import SUM_TOLERANCE
 from painless.errors import InputError
-
-if TYPE_CHECKING:
-    from painless.feature_policies import FeaturePolicy
+from painless.feature_policies.base import StoredPolicy
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePolicy:
     """Several iterates of a run and their weights."""
 
-    policies: tuple[FeaturePolicy, ...]
+    policies: tuple[StoredPolicy, ...]
     weights: Array
 
     def __post_init__(self) -> None:
@@ -30,10 +27,10 @@ class MixturePolicy:
             raise InputError("the weights of a mixture are not a distribution; divide them by their sum")
 
     @classmethod
-    def uniform(cls, policies: tuple[FeaturePolicy, ...]) -> MixturePolicy:
+    def uniform(cls, policies: tuple[StoredPolicy, ...]) -> MixturePolicy:
         """Mix policies with equal weights."""
         return cls(policies, np.full(len(policies), 1 / len(policies)))
 
-    def draw(self, rng: np.random.Generator) -> FeaturePolicy:
+    def draw(self, rng: np.random.Generator) -> StoredPolicy:
         """Draw the policy to play in one episode."""
         return self.policies[int(rng.choice(len(self.policies), p=self.weights))]

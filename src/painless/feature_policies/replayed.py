@@ -8,39 +8,49 @@ their t. A cached bettor and a replayed one go through the same arithmetic and a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from painless.arrays import Array
-from painless.feature_policies.acting import Acting
+from painless.feature_policies.base import FeaturePolicy
 from painless.feature_policies.cells import Bettors, Cells, Compiled, replay
 from painless.feature_policies.history import History
 from painless.feature_policies.linear import LinearQ
-from painless.features.base import BinaryFeatures
+from painless.features.base import BinaryFeatures, FeatureMap, is_binary
 from painless.features.tile_coding import TileGrid
+from painless.learners.base import Learner
 from painless.learners.coin_betting import CoinBetting
 from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayedPolicy(Acting):
+class ReplayedPolicy(FeaturePolicy):
     """Coin betting over binary features, from the uniform policy, for one run."""
 
     learner: CoinBetting
     features: BinaryFeatures
     history: History
     updates: int = 0
-    last: LinearQ | None = None  # what led here: the action values of the previous iterate
+    last: LinearQ | None = None
     _cells: list[Cells] = field(default_factory=list)  # of the newest iterate; empty for the others
 
     def __post_init__(self) -> None:
         self.history.require(self.features.dimension, self.updates)
 
     @classmethod
-    def start(cls, learner: CoinBetting, features: BinaryFeatures) -> ReplayedPolicy:
-        """Start at the uniform policy."""
-        return cls(learner, features, History(features.dimension), _cells=[Cells(learner, features)])
+    def serves(cls, learner: Learner[Any], features: FeatureMap) -> bool:
+        """Coin betting over binary features."""
+        return isinstance(learner, CoinBetting) and is_binary(features)
+
+    @classmethod
+    def start(
+        cls, learner: CoinBetting, features: BinaryFeatures, cells: Cells | None = None
+    ) -> ReplayedPolicy:
+        """Start at the uniform policy; `cells` keeps the bettors of the newest iterate."""
+        return cls(learner, features, History(features.dimension), _cells=[cells or Cells(learner, features)])
 
     def at(self, states: States) -> Array:
         """Return the probabilities of all actions in some states, (1, n, A)."""
@@ -67,3 +77,20 @@ class ReplayedPolicy(Acting):
         cells = [self._cells.pop()] if self._cells else [Cells(self.learner, self.features)]
         cells[0].advance(stored, self.updates + 1)
         return ReplayedPolicy(self.learner, self.features, self.history, self.updates + 1, q, cells)
+
+    @classmethod
+    def parts(cls, iterates: Sequence[ReplayedPolicy]) -> dict[str, Any]:
+        """Return the history that these iterates share."""
+        return iterates[0].history.parts([one.updates for one in iterates])
+
+    @classmethod
+    def from_parts(
+        cls,
+        learner: CoinBetting,
+        features: BinaryFeatures,
+        content: Mapping[str, Any],
+        updates: Sequence[int],
+    ) -> list[ReplayedPolicy]:
+        """Return the iterates after these numbers of updates."""
+        history = History.from_parts(content, features.dimension, updates)
+        return [cls(learner, features, history, count) for count in updates]

@@ -5,23 +5,27 @@ logits = η·⟨φ(s, ·), Σ_i (1 − ην)^(t−1−i) θ_i⟩,     from the u
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from painless.arrays import Array
 from painless.errors import InputError
-from painless.feature_policies.acting import Acting
+from painless.feature_policies.base import FeaturePolicy
 from painless.feature_policies.cells import Compiled
 from painless.feature_policies.linear import LinearQ
+from painless.feature_policies.packing import pack, unpack
 from painless.features.base import FeatureMap, linear_action_value
 from painless.features.tile_coding import TileGrid
+from painless.learners.base import Learner
 from painless.learners.exponentiated_gradient import ExponentiatedGradient
 from painless.simulator import States
 
 
 @dataclass(frozen=True, eq=False)
-class SummedPolicy(Acting):
+class SummedPolicy(FeaturePolicy):
     """Exponentiated gradient over features, from the uniform policy, for one run."""
 
     learner: ExponentiatedGradient
@@ -37,6 +41,12 @@ class SummedPolicy(Acting):
             )
 
     @classmethod
+    def serves(cls, learner: Learner[Any], features: FeatureMap) -> bool:
+        """Exponentiated gradient over any features."""
+        del features
+        return isinstance(learner, ExponentiatedGradient)
+
+    @classmethod
     def start(cls, learner: ExponentiatedGradient, features: FeatureMap) -> SummedPolicy:
         """Start at the uniform policy."""
         return cls(learner, features, np.zeros(features.dimension))
@@ -46,10 +56,6 @@ class SummedPolicy(Acting):
         logits = self.learner.rate * linear_action_value(self.features, self.weight_sum, states)
         odds = np.exp(logits - logits.max(-1, keepdims=True))
         return (odds / odds.sum(-1, keepdims=True))[None]
-
-    def remembering(self) -> SummedPolicy:
-        """Return this policy: it has nothing to keep."""
-        return self
 
     def compiled(self, grid: TileGrid) -> Compiled:
         """Return what a kernel needs to know; the grid is that of the features."""
@@ -61,3 +67,21 @@ class SummedPolicy(Acting):
         kept = (1 - self.learner.rate * self.learner.entropy) * self.weight_sum
         total = kept + q.combine(weight)[0]
         return SummedPolicy(self.learner, self.features, np.asarray(total), self.updates + 1, q)
+
+    @classmethod
+    def parts(cls, iterates: Sequence[SummedPolicy]) -> dict[str, Any]:
+        """Return the sums of all iterates."""
+        return pack(np.array([one.weight_sum for one in iterates]).T, "sums")
+
+    @classmethod
+    def from_parts(
+        cls,
+        learner: ExponentiatedGradient,
+        features: FeatureMap,
+        content: Mapping[str, Any],
+        updates: Sequence[int],
+    ) -> list[SummedPolicy]:
+        """Return the iterates after these numbers of updates."""
+        sums = unpack(content, "sums", features.dimension).T
+        pairs = zip(sums, updates, strict=True)
+        return [cls(learner, features, one, count) for one, count in pairs]

@@ -81,7 +81,7 @@ class CoinBetting:
         return np.minimum(np.maximum(advantage, -1.0, out=advantage), 1.0, out=advantage)
 
     def denominator(self, rounds: int) -> float:
-        """N + 1 + T/2 after n gains; n + 1 without T."""
+        """The denominator n + 1 + T/2 after n gains; n + 1 without T."""
         return rounds + (0 if self.printed else 1) + (self.horizon or 0) / 2
 
 
@@ -96,7 +96,7 @@ def kept_advantage(advantage: Array, bet: Array) -> Array:
 
 
 def normalise(bet: Array, prior: Array) -> Array:
-    """P ∝ p_0·[w]₊, and p_0 where that is zero everywhere (paper, eq. cb-primal)."""
+    """The distribution p ∝ p_0·[w]₊, and p_0 where that is zero everywhere (paper, eq. cb-primal)."""
     positive = prior * np.maximum(bet, 0.0)
     total = positive.sum(-1, keepdims=True)
     if total.all():

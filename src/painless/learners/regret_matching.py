@@ -86,7 +86,7 @@ def advantage(gain: Array, decision: Array, prior: Array) -> Array:
 
 
 def match(regret: Array, prior: Array) -> Array:
-    """P ∝ R for R ≥ 0, and the prior where R is zero everywhere."""
+    """The distribution p ∝ R for R ≥ 0, and the prior where R is zero everywhere."""
     total = regret.sum(-1, keepdims=True)
     return np.where(total > 0, regret / np.where(total > 0, total, 1.0), prior)
 

@@ -9,12 +9,12 @@ from typing import Any
 from painless import entries, files, results
 from painless.arrays import Array
 from painless.errors import InputError
-from painless.evaluation import Estimate
+from painless.evaluate import Estimate
 from painless.framework import Trace
 from painless.pages.build import build
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_group
-from painless.training import HEADER, Training, estimate_rows
+from painless.training_result import HEADER, Training, estimate_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from painless.score.merit import Judge
 from painless.score.runs import Contender, Row, contenders, judged
 from painless.score.suite import CARTPOLE
 from painless.train import train
-from painless.training import Training
+from painless.training_result import Training
 
 EVALUATIONS, EPISODES, FRESH = 40, 10, 500
 REPEATS = 10

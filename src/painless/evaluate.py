@@ -86,7 +86,6 @@ def evaluate(
     confidence = share("confidence", confidence)
     simulator = TableSimulator(problem) if isinstance(problem, CMDP) else require_simulator(problem)
     acting = _acting(policy, simulator)
-    require_fit(acting, simulator)
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
@@ -117,7 +116,7 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
     """Return a policy that fits the simulator, or refuse it."""
     table = isinstance(policy, TabularPolicy)
     if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
-        _require_features(policy, simulator.specification.actions)
+        require_fit(policy, simulator)
         return cast("Acts | MixturePolicy", policy)
     if not table and not isinstance(policy, np.ndarray | list | tuple):
         hint = "its policy, such as solution.policy," if hasattr(policy, "policy") else "a TabularPolicy,"
@@ -129,14 +128,6 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
     found = policy if table else TabularPolicy(policy_table("policy", policy))
     _require_actions(found, simulator.specification.actions)
     return found
-
-
-def _require_features(policy: Any, actions: int) -> None:
-    """Refuse a policy over features that was trained for another number of actions."""
-    for one in policy.policies if isinstance(policy, MixturePolicy) else (policy,):
-        trained = getattr(getattr(one, "features", None), "actions", actions)
-        if trained != actions:
-            raise InputError(f"the policy has {trained} actions and the simulator {actions}; give one for it")
 
 
 def _require_actions(policy: TabularPolicy, actions: int) -> None:

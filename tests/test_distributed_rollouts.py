@@ -9,8 +9,8 @@ import pytest
 import painless
 from painless import InputError
 from painless.backends import Dask, Local
+from painless.distributed_rollouts import DistributedSimulator
 from painless.environments import from_gymnasium
-from painless.spread import Spread
 
 
 class Walk(gymnasium.Env):
@@ -62,7 +62,7 @@ def test_workers_do_not_matter(alone, make):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_simulators_of_ours_spread_too(workers):
-    spread = Spread(painless.CartPole(), Local(workers))
+    spread = DistributedSimulator(painless.CartPole(), Local(workers))
     found = painless.evaluate(
         painless.train(painless.CartPole(), iterations=2, episodes=5).policy, spread, episodes=11
     )
@@ -112,7 +112,8 @@ def test_another_error_on_a_worker_ends_the_run():
 
     with pytest.raises(RuntimeError, match="OSError: no such port"):
         painless.evaluate(
-            painless.train(painless.CartPole(), iterations=2, episodes=5).policy, Spread(Broken(), Local(1))
+            painless.train(painless.CartPole(), iterations=2, episodes=5).policy,
+            DistributedSimulator(Broken(), Local(1)),
         )
 
 

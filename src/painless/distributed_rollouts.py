@@ -44,7 +44,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class DistributedSimulator:
     """A simulator whose episodes are rolled out by workers."""
 
     inner: Simulator

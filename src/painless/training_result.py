@@ -11,7 +11,7 @@ import numpy as np
 
 from painless import files, render, results
 from painless.arrays import Array
-from painless.evaluation import Estimate
+from painless.evaluate import Estimate
 from painless.feature_policies import MixturePolicy
 from painless.feature_policies.storage import save_policy
 from painless.framework import Trace
@@ -50,7 +50,7 @@ class Training:
 
     @property
     def average_violation(self) -> Array:
-        """B − V_c averaged over the iterates, (K,), positive where violated."""
+        """The shortfall b − V_c averaged over the iterates, (K,), positive where violated."""
         signs = np.array([1.0 if sense == ">=" else -1.0 for sense in self.estimate.sense])
         return signs * (self.estimate.threshold - self.trace.constraint_value.mean(0))
 
