@@ -13,10 +13,10 @@ from painless.experiments import Store
 from painless.experiments.paper import EXPERIMENTS
 from painless.experiments.paper.claims import Verdict, faster, judge, robustness, spread
 from painless.experiments.paper.grids import TABLE_1
-from painless.experiments.paper.results import Setting, distinct, read, select
 from painless.experiments.paper.scale import FULL, QUICK, Scale
 from painless.experiments.paper.selection import best, describe, qualifies
 from painless.experiments.reproduce import cost, find_experiments, run_experiments
+from painless.experiments.settings import Setting, distinct, read, select
 from painless.experiments.targets import Target, target
 from painless.report.reproduction import write_report
 
@@ -136,9 +136,10 @@ def setting(algorithm, gaps, violations, optimum=1.0):
         {},
         {"name": "exact"},
         algorithm,
-        Target(optimum, np.zeros(1), np.ones(2)),
+        Target(optimum, np.full(1, np.nan), np.zeros(1), np.ones(2), ("risk",)),
         reward,
         -violation[..., None],
+        np.zeros((*gap.shape, 1)),
     )
 
 

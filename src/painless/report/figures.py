@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.averages import running_average
+from painless.averages import band, running_average
 from painless.errors import InputError
 from painless.files import write_atomically
 from painless.framework import Trace
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe & Ito
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
 LONGEST = 60  # characters of a name in a figure
 STYLE: Any = {
     "axes.spines.top": False,
@@ -112,7 +111,7 @@ def _band(axis: Axes, curves: Array, name: str, index: int) -> None:
         steps, mean, label=literal(name), color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.6
     )
     if len(curves) > 1:
-        half = CONFIDENCE * curves.std(0, ddof=1) / np.sqrt(len(curves))
+        half = band(curves)
         axis.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
+from painless.averages import CONFIDENCE, running_average
 from painless.framework import Trace
-from painless.pages.curves import CONFIDENCE, average, curve, numbers_table, panel
+from painless.pages.curves import curve, numbers_table, panel
 
 
 def run_group(
@@ -79,7 +80,7 @@ def _values(
     title: str, y: str, values: Array, colour: int, half: Array | None, rules: dict[str, float]
 ) -> dict[str, Any]:
     series = [
-        curve(average(values), "average", colour=colour, dash=0),
+        curve(running_average(values), "average", colour=colour, dash=0),
         curve(values, "iterate", colour=colour, dash=0, thin=True, half=half),
     ]
     text = "The band is a 95 % confidence interval of each estimate." if half is not None else ""

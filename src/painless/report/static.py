@@ -11,14 +11,13 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.errors import InputError
-from painless.planners.visits import visits
 from painless.render import number
 from painless.report.figures import COLOURS, DASHES, _arrows, literal, new_figure, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
 from painless.report.page_frontiers import frontiers_of
-from painless.report.page_solution import run_groups
-from painless.report.page_sweep import sweep_groups
+from painless.report.page_solution import run_groups, visits_of
+from painless.report.page_sweep import read_units, sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
 from painless.trade_off import Frontier
 from painless.trade_off.layout import Layout, grid_layout
@@ -44,7 +43,7 @@ def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Fig
         return _solution_pictures(folder)
     if kind == "training":
         return _curves(training_groups(TrainingRecord.load(folder)))
-    groups = sweep_groups(folder)
+    groups = sweep_groups(read_units(folder))
     return {
         name: panel_figure(one["panels"])
         for name, one in zip(_slugs([g["title"] for g in groups]), groups, strict=True)
@@ -57,13 +56,13 @@ def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
 
 def _solution_pictures(folder: Path) -> dict[str, Figure]:
     solution, problem = read_solution(folder)
-    found = _curves(run_groups(solution, problem))
+    curves = [] if problem is None else frontiers_of(problem, solution).found
+    found = _curves(run_groups(solution, problem, curves))
     if problem is None:
         return found
-    layout, policy = grid_layout(problem), solution.policy.probabilities
+    layout = grid_layout(problem)
     if layout is not None:
-        found["map"] = layout_map(layout, visits(problem, policy), policy)
-    curves = frontiers_of(problem, solution).found
+        found["map"] = layout_map(layout, visits_of(solution, problem), solution.policy.probabilities)
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found

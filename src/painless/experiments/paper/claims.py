@@ -8,8 +8,8 @@ from enum import Enum
 
 import numpy as np
 
-from painless.experiments.paper.results import Setting, distinct
 from painless.experiments.paper.selection import TITLES
+from painless.experiments.settings import Setting, distinct
 
 EARLY = 0.1  # of the horizon: where "faster" is judged early
 
@@ -59,12 +59,8 @@ def judge(parts: Sequence[bool]) -> Verdict:
 
 def spread(settings: Sequence[Setting]) -> float:
     """The largest minus the smallest last value over the distinct settings: of OG, or of the return."""
-    values = [_last(one) for one in distinct(settings)]
+    values = [one.merit for one in distinct(settings)]
     return float(np.max(values) - np.min(values))
-
-
-def _last(setting: Setting) -> float:
-    return setting.last_return if np.isnan(setting.target.optimum) else setting.last_gap
 
 
 def robustness(
@@ -76,7 +72,7 @@ def robustness(
         key: max(float(one.last_violation.max()) for one in group) for key, group in groups.items() if group
     }
     parts = [spreads["cbp"] < spreads[other] for other in ("gda", "crpo") if other in spreads]
-    what = "return" if np.isnan(next(iter(groups["cbp"])).target.optimum) else "OG"
+    what = "OG" if groups["cbp"][0].target.known else "return"
     measured = "; ".join(
         f"{TITLES[key]}: spread of the last {what} {spreads[key]:.3g} over {len(distinct(groups[key]))} settings, "
         f"largest CV {worst[key]:+.3g}"

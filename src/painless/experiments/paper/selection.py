@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.experiments.paper.results import Setting, distinct, select
+from painless.experiments.settings import Setting, distinct, select
 
 ALGORITHMS = ("cbp", "gda", "crpo")
 GRIDWORLD_WINDOW, CARTPOLE_WINDOW = (-0.25, 0.0), (-6.0, 0.0)
@@ -21,12 +21,12 @@ def best(settings: Sequence[Setting]) -> Setting:
     there are none of all, the one whose violation is least far from the window.
     """
     low, high = window(settings[0])
-    return min(settings, key=lambda one: (_outside(one, low, high), _merit(one)))
+    return min(settings, key=lambda one: (_outside(one, low, high), one.merit))
 
 
 def window(setting: Setting) -> tuple[float, float]:
     """Return the range that the rule asks of CV."""
-    return CARTPOLE_WINDOW if np.isnan(setting.target.optimum) else GRIDWORLD_WINDOW
+    return GRIDWORLD_WINDOW if setting.target.known else CARTPOLE_WINDOW
 
 
 def qualifies(setting: Setting) -> bool:
@@ -37,10 +37,6 @@ def qualifies(setting: Setting) -> bool:
 def _outside(setting: Setting, low: float, high: float) -> float:
     violation = setting.last_violation
     return float(np.maximum(np.maximum(violation - high, low - violation), 0.0).max())
-
-
-def _merit(setting: Setting) -> float:
-    return -setting.last_return if np.isnan(setting.target.optimum) else setting.last_gap
 
 
 def by_algorithm(settings: Sequence[Setting]) -> dict[str, list[Setting]]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from painless.averages import standard_error
 from painless.experiments.paper.experiment import Table
 from painless.experiments.paper.pictures import Panel, Tone, gap_panel, return_panel, violation_panel
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.selection import (
     TITLES,
     best,
@@ -18,6 +18,7 @@ from painless.experiments.paper.selection import (
     title,
     window,
 )
+from painless.experiments.settings import Setting
 
 Shown = list[tuple[Setting, str, Tone]]
 
@@ -54,7 +55,7 @@ def return_and_violations(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
 
 def last_values(caption: str, settings: Sequence[tuple[str, Setting]]) -> Table:
     """Return a table of last values with standard errors over the seeds."""
-    sampled = bool(settings) and np.isnan(settings[0][1].target.optimum)
+    sampled = bool(settings) and not settings[0][1].target.known
     count = settings[0][1].violation.shape[-1] if settings else 1
     violations = [f"CV {i + 1}" for i in range(count)] if count > 1 else ["CV"]
     header = ("", "algorithm", "setting", "return" if sampled else "OG", *violations)
@@ -67,7 +68,7 @@ def last_values(caption: str, settings: Sequence[tuple[str, Setting]]) -> Table:
 
 
 def _with_error(values: np.ndarray, sign: str = "") -> str:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    error = standard_error(values)
     return f"{values.mean():{sign}.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
 
 

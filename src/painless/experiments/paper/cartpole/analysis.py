@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from painless.experiments.paper.claims import Claim, judge, robustness
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import TITLES, best_of_each, by_algorithm
 from painless.experiments.paper.shared import all_settings, last_values, return_and_violations
+from painless.experiments.settings import Setting, select
 
 ESTIMATORS = {"plain-lstdq": "the paper's LSTDQ", "anchored-lstdq": "anchored LSTDQ"}
 COMPARABLE = 2.0  # returns that differ by less are comparable

@@ -8,9 +8,9 @@ from painless.experiments.paper.claims import robustness
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.grids import ENTROPIES
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import best_of_each, by_algorithm
 from painless.experiments.paper.shared import all_settings, last_values, return_and_violations
+from painless.experiments.settings import Setting, select
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

@@ -10,9 +10,9 @@ from painless.experiments.evaluators import make_evaluator
 from painless.experiments.paper.claims import Claim, Verdict, judge
 from painless.experiments.paper.experiment import Analysis, Table
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import ALGORITHMS, TITLES
 from painless.experiments.paper.shared import gap_and_violation, last_values, named
+from painless.experiments.settings import Setting, select
 from painless.experiments.unit import make_problem
 
 ESTIMATORS = {"lstdq": "LSTDQ", "least-squares": "least squares on rollouts (eq. lspg)"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from painless.bellman import occupancy
 from painless.experiments.paper.experiment import Analysis, Table
 from painless.experiments.paper.pictures import GridPanel, Picture
-from painless.experiments.paper.results import Setting
+from painless.experiments.settings import Setting
 from painless.planners import LinearProgram
 from painless.problem import CMDP
 from painless.problems.gridworld import A_NEXT, B_NEXT, MOVES, SIDE, A, B, gridworld

@@ -9,9 +9,9 @@ from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.grids import TABLE_2
 from painless.experiments.paper.lfa_sensitivity.analysis import by_dimension
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, distinct, key
 from painless.experiments.paper.selection import best_of_each
 from painless.experiments.paper.shared import gap_and_violation, last_values, named
+from painless.experiments.settings import Setting, distinct, key
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

@@ -8,9 +8,9 @@ from painless.experiments.paper.claims import robustness
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.grids import TILES
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import by_algorithm
 from painless.experiments.paper.shared import all_settings, gap_and_violation
+from painless.experiments.settings import Setting, select
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

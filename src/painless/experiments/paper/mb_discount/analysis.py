@@ -9,9 +9,9 @@ import numpy as np
 from painless.experiments.paper.claims import Claim, faster, judge
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import ALGORITHMS, TITLES
 from painless.experiments.paper.shared import gap_and_violation, last_values, named
+from painless.experiments.settings import Setting, select
 
 Cases = dict[str, dict[str, Setting]]
 

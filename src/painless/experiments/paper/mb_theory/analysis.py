@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from painless.experiments.paper.claims import Claim, judge
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.pictures import Picture, Tone
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import title
 from painless.experiments.paper.shared import gap_and_violation, last_values
+from painless.experiments.settings import Setting, select
 
 POOR = 2.0  # times the gap of the practical dual
 

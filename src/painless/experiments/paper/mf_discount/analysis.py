@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from painless.experiments.paper.claims import Claim, Verdict, faster, judge
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.mb_discount.analysis import Cases, by_discount, discount_picture, rows
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.selection import TITLES
 from painless.experiments.paper.shared import last_values
+from painless.experiments.settings import Setting
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

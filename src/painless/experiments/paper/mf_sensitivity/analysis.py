@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from painless.experiments.paper.claims import robustness
 from painless.experiments.paper.experiment import Analysis
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.selection import by_algorithm
 from painless.experiments.paper.shared import all_settings, gap_and_violation
+from painless.experiments.settings import Setting
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from painless.arrays import Array
+from painless.averages import band
 from painless.bellman import occupancy
 from painless.experiments.paper.claims import Claim, Verdict, judge
 from painless.experiments.paper.experiment import Analysis
-from painless.experiments.paper.pictures import CONFIDENCE, Curve, Panel, Picture, Tone
-from painless.experiments.paper.results import Setting, select
+from painless.experiments.paper.pictures import Curve, Panel, Picture, Tone
 from painless.experiments.paper.selection import TITLES
+from painless.experiments.settings import Setting, select
 from painless.experiments.unit import make_problem
 from painless.guarantees import ClosedForm, cbp_bound, gda_bound
 from painless.planners import LinearProgram
@@ -68,10 +69,7 @@ def _panel(
     curves = []
     for name, group in groups.items():
         gaps = np.array([one.gap[:, -1] for one in group])  # (points, seeds)
-        half = (
-            CONFIDENCE * gaps.std(1, ddof=1) / np.sqrt(gaps.shape[1]) if gaps.shape[1] > 1 else 0 * gaps[:, 0]
-        )
-        curves.append(Curve(name, TITLES[name], gaps.mean(1), half))
+        curves.append(Curve(name, TITLES[name], gaps.mean(1), band(gaps.T)))
     for name, bounds in forms.items():
         values = np.array([bound.optimality_gap for bound in bounds])
         curves.append(Curve(name, f"bound: {TITLES[name]}", values, np.zeros(len(values)), Tone.DASHED))

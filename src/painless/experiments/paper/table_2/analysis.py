@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from painless.experiments.paper.experiment import Analysis, Table
 from painless.experiments.paper.grids import TABLE_2
 from painless.experiments.paper.lfa_sensitivity.analysis import by_dimension
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.selection import TITLES
 from painless.experiments.paper.shared import choice
+from painless.experiments.settings import Setting
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from painless.experiments.paper.experiment import Analysis, Table
 from painless.experiments.paper.grids import TABLE_3
-from painless.experiments.paper.results import Setting, select
 from painless.experiments.paper.selection import TITLES
 from painless.experiments.paper.shared import choice
+from painless.experiments.settings import Setting, select
 
 
 def analyse(settings: Sequence[Setting]) -> Analysis:

@@ -1,4 +1,4 @@
-"""Stored results, read setting by setting: the paper's averages OG and CV over time."""
+"""Stored results, setting by setting: the paper's averages OG and CV over time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from painless.averages import running_average
 from painless.experiments.store import Store
 from painless.experiments.sweep import Sweep
 from painless.experiments.targets import Target, target
-from painless.experiments.unit import Unit
 
+Stored = tuple[Mapping[str, Any], Mapping[str, Any]]  # the settings of a unit, and its results
+PARTS = ("problem", "evaluator", "algorithm", "iterations")  # of the settings: all that seeds share
 ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at least L)
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """One setting of one algorithm, over its seeds: averages of the iterates' values up to each iteration."""
+    """One setting of one algorithm on one problem, over its seeds: averages of the iterates up to each iteration."""
 
     problem: Mapping[str, Any]
     evaluator: Mapping[str, Any]
@@ -29,6 +30,7 @@ class Setting:
     target: Target
     reward: Array  # (n, T) average V_r up to t
     constraint: Array  # (n, T, K)
+    multiplier: Array  # (n, T, K)
 
     @property
     def name(self) -> str:
@@ -60,6 +62,11 @@ class Setting:
         """The average return after all iterations, averaged over the seeds."""
         return float(self.reward[:, -1].mean())
 
+    @property
+    def merit(self) -> float:
+        """The last OG, or the last return with its sign turned where the optimum is not known: the less the better."""
+        return self.last_gap if self.target.known else -float(self.target.sign[0]) * self.last_return
+
     @cached_property
     def last_violation(self) -> Array:
         """CV after all iterations, averaged over the seeds, (K,)."""
@@ -85,24 +92,25 @@ def key(algorithm: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def read(sweep: Sweep, store: Store) -> list[Setting]:
     """Read the stored results of a sweep, a `Setting` for each group of seeds, in the order of the sweep."""
-    groups: dict[str, list[Unit]] = {}
-    for unit in sweep.units:
-        groups.setdefault(repr((unit.problem, unit.evaluator, unit.algorithm, unit.iterations)), []).append(
-            unit
-        )
-    return [_setting(units, store) for units in groups.values()]
+    return gather((unit.settings, store.read(unit.settings)) for unit in sweep.units)
 
 
-def _setting(units: list[Unit], store: Store) -> Setting:
-    contents = [store.read(unit.settings) for unit in units]
-    first = units[0]
+def gather(stored: Iterable[Stored]) -> list[Setting]:
+    """Return a `Setting` for each group of units that differ only in their seeds, in the order of the units."""
+    groups: dict[str, list[Stored]] = {}
+    for settings, found in stored:
+        groups.setdefault(repr([settings[part] for part in PARTS]), []).append((settings, found))
+    return [_setting(units) for units in groups.values()]
+
+
+def _setting(units: list[Stored]) -> Setting:
+    first, _ = units[0]
+    averages = (
+        np.array([running_average(found[name]) for _, found in units])
+        for name in ("reward_value", "constraint_value", "multiplier")
+    )
     return Setting(
-        first.problem,
-        first.evaluator,
-        first.algorithm,
-        target(first.problem),
-        np.array([running_average(one["reward_value"]) for one in contents]),
-        np.array([running_average(one["constraint_value"]) for one in contents]),
+        first["problem"], first["evaluator"], first["algorithm"], target(first["problem"]), *averages
     )
 
 
