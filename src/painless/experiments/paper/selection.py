@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from painless.experiments.settings import Setting, distinct, select
 
+Cases = Mapping[str, Mapping[str, Setting]]  # by what is varied, then by the algorithm
 ALGORITHMS = ("cbp", "gda", "crpo")
 GRIDWORLD_WINDOW, CARTPOLE_WINDOW = (-0.25, 0.0), (-6.0, 0.0)
 
@@ -44,6 +45,11 @@ def by_algorithm(settings: Sequence[Setting]) -> dict[str, list[Setting]]:
     return {name: distinct(select(settings, name=name)) for name in ALGORITHMS}
 
 
+def one_of_each(settings: Sequence[Setting], **wanted: Any) -> dict[str, Setting]:
+    """Return the first setting of each algorithm that is as wanted."""
+    return {name: select(settings, name=name, **wanted)[0] for name in ALGORITHMS}
+
+
 def best_of_each(settings: Sequence[Setting]) -> dict[str, Setting]:
     """Return the best setting of each algorithm."""
     return {name: best(group) for name, group in by_algorithm(settings).items() if group}
@@ -65,7 +71,7 @@ TITLES = {
 }
 
 
-def describe(algorithm: dict[str, Any] | Any) -> str:
+def describe(algorithm: Mapping[str, Any]) -> str:
     """Return the settings of an algorithm as the paper writes them.
 
     >>> describe({"name": "gda", "policy_rate": 1.0, "multiplier_rate": 0.1})
