@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.averages import band, running_average
@@ -155,27 +154,47 @@ def draw_grid(
     labels: Mapping[int, str] | None = None,
 ) -> None:
     """Draw a map of a grid into some axes."""
-    visits = occupancy.sum(-1)
-    height = -(-len(visits) // width)
-    image = axis.imshow(visits.reshape(height, width), cmap="cividis_r", vmin=0.0)
+    from matplotlib.colors import Normalize
+
+    shade = occupancy.sum(-1).reshape(-1, width)
+    dark = 0.5 * float(shade.max())
+    cells = {state: divmod(state, width) for state in range(len(policy))}
+    draw_cells(axis, shade, cells, policy, moves, norm=Normalize(vmin=0.0), dark=dark, line=1.5)
+    for state, text in (labels or {}).items():
+        y, x = cells[state]
+        ink = "white" if shade[y, x] > dark else "black"
+        axis.text(x - 0.45, y - 0.28, literal(text), fontsize=9, fontweight="bold", color=ink)
+
+
+def draw_cells(
+    axis: Axes,
+    shade: Array,
+    cells: Mapping[int, tuple[int, int]],
+    policy: Array,
+    moves: Sequence[tuple[int, int]],
+    *,
+    norm: Any,
+    dark: float,
+    line: float,
+) -> None:
+    """Draw visits (rows, columns) as colour, and the policy of the states in some cells as arrows.
+
+    Arguments:
+        norm: the scale of the colours.
+        dark: the visits from which on a cell has white arrows.
+        line: the width of the lines between cells.
+    """
+    image = axis.imshow(shade, cmap="cividis_r", norm=norm)
     figure: Any = axis.figure
     figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
-    for state, row in enumerate(policy):
-        _arrows(axis, divmod(state, width), row, moves, dark=visits[state] > 0.5 * visits.max())
-        if labels and state in labels:
-            y, x = divmod(state, width)
-            ink = _ink(visits, state)
-            axis.text(x - 0.45, y - 0.28, literal(labels[state]), fontsize=9, fontweight="bold", color=ink)
-    axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
-    axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
+    for state, cell in cells.items():
+        _arrows(axis, cell, policy[state], moves, dark=bool(shade[cell] > dark))
+    axis.set_xticks(np.arange(shade.shape[1] + 1) - 0.5, minor=True)
+    axis.set_yticks(np.arange(shade.shape[0] + 1) - 0.5, minor=True)
     axis.grid(visible=False)
-    axis.grid(which="minor", color="white", linewidth=1.5, alpha=1.0)
+    axis.grid(which="minor", color="white", linewidth=line, alpha=1.0)
     axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
     axis.spines[:].set_visible(False)
-
-
-def _ink(visits: NDArray[np.float64], state: int) -> str:
-    return "white" if visits[state] > 0.5 * visits.max() else "black"
 
 
 def _arrows(

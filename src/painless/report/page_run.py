@@ -13,8 +13,8 @@ from painless.framework import Trace
 from painless.pages.curves import curve, numbers_table, panel
 
 
-def run_group(
-    trace: Trace,
+def run_groups(
+    trace: Trace | None,
     *,
     names: Sequence[str],
     limit: Array,
@@ -24,8 +24,8 @@ def run_group(
     optimum: float = float("nan"),
     multiplier: Array | None = None,
     error: Array | None = None,
-) -> dict[str, Any]:
-    """Return the curves of a run as a group for a page.
+) -> list[dict[str, Any]]:
+    """Return the curves of a run as a group for a page; none where there was no iteration.
 
     Arguments:
         trace: the run, in the user's terms.
@@ -33,18 +33,11 @@ def run_group(
         optimum: the exact optimal value where it is known, with `multiplier` λ*, (K,).
         error: standard errors of the estimates, (T, J).
     """
+    if trace is None or not len(trace):
+        return []
     objective = "cost" if minimise else "reward"
     kind = "exact" if trace.exact else "estimated"
-    panels = [
-        _values(
-            objective,
-            objective,
-            trace.reward_value,
-            0,
-            _band(error, 0),
-            {"optimum": optimum},
-        )
-    ]
+    panels = [_values(objective, objective, trace.reward_value, 0, _band(error, 0), {"optimum": optimum})]
     for i in shown:
         name = names[i]
         sign = "≥" if sense[i] == ">=" else "≤"
@@ -54,13 +47,15 @@ def run_group(
     for i in shown:
         played = trace.multiplier[:, i]
         panels.append(_values(f"multiplier of {names[i]}", "λ", played, 1, None, {"λ*": known[i]}))
-    return {
-        "title": "The run",
-        "text": f"Values of the iterates ({kind}), and their averages over time, which the theory bounds."
-        + not_drawn(len(shown), len(names)),
-        "panels": panels,
-        "tables": [numbers_table(panels)],
-    }
+    text = f"Values of the iterates ({kind}), and their averages over time, which the theory bounds."
+    return [
+        {
+            "title": "The run",
+            "text": text + not_drawn(len(shown), len(names)),
+            "panels": panels,
+            "tables": [numbers_table(panels)],
+        }
+    ]
 
 
 def not_drawn(shown: int, count: int) -> str:

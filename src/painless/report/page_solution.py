@@ -13,7 +13,7 @@ from painless.pages.build import about, build
 from painless.planners.visits import visits
 from painless.problem import CMDP
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
-from painless.report.page_run import run_group
+from painless.report.page_run import run_groups
 from painless.solution import Solution
 from painless.trade_off import Frontier
 from painless.trade_off.layout import grid_layout
@@ -39,29 +39,27 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
         },
         frontiers=[curve.as_dict() for curve in known.found],
         fixed=None if known.found else _policy_data(solution, problem),
-        groups=run_groups(solution, problem, known.found),
+        groups=solution_groups(solution, problem, known.found),
     )
 
 
-def run_groups(
+def solution_groups(
     solution: Solution, problem: CMDP | None, frontiers: Sequence[Frontier]
 ) -> list[dict[str, Any]]:
     """Return the curves of the run that led to a solution, if there was one."""
-    if solution.trace is None or not len(solution.trace):
+    if solution.trace is None:
         return []
     optimum = known_optimum(solution, problem, frontiers)
-    return [
-        run_group(
-            solution.trace,
-            names=solution.constraint_names,
-            limit=solution.threshold,
-            sense=solution.sense,
-            minimise=solution.minimise,
-            shown=shown_constraints(solution),
-            optimum=np.nan if optimum is None else optimum.value,
-            multiplier=None if optimum is None else optimum.multiplier,
-        )
-    ]
+    return run_groups(
+        solution.trace,
+        names=solution.constraint_names,
+        limit=solution.threshold,
+        sense=solution.sense,
+        minimise=solution.minimise,
+        shown=shown_constraints(solution),
+        optimum=np.nan if optimum is None else optimum.value,
+        multiplier=None if optimum is None else optimum.multiplier,
+    )
 
 
 def visits_of(solution: Solution, problem: CMDP) -> Array:

@@ -31,7 +31,7 @@ Mixture = tuple[tuple[int, float], ...]  # rows of `actions`, and their weights
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontierPoint:
     """An optimum at one limit: the mixture of at most two neighbouring vertices."""
 
     threshold: float
@@ -99,7 +99,7 @@ class Frontier:
         found = np.interp(given, self.threshold * self._sign, self.reward_value)
         return np.where(given > self._tightest, np.nan, found)
 
-    def at(self, threshold: float) -> Point:
+    def at(self, threshold: float) -> FrontierPoint:
         """Return the optimum at a limit, with its shadow price and its policy."""
         weights, price = self._mixture(threshold)
         parts = np.array([*weights.values()])
@@ -109,7 +109,7 @@ class Frontier:
         )
         heaviest = max(weights, key=lambda i: weights[i])
         table = self.policy(heaviest, self._mixed(self.mixtures[heaviest], visits)).probabilities
-        return Point(
+        return FrontierPoint(
             threshold=float(threshold),
             reward_value=float(parts @ self.reward_value[[*weights]]),
             constraint_value=parts @ self.constraint_value[[*weights]],
