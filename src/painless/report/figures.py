@@ -122,9 +122,13 @@ def _zoom(axes: Sequence[Axes]) -> None:
             for line in axis.get_lines()
         ]
         values = np.concatenate([np.asarray(k, dtype=float) for k in kept if np.size(k) > 2])
-        low, high = min(values.min(), 0.0), max(values.max(), 0.0)
-        margin = 0.08 * (high - low or 1.0)
-        axis.set_ylim(low - margin, high + margin)
+        set_range(axis, min(values.min(), 0.0), max(values.max(), 0.0), 0.08)
+
+
+def set_range(axis: Axes, low: float, high: float, share: float) -> None:
+    """Show what lies between two values, and a share of it beyond each."""
+    margin = share * (high - low or 1.0)
+    axis.set_ylim(low - margin, high + margin)
 
 
 def grid_map(

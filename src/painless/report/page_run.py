@@ -11,6 +11,7 @@ from painless.arrays import Array
 from painless.averages import CONFIDENCE, running_average
 from painless.framework import Trace
 from painless.pages.curves import curve, numbers_table, panel
+from painless.render import SIGNS
 
 
 def run_groups(
@@ -40,8 +41,7 @@ def run_groups(
     panels = [_values(objective, objective, trace.reward_value, 0, _band(error, 0), {"optimum": optimum})]
     for i in shown:
         name = names[i]
-        sign = "≥" if sense[i] == ">=" else "≤"
-        rules = {f"limit {sign}": limit[i]}
+        rules = {f"limit {SIGNS[sense[i]]}": limit[i]}
         panels.append(_values(name, name, trace.constraint_value[:, i], 2, _band(error, 1 + i), rules))
     known = np.full(len(names), np.nan) if multiplier is None else multiplier
     for i in shown:

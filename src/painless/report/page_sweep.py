@@ -18,7 +18,7 @@ from painless.experiments.summary import label
 from painless.experiments.unit import is_current
 from painless.pages.build import build
 from painless.pages.curves import curve, numbers_table, panel
-from painless.render import number
+from painless.render import counted, number
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import not_drawn
 
@@ -51,8 +51,7 @@ def sweep_groups(units: Sequence[Stored]) -> list[dict[str, Any]]:
 def sweep_page(folder: Path, title: str) -> str:
     """Return the page of a store that `painless sweep` filled."""
     units = read_units(folder)
-    count = f"{len(units):,} run{'' if len(units) == 1 else 's'}"
-    return build(title, count, groups=sweep_groups(units))
+    return build(title, counted(len(units), "run"), groups=sweep_groups(units))
 
 
 def _group(settings: Sequence[Setting]) -> dict[str, Any]:

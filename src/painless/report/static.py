@@ -12,7 +12,7 @@ import numpy as np
 from painless.arrays import Array
 from painless.errors import InputError
 from painless.render import number
-from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, styled
+from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
 from painless.report.page_frontiers import frontiers_of
@@ -133,9 +133,9 @@ def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
     for rule in panel["rules"]:
         name = f"{rule['name']} {number(rule['y'])}" if rule["name"] else "_"  # such a name is left out
         axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=literal(name))
-    low, high = np.nanmin(np.concatenate(seen)), np.nanmax(np.concatenate(seen))
-    margin = 0.08 * (high - low or 1.0)
-    axis.set(xlabel="iteration", title=literal(panel["title"]), ylim=(low - margin, high + margin))
+    values = np.concatenate(seen)
+    set_range(axis, np.nanmin(values), np.nanmax(values), 0.08)
+    axis.set(xlabel="iteration", title=literal(panel["title"]))
     axis.margins(x=0)
     axis.legend(fontsize=8)
 

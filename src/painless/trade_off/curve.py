@@ -214,7 +214,7 @@ class Frontier:
 
     def rows(self) -> list[Sequence[str]]:
         """Return the table that people read: a row for each vertex."""
-        sign = "≥" if self.sense == ">=" else "≤"
+        sign = render.SIGNS[self.sense]
         found: list[Sequence[str]] = []
         for i, (limit, value, (low, high)) in enumerate(
             zip(self.threshold, self.reward_value, self.multiplier, strict=True)
