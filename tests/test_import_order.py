@@ -66,8 +66,8 @@ ORDER = [
     *(
         "finish",
         "solve",
-        "optimum",
         "trade_off",
+        "optimum",
         "frontier",
         "surface",
         "batch",

@@ -1,16 +1,25 @@
 """`painless report`, `painless plot` and `--report`: every kind of saved thing, and every way it can be wrong."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import painless
 from painless import InputError
+from painless import optimum as optimum_module
+from painless.experiments import targets as targets_module
+from painless.experiments.settings import Setting
+from painless.experiments.targets import Target
+from painless.optimum import exact_optimum, known_optimum
 from painless.pages.curves import curve, shown_steps
 from painless.pages.html import data_block, plain, render
+from painless.planners import factorised as factorised_module
+from painless.planners import visits as visits_module
 from painless.report.page import page_of, saved_kind, write_page
-from painless.report.page_sweep import Setting, chosen, read_units
+from painless.report.page_frontiers import frontiers_of
+from painless.report.page_sweep import chosen, read_units
 from painless.report.static import layout_map, panel_figure, pictures_of
 from painless.trade_off.layout import grid_layout
 
@@ -191,14 +200,19 @@ def test_units_are_read_once_each(saved):
 
 
 def test_the_best_settings_are_drawn():
-    def setting(algorithm, gap):
-        empty = np.zeros((1, 2, 0))
-        return Setting(algorithm, f"{algorithm} {gap}", np.full((1, 2), gap), empty, empty)
+    def drawn(optimum, sign, values):
+        target = Target(optimum, np.empty(0), np.empty(0), np.array([sign]), ())
+        names, none = ["cbp"] * (len(values) - 1) + ["gda"], np.zeros((1, 2, 0))
+        many = [
+            Setting({}, {}, {"name": name}, target, np.full((1, 2), value), none, none)
+            for name, value in zip(names, values, strict=True)
+        ]
+        return [float(one.reward[0, 0]) for one in chosen(many)]
 
-    many = [setting("cbp", gap) for gap in (0.5, 0.1, 0.2, 0.3, 0.4, 0.05)] + [setting("gda", 9.0)]
-    assert [one.name for one in chosen(many)] == [
-        *("cbp 0.1", "cbp 0.2", "cbp 0.3", "cbp 0.4", "cbp 0.05", "gda 9.0"),
-    ]
+    values = (0.5, 0.9, 0.8, 0.7, 0.6, 0.95, -8.0)
+    assert drawn(1.0, 1.0, values) == [0.9, 0.8, 0.7, 0.6, 0.95, -8.0]
+    assert drawn(np.nan, 1.0, values) == [0.9, 0.8, 0.7, 0.6, 0.95, -8.0]  # without an optimum, by the return
+    assert drawn(np.nan, -1.0, values) == [0.5, 0.9, 0.8, 0.7, 0.6, -8.0]  # or by the cost
 
 
 def test_bands():
@@ -256,3 +270,45 @@ def test_a_page_of_a_problem_with_no_limit(run, tmp_path, command):
     code, _, err = run(command, "gridworld", "-p", "constraints=3", *limits, "--report", page)
     assert (code, err) == (0, "")
     assert "constraint 2" in page.read_text(encoding="utf-8")
+
+
+def counted(monkeypatch, module, name):
+    """Count the calls of a function that a module uses."""
+    calls, given = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *a, **k: (calls.append(a), given(*a, **k))[1])
+    return calls
+
+
+def test_a_page_of_a_frontier_solves_nothing_again(monkeypatch, tmp_path):
+    curve = painless.frontier(painless.gridworld(constraints=3), 1)
+    policies = {row for mixture in curve.mixtures for row, _ in mixture}
+    engines = counted(monkeypatch, visits_module, "engine_of")
+    systems = counted(monkeypatch, factorised_module, "resolvent")
+    curve.save(tmp_path)
+    assert (len(engines), len(systems)) == (1, len(policies))
+    page_of(tmp_path)
+    assert (len(engines), len(systems)) == (1, len(policies))
+
+
+def test_curves_of_a_run_take_the_optimum_from_the_frontiers(monkeypatch):
+    problem = painless.gridworld(constraints=3)
+    solution = replace(painless.solve(problem, painless.CBP(), iterations=20), gap=1.0)  # nothing is proved
+    frontiers = frontiers_of(problem, solution).found
+    exact = exact_optimum(problem)
+    solves = counted(monkeypatch, optimum_module, "solve")
+    found = known_optimum(solution, problem, frontiers)
+    assert found.value == pytest.approx(exact.value, abs=1e-9)
+    np.testing.assert_allclose(found.multiplier, exact.multiplier, atol=1e-9)
+    assert not solves
+    assert known_optimum(solution, problem, frontiers[1:]).value == exact.value  # a price is not shown
+    assert len(solves) == 1
+    vertex = problem.with_limits([frontiers[0].threshold[1], *problem.limit[1:]])
+    known_optimum(solution, vertex, frontiers)  # a vertex has two prices
+    assert len(solves) == 2
+
+
+def test_the_page_of_a_sweep_solves_each_problem_once(monkeypatch, saved):
+    targets_module._target.cache_clear()
+    solves = counted(monkeypatch, optimum_module, "solve")
+    page_of(saved / "sweep")
+    assert len(solves) == 1

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +14,10 @@ from painless.experiments import Store
 from painless.experiments.paper import EXPERIMENTS
 from painless.experiments.paper.claims import Verdict, faster, judge, robustness, spread
 from painless.experiments.paper.grids import TABLE_1
-from painless.experiments.paper.results import Setting, distinct, read, select
 from painless.experiments.paper.scale import FULL, QUICK, Scale
 from painless.experiments.paper.selection import best, describe, qualifies
 from painless.experiments.reproduce import cost, find_experiments, run_experiments
+from painless.experiments.settings import Setting, distinct, read, select
 from painless.experiments.targets import Target, target
 from painless.report.reproduction import write_report
 
@@ -136,9 +137,10 @@ def setting(algorithm, gaps, violations, optimum=1.0):
         {},
         {"name": "exact"},
         algorithm,
-        Target(optimum, np.zeros(1), np.ones(2)),
+        Target(optimum, np.full(1, np.nan), np.zeros(1), np.ones(2), ("risk",)),
         reward,
         -violation[..., None],
+        np.zeros((*gap.shape, 1)),
     )
 
 
@@ -171,11 +173,13 @@ def test_verdicts():
     wild = [setting({"name": "gda", "policy_rate": a}, [1.0, a], [0, a]) for a in (0.1, 1.0)]
     assert spread(steady) == pytest.approx(0.003)
     groups = {"cbp": steady, "gda": wild, "crpo": []}
-    claim = robustness("id", "experiment", "claim", groups, "why")
-    assert (claim.verdict, claim.why) == (Verdict.HOLDS, "")
+    claim = robustness("id", "experiment", "claim", groups)
+    assert claim.verdict is Verdict.HOLDS
+    assert "why" not in replace(claim, why="why").to_json()
     assert "0.9 over 2 settings, largest CV +1" in claim.measured
-    swapped = robustness("id", "experiment", "claim", {"cbp": wild, "gda": steady, "crpo": wild}, "why")
-    assert (swapped.verdict, swapped.why) == (Verdict.FAILS, "why")
+    swapped = robustness("id", "experiment", "claim", {"cbp": wild, "gda": steady, "crpo": wild})
+    assert swapped.verdict is Verdict.FAILS
+    assert replace(swapped, why="why").to_json()["why"] == "why"
     race = faster("id", "experiment", "claim", {"": {"cbp": steady[0], "gda": wild[1]}})
     assert race.verdict is Verdict.PARTLY  # equal at the start, ahead at the end
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import CBP, CMDP, CRPO, GDA, PRM, InputError, LinearProgram, Output
+from painless import CBP, CMDP, CRPO, GDA, PRM, ColumnGeneration, InputError, LinearProgram, Output
 from painless.bellman import policy_value
 from painless.policy import dirichlet_policy
 from painless.solution import Kind

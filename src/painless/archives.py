@@ -28,7 +28,7 @@ DENSEST = 1032  # bytes that one byte of a deflated entry can stand for, at most
 SPARE = 64  # bytes by which a short entry may be denser
 
 
-class Header(NamedTuple):
+class ArrayHeader(NamedTuple):
     """What an array says of itself."""
 
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ class Archive:
         with self._reading(None):
             self._zip = zipfile.ZipFile(stream)
         self.entries: dict[str, zipfile.ZipInfo] = {}
-        self.headers: dict[str, Header] = {}
+        self.headers: dict[str, ArrayHeader] = {}
         for entry in self._zip.infolist():
             key = entry.filename.removesuffix(".npy")
             with self._reading(key):
@@ -72,7 +72,7 @@ class Archive:
                 raise ValueError("more follows after the array")
             return np.asarray(array)
 
-    def _header(self, entry: zipfile.ZipInfo, key: str) -> Header:
+    def _header(self, entry: zipfile.ZipInfo, key: str) -> ArrayHeader:
         if key in self.headers:
             raise ValueError("it is there twice")
         if entry.compress_type not in METHODS:
@@ -82,7 +82,7 @@ class Archive:
             read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
             if read is None:
                 raise ValueError(f"its version {version} is not known")
-            header = Header(*read(member), member.tell())
+            header = ArrayHeader(*read(member), member.tell())
         if header.dtype.hasobject:
             raise ValueError("pickle")
         whole = all(type(length) is int and length >= 0 for length in header.shape)

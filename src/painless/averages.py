@@ -2,7 +2,7 @@
 
 The paper bounds the average of the iterates. The stationary policy of a weighted average of their occupancy
 measures has exactly the averaged values. Weights: uniform (the paper's), linear (∝ t + 1), or the tail (the
-second half).
+second half). Over several runs a mean has a standard error, and a band of 95 %.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from enum import Enum
 import numpy as np
 
 from painless.arrays import Array
+
+CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
 
 
 class Output(Enum):
@@ -71,3 +73,15 @@ def running_average(values: Array) -> Array:
     """
     counts = np.arange(1, len(values) + 1).reshape(-1, *(1,) * (values.ndim - 1))
     return values.cumsum(0) / counts
+
+
+def band(values: Array) -> Array:
+    """Return half the width of the 95 % band around the mean of n runs (n, …); 0 for a single one."""
+    if len(values) == 1:
+        return np.zeros(values.shape[1:])
+    return np.asarray(CONFIDENCE * values.std(0, ddof=1) / np.sqrt(len(values)))
+
+
+def standard_error(values: Array) -> float:
+    """Return the standard error of the mean of values (n,); not a number for a single one."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

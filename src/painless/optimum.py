@@ -1,7 +1,8 @@
-"""The exact optimum beside an answer, for those who compare: where it is proved already, or costs little to find."""
+"""The exact optimum beside an answer, for those who compare: where it is known already, or costs little to find."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from painless.planning import LinearProgram
 from painless.problem import CMDP
 from painless.solution import Kind, Solution
 from painless.solve import solve
+from painless.trade_off import Frontier
 
 EXACT_PAIRS = 2000  # up to this many pairs (s, a) the linear program costs less than a run,
 EXACT_CONSTRAINTS = 60  # with up to this many constraints
@@ -39,10 +41,28 @@ def exact_optimum(problem: CMDP) -> Optimum | None:
     return Optimum(found.reward_value, found.multiplier) if solved else None
 
 
-def known_optimum(solution: Solution, problem: CMDP | None) -> Optimum | None:
-    """Return the optimum of the problem that a solution is of: its own value if that is proved, else `exact_optimum`."""
+def known_optimum(
+    solution: Solution, problem: CMDP | None, frontiers: Sequence[Frontier] = ()
+) -> Optimum | None:
+    """Return the optimum of the problem that a solution is of.
+
+    It is the solution's own value if that is proved, else what `frontiers` of the problem show, else `exact_optimum`.
+    """
     if solution.infeasibility is not None:
         return None
     if solution.feasible and np.isfinite(solution.gap) and solution.gap <= EXACT * abs(solution.upper_bound):
         return Optimum(solution.reward_value, solution.multiplier)
-    return None if problem is None else exact_optimum(problem)
+    return None if problem is None else _shown_optimum(problem, frontiers) or exact_optimum(problem)
+
+
+def _shown_optimum(problem: CMDP, frontiers: Sequence[Frontier]) -> Optimum | None:
+    """Return the optimum where frontiers of all constraints, each at its own limit, show one value and one price."""
+    limits = {curve.constraint: float(problem.limit[curve.constraint]) for curve in frontiers}
+    values = [float(curve.value(limits[curve.constraint])) for curve in frontiers]
+    if not frontiers or len(limits) < problem.shape[2] or not np.isfinite(values).all():
+        return None
+    prices = np.full((problem.shape[2], 2), np.nan)
+    for curve in frontiers:
+        prices[curve.constraint] = curve.price(limits[curve.constraint])
+    unique = (prices[:, 0] == prices[:, 1]).all()
+    return Optimum(values[0], prices[:, 0]) if unique else None

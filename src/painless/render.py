@@ -22,6 +22,8 @@ TURNING = frozenset(
     "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )  # these reorder the text that follows
 
+SIGNS = {">=": "≥", "<=": "≤"}  # of limits
+
 
 def visible(text: object, keep: str = "") -> str:
     r"""Return text in which nothing acts on a terminal or hides: control characters as escapes, but for those in `keep`.
@@ -50,6 +52,15 @@ def shortened(text: str, length: int) -> str:
     ('a lon…', 'short')
     """
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "run"), counted(1500, "run")
+    ('1 run', '1,500 runs')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float) -> str:

@@ -10,13 +10,10 @@ import numpy as np
 from painless import render
 from painless.arrays import Array
 from painless.errors import InputError
-from painless.frontier import Infeasible, find_constraint, frontier
+from painless.frontier import Infeasible, find_constraint, freed, frontier
 from painless.mapped import unchanged
 from painless.problem import CMDP, require_problem
-from painless.units import normalise
 from painless.validation import whole
-
-LOOSE = 0.01  # how far below all that can be attained a freed limit lies, relative to its range
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +74,8 @@ def frontier_surface(
 
 def _axis(problem: CMDP, one: int, other: int, points: int) -> Array:
     """Return limits from where a constraint costs nothing, however tight the other, to its tightest."""
-    own = frontier(_freed(problem, other), one)
-    rival = frontier(_freed(problem, one), other)
+    own = frontier(freed(problem, other), one)
+    rival = frontier(freed(problem, one), other)
     squeezed = frontier(_with_limit(problem, other, rival.feasible_to), one)
     sign = problem.sign[1 + one]
     loosest = sign * min(sign * own.slack_from, sign * squeezed.slack_from)
@@ -89,11 +86,3 @@ def _with_limit(problem: CMDP, constraint: int, limit: float) -> CMDP:
     limits = problem.limit
     limits[constraint] = limit
     return problem.with_limits(limits)
-
-
-def _freed(problem: CMDP, constraint: int) -> CMDP:
-    """Return the problem with the limit of a constraint so loose that every policy meets it."""
-    _, units = normalise(problem)
-    lowest = units.offset[1 + constraint]
-    loose = lowest - LOOSE * max(abs(lowest), units.span[1 + constraint] / (1 - problem.discount))
-    return _with_limit(problem, constraint, float(problem.sign[1 + constraint] * loose))

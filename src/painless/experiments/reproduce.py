@@ -8,8 +8,8 @@ from painless.backends import Backend
 from painless.errors import unknown
 from painless.experiments.paper import EXPERIMENTS
 from painless.experiments.paper.experiment import Analysis, Experiment
-from painless.experiments.paper.results import read
 from painless.experiments.paper.scale import Scale
+from painless.experiments.settings import read
 from painless.experiments.store import Store, content_key
 from painless.experiments.sweep import Failure, Sweep, run_sweep
 from painless.experiments.unit import Unit

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from painless.arrays import Array
+from painless.averages import standard_error
+from painless.experiments.settings import Setting, read
 from painless.experiments.store import Store
 from painless.experiments.sweep import Sweep
-from painless.experiments.targets import target
-from painless.experiments.unit import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,35 +30,23 @@ class Row:
 
 def summarise(sweep: Sweep, store: Store) -> list[Row]:
     """Read the stored results of a sweep; return a row for each setting, in order."""
-    groups: dict[tuple[str, str, str], list[Unit]] = {}
-    for unit in sweep.units:
-        names = (label(unit.problem), label(unit.evaluator), label(unit.algorithm))
-        groups.setdefault(names, []).append(unit)
-    rows = []
-    for (problem, evaluator, algorithm), units in groups.items():
-        aim = target(units[0].problem)
-        results = [store.read(unit.settings) for unit in units]
-        values = np.array([one["reward_value"].mean() for one in results])
-        constraint = np.mean([one["constraint_value"].mean(0) for one in results], 0)
-        gaps = aim.gap(values)
-        error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("nan")
-        violation = aim.violation(constraint)
-        rows.append(
-            Row(
-                problem,
-                evaluator,
-                algorithm,
-                len(units),
-                float(values.mean()),
-                float(gaps.mean()),
-                error,
-                violation,
-            )
-        )
-    return rows
+    return [_row(setting) for setting in read(sweep, store)]
 
 
-def label(settings: Any) -> str:
+def _row(setting: Setting) -> Row:
+    return Row(
+        problem=label(setting.problem),
+        evaluator=label(setting.evaluator),
+        algorithm=label(setting.algorithm),
+        seeds=len(setting.reward),
+        reward_value=setting.last_return,
+        optimality_gap=setting.last_gap,
+        gap_error=standard_error(setting.gap[:, -1]),
+        violation=setting.last_violation,
+    )
+
+
+def label(settings: Mapping[str, Any]) -> str:
     """Return settings as short text.
 
     >>> label({"name": "cbp", "alpha": 8})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from painless.pages.html import render
-from painless.render import number
+from painless.render import counted, number
 
 
 def build(
@@ -68,7 +68,7 @@ def about(data: Mapping[str, Any]) -> str:
         (data["actions"], "action"),
         (len(data["constraints"]), "constraint"),
     ]
-    sizes = [f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts]
+    sizes = [counted(count, noun) for count, noun in counts]
     known = data["discount"] == data["discount"]  # a saved solution alone does not tell
     return ", ".join(sizes) + (f", discount {data['discount']:g}" if known else "")
 

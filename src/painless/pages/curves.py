@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
+from painless.averages import band
+from painless.render import number
 
 POINTS = 360  # of a curve; more would not be seen
-CONFIDENCE = 1.96  # standard errors on each side, for a band of 95 %
 SKIPPED = 0.05  # of each curve, at its start, takes no part in choosing the vertical range
 ROWS = 9  # of the table that says the same in numbers
 
@@ -33,7 +34,7 @@ def curve(values: Array, name: str, **look: Any) -> dict[str, Any]:
     many = np.atleast_2d(values)
     mean, half = many.mean(0), look.pop("half", None)
     if len(many) > 1:
-        half = CONFIDENCE * many.std(0, ddof=1) / np.sqrt(len(many))
+        half = band(many)
     kept = shown_steps(len(mean))
     result = {"name": name, "y": _short(mean[kept]), **look}
     if half is not None:
@@ -56,15 +57,8 @@ def panel(
     }
 
 
-def average(values: Array) -> Array:
-    """Return the average of the first 1, 2, …, T entries along the last axis."""
-    return values.cumsum(-1) / np.arange(1, values.shape[-1] + 1)
-
-
 def numbers_table(panels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the curves of panels with the same iterations as a table, at some of them."""
-    from painless.render import number
-
     steps = panels[0]["steps"]
     rows = np.unique(np.linspace(0, len(steps) - 1, min(ROWS, len(steps))).round().astype(int))
     columns = [(one["title"], series) for one in panels for series in one["series"]]

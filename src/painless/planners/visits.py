@@ -1,6 +1,8 @@
-"""The discounted visits of one policy, by a factorised system or, in large models, by sweeps."""
+"""The discounted visits of policies, by a factorised system or, in large models, by sweeps."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,4 +20,10 @@ def visits(problem: CMDP, policy: Array | Actions) -> Array:
     >>> round(float(visits(painless.gridworld(), np.zeros(25, dtype=np.uint8)).sum()), 9)
     10.0
     """
-    return np.maximum(engine_of(problem, EXACT_STATES).visits(policy, PRECISION), 0.0)
+    return visitor(problem)(policy)
+
+
+def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:
+    """Return `visits` of one model, for many policies: what they share is computed once."""
+    engine = engine_of(problem, EXACT_STATES)
+    return lambda policy: np.maximum(engine.visits(policy, PRECISION), 0.0)

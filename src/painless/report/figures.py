@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.averages import running_average
+from painless.averages import band, running_average
 from painless.errors import InputError
 from painless.files import write_atomically
 from painless.framework import Trace
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe & Ito
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
 LONGEST = 60  # characters of a name in a figure
 STYLE: Any = {
     "axes.spines.top": False,
@@ -112,7 +110,7 @@ def _band(axis: Axes, curves: Array, name: str, index: int) -> None:
         steps, mean, label=literal(name), color=colour, linestyle=DASHES[index % len(DASHES)], linewidth=1.6
     )
     if len(curves) > 1:
-        half = CONFIDENCE * curves.std(0, ddof=1) / np.sqrt(len(curves))
+        half = band(curves)
         axis.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
 
@@ -124,9 +122,13 @@ def _zoom(axes: Sequence[Axes]) -> None:
             for line in axis.get_lines()
         ]
         values = np.concatenate([np.asarray(k, dtype=float) for k in kept if np.size(k) > 2])
-        low, high = min(values.min(), 0.0), max(values.max(), 0.0)
-        margin = 0.08 * (high - low or 1.0)
-        axis.set_ylim(low - margin, high + margin)
+        set_range(axis, min(values.min(), 0.0), max(values.max(), 0.0), 0.08)
+
+
+def set_range(axis: Axes, low: float, high: float, share: float) -> None:
+    """Show what lies between two values, and a share of it beyond each."""
+    margin = share * (high - low or 1.0)
+    axis.set_ylim(low - margin, high + margin)
 
 
 def grid_map(
@@ -156,27 +158,47 @@ def draw_grid(
     labels: Mapping[int, str] | None = None,
 ) -> None:
     """Draw a map of a grid into some axes."""
-    visits = occupancy.sum(-1)
-    height = -(-len(visits) // width)
-    image = axis.imshow(visits.reshape(height, width), cmap="cividis_r", vmin=0.0)
+    from matplotlib.colors import Normalize
+
+    shade = occupancy.sum(-1).reshape(-1, width)
+    dark = 0.5 * float(shade.max())
+    cells = {state: divmod(state, width) for state in range(len(policy))}
+    draw_cells(axis, shade, cells, policy, moves, norm=Normalize(vmin=0.0), dark=dark, line=1.5)
+    for state, text in (labels or {}).items():
+        y, x = cells[state]
+        ink = "white" if shade[y, x] > dark else "black"
+        axis.text(x - 0.45, y - 0.28, literal(text), fontsize=9, fontweight="bold", color=ink)
+
+
+def draw_cells(
+    axis: Axes,
+    shade: Array,
+    cells: Mapping[int, tuple[int, int]],
+    policy: Array,
+    moves: Sequence[tuple[int, int]],
+    *,
+    norm: Any,
+    dark: float,
+    line: float,
+) -> None:
+    """Draw visits (rows, columns) as colour, and the policy of the states in some cells as arrows.
+
+    Arguments:
+        norm: the scale of the colours.
+        dark: the visits from which on a cell has white arrows.
+        line: the width of the lines between cells.
+    """
+    image = axis.imshow(shade, cmap="cividis_r", norm=norm)
     figure: Any = axis.figure
     figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
-    for state, row in enumerate(policy):
-        _arrows(axis, divmod(state, width), row, moves, dark=visits[state] > 0.5 * visits.max())
-        if labels and state in labels:
-            y, x = divmod(state, width)
-            ink = _ink(visits, state)
-            axis.text(x - 0.45, y - 0.28, literal(labels[state]), fontsize=9, fontweight="bold", color=ink)
-    axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
-    axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
+    for state, cell in cells.items():
+        _arrows(axis, cell, policy[state], moves, dark=bool(shade[cell] > dark))
+    axis.set_xticks(np.arange(shade.shape[1] + 1) - 0.5, minor=True)
+    axis.set_yticks(np.arange(shade.shape[0] + 1) - 0.5, minor=True)
     axis.grid(visible=False)
-    axis.grid(which="minor", color="white", linewidth=1.5, alpha=1.0)
+    axis.grid(which="minor", color="white", linewidth=line, alpha=1.0)
     axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
     axis.spines[:].set_visible(False)
-
-
-def _ink(visits: NDArray[np.float64], state: int) -> str:
-    return "white" if visits[state] > 0.5 * visits.max() else "black"
 
 
 def _arrows(

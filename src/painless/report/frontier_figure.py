@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from painless.arrays import Array
+from painless.render import SIGNS
 from painless.report.figures import COLOURS, literal, new_figure, styled
 from painless.trade_off import Frontier
 
@@ -46,8 +47,8 @@ def frontier_figure(frontier: Frontier) -> Figure:
         value.tick_params(labelbottom=False)
         figure.legend(*value.get_legend_handles_labels(), loc="outside lower center", ncols=3)
         _prices(price, frontier, loosest)
-        sense = "≥" if frontier.sense == ">=" else "≤"
-        price.set(xlabel=f"limit: {literal(frontier.name)} {sense}", ylabel="shadow price", xlim=(low, high))
+        label = f"limit: {literal(frontier.name)} {SIGNS[frontier.sense]}"
+        price.set(xlabel=label, ylabel="shadow price", xlim=(low, high))
     return figure
 
 

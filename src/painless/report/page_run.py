@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
+from painless.averages import CONFIDENCE, running_average
 from painless.framework import Trace
-from painless.pages.curves import CONFIDENCE, average, curve, numbers_table, panel
+from painless.pages.curves import curve, numbers_table, panel
+from painless.render import SIGNS
 
 
-def run_group(
-    trace: Trace,
+def run_groups(
+    trace: Trace | None,
     *,
     names: Sequence[str],
     limit: Array,
@@ -23,8 +25,8 @@ def run_group(
     optimum: float = float("nan"),
     multiplier: Array | None = None,
     error: Array | None = None,
-) -> dict[str, Any]:
-    """Return the curves of a run as a group for a page.
+) -> list[dict[str, Any]]:
+    """Return the curves of a run as a group for a page; none where there was no iteration.
 
     Arguments:
         trace: the run, in the user's terms.
@@ -32,34 +34,28 @@ def run_group(
         optimum: the exact optimal value where it is known, with `multiplier` λ*, (K,).
         error: standard errors of the estimates, (T, J).
     """
+    if trace is None or not len(trace):
+        return []
     objective = "cost" if minimise else "reward"
     kind = "exact" if trace.exact else "estimated"
-    panels = [
-        _values(
-            objective,
-            objective,
-            trace.reward_value,
-            0,
-            _band(error, 0),
-            {"optimum": optimum},
-        )
-    ]
+    panels = [_values(objective, objective, trace.reward_value, 0, _band(error, 0), {"optimum": optimum})]
     for i in shown:
         name = names[i]
-        sign = "≥" if sense[i] == ">=" else "≤"
-        rules = {f"limit {sign}": limit[i]}
+        rules = {f"limit {SIGNS[sense[i]]}": limit[i]}
         panels.append(_values(name, name, trace.constraint_value[:, i], 2, _band(error, 1 + i), rules))
     known = np.full(len(names), np.nan) if multiplier is None else multiplier
     for i in shown:
         played = trace.multiplier[:, i]
         panels.append(_values(f"multiplier of {names[i]}", "λ", played, 1, None, {"λ*": known[i]}))
-    return {
-        "title": "The run",
-        "text": f"Values of the iterates ({kind}), and their averages over time, which the theory bounds."
-        + not_drawn(len(shown), len(names)),
-        "panels": panels,
-        "tables": [numbers_table(panels)],
-    }
+    text = f"Values of the iterates ({kind}), and their averages over time, which the theory bounds."
+    return [
+        {
+            "title": "The run",
+            "text": text + not_drawn(len(shown), len(names)),
+            "panels": panels,
+            "tables": [numbers_table(panels)],
+        }
+    ]
 
 
 def not_drawn(shown: int, count: int) -> str:
@@ -79,7 +75,7 @@ def _values(
     title: str, y: str, values: Array, colour: int, half: Array | None, rules: dict[str, float]
 ) -> dict[str, Any]:
     series = [
-        curve(average(values), "average", colour=colour, dash=0),
+        curve(running_average(values), "average", colour=colour, dash=0),
         curve(values, "iterate", colour=colour, dash=0, thin=True, half=half),
     ]
     text = "The band is a 95 % confidence interval of each estimate." if half is not None else ""

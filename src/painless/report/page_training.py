@@ -13,7 +13,7 @@ from painless.evaluate import Estimate
 from painless.framework import Trace
 from painless.pages.build import build
 from painless.report.page_frontiers import MOST
-from painless.report.page_run import run_group
+from painless.report.page_run import run_groups
 from painless.training_result import HEADER, Training, estimate_rows
 
 
@@ -97,20 +97,15 @@ def _record(content: dict[str, Any], trace: dict[str, Any]) -> TrainingRecord:
 
 def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
     """Return the learning curves, if there was any iteration."""
-    if not len(run.trace):
-        return []
-    estimate = run.estimate
-    return [
-        run_group(
-            run.trace,
-            names=run.constraint_names,
-            limit=estimate.threshold,
-            sense=estimate.sense,
-            minimise=run.minimise,
-            shown=range(min(MOST, len(run.constraint_names))),
-            error=run.standard_error,
-        )
-    ]
+    return run_groups(
+        run.trace,
+        names=run.constraint_names,
+        limit=run.estimate.threshold,
+        sense=run.estimate.sense,
+        minimise=run.minimise,
+        shown=range(min(MOST, len(run.constraint_names))),
+        error=run.standard_error,
+    )
 
 
 def training_page(run: TrainingRecord, title: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.experiments.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
-from painless.report.figures import COLOURS, draw_grid, new_figure, styled
+from painless.report.figures import COLOURS, draw_grid, new_figure, set_range, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,5 +133,4 @@ def _choose_range(axis: Axes, panel: Panel) -> None:
     if "return" not in panel.unit:
         axis.axhline(0.0, color="black", linewidth=0.8, zorder=1)
         low, high = min(low, 0.0), max(high, 0.0)
-    margin = 0.06 * (high - low or 1.0)
-    axis.set_ylim(low - margin, high + margin)
+    set_range(axis, low, high, 0.06)

@@ -19,8 +19,8 @@ from painless.experiments.reproduce import analyse, cost
 from painless.experiments.store import Store
 from painless.experiments.summary import label
 from painless.files import write_atomically
+from painless.pages.html import render
 from painless.report.figures import save_figure
-from painless.report.html import render
 from painless.report.pictures import draw
 
 COLOURS = 128  # of a picture in the page

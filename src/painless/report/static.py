@@ -11,14 +11,13 @@ import numpy as np
 
 from painless.arrays import Array
 from painless.errors import InputError
-from painless.planners.visits import visits
 from painless.render import number
-from painless.report.figures import COLOURS, DASHES, _arrows, literal, new_figure, styled
+from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
 from painless.report.page_frontiers import frontiers_of
-from painless.report.page_solution import run_groups
-from painless.report.page_sweep import sweep_groups
+from painless.report.page_solution import solution_groups, visits_of
+from painless.report.page_sweep import read_units, sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
 from painless.trade_off import Frontier
 from painless.trade_off.layout import Layout, grid_layout
@@ -44,7 +43,7 @@ def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Fig
         return _solution_pictures(folder)
     if kind == "training":
         return _curves(training_groups(TrainingRecord.load(folder)))
-    groups = sweep_groups(folder)
+    groups = sweep_groups(read_units(folder))
     return {
         name: panel_figure(one["panels"])
         for name, one in zip(_slugs([g["title"] for g in groups]), groups, strict=True)
@@ -57,13 +56,13 @@ def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
 
 def _solution_pictures(folder: Path) -> dict[str, Figure]:
     solution, problem = read_solution(folder)
-    found = _curves(run_groups(solution, problem))
+    curves = [] if problem is None else frontiers_of(problem, solution).found
+    found = _curves(solution_groups(solution, problem, curves))
     if problem is None:
         return found
-    layout, policy = grid_layout(problem), solution.policy.probabilities
+    layout = grid_layout(problem)
     if layout is not None:
-        found["map"] = layout_map(layout, visits(problem, policy), policy)
-    curves = frontiers_of(problem, solution).found
+        found["map"] = layout_map(layout, visits_of(solution, problem), solution.policy.probabilities)
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found
@@ -86,34 +85,21 @@ def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
 
 
 def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:
-    """Draw a grid of any shape: visits as colour, the policy as arrows whose length is the probability."""
+    """Draw a grid of any shape: the cube root of the visits as colour, the policy as arrows whose length is the probability."""
+    from matplotlib.colors import PowerNorm
+
     shade = np.full((layout.rows, layout.columns), np.nan)
-    placed = [(state, cell) for state, cell in enumerate(layout.cells) if cell is not None]
-    for state, cell in placed:
+    cells = {state: cell for state, cell in enumerate(layout.cells) if cell is not None}
+    for state, cell in cells.items():
         shade[cell] = visits[state]
     moves = [(0, 0) if move is None else move for move in layout.moves]
     size, top = min(0.7, 9 / max(shade.shape)), float(np.nanmax(shade)) or 1.0
     with styled():
         figure, (axis,) = new_figure(size * layout.columns + 1.4, size * layout.rows + 0.4)
         axis.set_facecolor("0.75")
-        image = axis.imshow(shade, cmap="cividis_r", norm=_power(top))
-        figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
-        for state, cell in placed:
-            _arrows(axis, cell, policy[state], moves, dark=bool(visits[state] > DARK * top))
-        axis.set_xticks(np.arange(layout.columns + 1) - 0.5, minor=True)
-        axis.set_yticks(np.arange(layout.rows + 1) - 0.5, minor=True)
-        axis.grid(visible=False)
-        axis.grid(which="minor", color="white", linewidth=1.0, alpha=1.0)
-        axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-        axis.spines[:].set_visible(False)
+        norm = PowerNorm(1 / 3, vmin=0.0, vmax=top)
+        draw_cells(axis, shade, cells, policy, moves, norm=norm, dark=DARK * top, line=1.0)
     return figure
-
-
-def _power(top: float) -> Any:
-    """Return the scale of the page's map: the cube root of the visits."""
-    from matplotlib.colors import PowerNorm
-
-    return PowerNorm(1 / 3, vmin=0.0, vmax=top)
 
 
 def panel_figure(panels: Sequence[Mapping[str, Any]]) -> Figure:
@@ -147,9 +133,9 @@ def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
     for rule in panel["rules"]:
         name = f"{rule['name']} {number(rule['y'])}" if rule["name"] else "_"  # such a name is left out
         axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=literal(name))
-    low, high = np.nanmin(np.concatenate(seen)), np.nanmax(np.concatenate(seen))
-    margin = 0.08 * (high - low or 1.0)
-    axis.set(xlabel="iteration", title=literal(panel["title"]), ylim=(low - margin, high + margin))
+    values = np.concatenate(seen)
+    set_range(axis, np.nanmin(values), np.nanmax(values), 0.08)
+    axis.set(xlabel="iteration", title=literal(panel["title"]))
     axis.margins(x=0)
     axis.legend(fontsize=8)
 

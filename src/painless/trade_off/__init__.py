@@ -1,5 +1,5 @@
 """What `frontier` and `frontier_surface` return, and their files."""
 
-from painless.trade_off.curve import Frontier, Point
+from painless.trade_off.curve import Frontier, FrontierPoint
 
-__all__ = ["Frontier", "Point"]
+__all__ = ["Frontier", "FrontierPoint"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -16,7 +17,7 @@ from painless.arrays import Array
 from painless.bellman import occupancy_policy
 from painless.errors import InputError
 from painless.pages.build import frontier_page, in_frame
-from painless.planners.visits import visits
+from painless.planners.visits import visitor
 from painless.planning.judgement import LEAST, allowance
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
@@ -24,12 +25,13 @@ from painless.trade_off import storage, summary
 from painless.validation import as_floats, number, whole
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
+KEPT = 10_000_000  # numbers of visits that are kept for neighbouring vertices
 
 Mixture = tuple[tuple[int, float], ...]  # rows of `actions`, and their weights
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontierPoint:
     """An optimum at one limit: the mixture of at most two neighbouring vertices."""
 
     threshold: float
@@ -97,10 +99,34 @@ class Frontier:
         found = np.interp(given, self.threshold * self._sign, self.reward_value)
         return np.where(given > self._tightest, np.nan, found)
 
-    def at(self, threshold: float) -> Point:
+    def at(self, threshold: float) -> FrontierPoint:
         """Return the optimum at a limit, with its shadow price and its policy."""
-        threshold = number("threshold", threshold, "give one such as 1.5")
-        given, steps = threshold * self._sign, self.threshold * self._sign
+        weights, price = self._mixture(threshold)
+        parts = np.array([*weights.values()])
+        visits = self._visits()
+        occupancy = self._mixed(
+            ((row, weight * part) for i, weight in weights.items() for row, part in self.mixtures[i]), visits
+        )
+        heaviest = max(weights, key=lambda i: weights[i])
+        table = self.policy(heaviest, self._mixed(self.mixtures[heaviest], visits)).probabilities
+        return FrontierPoint(
+            threshold=float(threshold),
+            reward_value=float(parts @ self.reward_value[[*weights]]),
+            constraint_value=parts @ self.constraint_value[[*weights]],
+            multiplier=price,
+            weights=weights,
+            policy=TabularPolicy(occupancy_policy(occupancy, table), self._names),
+            occupancy=occupancy,
+        )
+
+    def price(self, threshold: float) -> tuple[float, float]:
+        """Return the smallest and the largest shadow price at a limit; they are equal but at a vertex."""
+        return self._mixture(threshold)[1]
+
+    def _mixture(self, threshold: float) -> tuple[dict[int, float], tuple[float, float]]:
+        """Return the weights of the vertices whose mixture is an optimum at a limit, and the prices there."""
+        given = number("threshold", threshold, "give one such as 1.5") * self._sign
+        steps = self.threshold * self._sign
         if not given <= self._tightest:
             raise InputError(
                 f"no policy has {self.name} {self.sense} {threshold:g}; the tightest limit that any meets is "
@@ -109,27 +135,18 @@ class Frontier:
         right = int(np.searchsorted(steps, min(given, steps[-1])))  # the first vertex that is as tight
         low, high = self.multiplier[right]
         if right == 0 or given >= steps[right]:
-            weights = {right: 1.0}
-            price = (0.0, 0.0) if given < steps[0] else (float(low), float(high))
-        else:
-            share = float((given - steps[right - 1]) / (steps[right] - steps[right - 1]))
-            weights, price = {right - 1: 1.0 - share, right: share}, (float(low), float(low))
-        parts = np.array([*weights.values()])
-        occupancy = self._mixed(weights)
-        heaviest = self.policy(max(weights, key=lambda i: weights[i])).probabilities
-        return Point(
-            threshold=float(threshold),
-            reward_value=float(parts @ self.reward_value[[*weights]]),
-            constraint_value=parts @ self.constraint_value[[*weights]],
-            multiplier=price,
-            weights=weights,
-            policy=TabularPolicy(occupancy_policy(occupancy, heaviest), self._names),
-            occupancy=occupancy,
-        )
+            return {right: 1.0}, (0.0, 0.0) if given < steps[0] else (float(low), float(high))
+        share = float((given - steps[right - 1]) / (steps[right] - steps[right - 1]))
+        return {right - 1: 1.0 - share, right: share}, (float(low), float(low))
 
     def occupancy(self, vertex: int) -> Array:
         """Return the discounted visits of a vertex's policy to each pair, (S, A)."""
-        return self._mixed({self._vertex(vertex): 1.0})
+        return self._mixed(self.mixtures[self._vertex(vertex)], self._visits())
+
+    def occupancies(self) -> Iterator[Array]:
+        """Yield the `occupancy` of every vertex, in order: neighbours share most of their policies."""
+        visits = self._visits()
+        return (self._mixed(mixture, visits) for mixture in self.mixtures)
 
     def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
         """Return the stationary policy of a vertex; with one constraint it is deterministic.
@@ -183,17 +200,21 @@ class Frontier:
     def _table(self, row: int) -> Array:
         return np.eye(self.problem.shape[1])[self.actions[row]]
 
-    def _mixed(self, weights: dict[int, float]) -> Array:
-        """Return the occupancy of a mixture of vertices, (S, A)."""
+    def _visits(self) -> Callable[[int], Array]:
+        """Return a function that gives d(s) of a row of `actions`, (S,), and remembers the latest."""
+        visits = visitor(self.problem)
+        return lru_cache(1 + KEPT // self.problem.shape[0])(lambda row: visits(self.actions[row]))
+
+    def _mixed(self, mixture: Iterable[tuple[int, float]], visits: Callable[[int], Array]) -> Array:
+        """Return the occupancy of a mixture of rows of `actions`, (S, A)."""
         total = np.zeros(self.problem.actions.shape)
-        for vertex, weight in weights.items():
-            for row, part in self.mixtures[vertex]:
-                total += weight * part * visits(self.problem, self.actions[row])[:, None] * self._table(row)
+        for row, weight in mixture:
+            total += weight * visits(row)[:, None] * self._table(row)
         return total
 
     def rows(self) -> list[Sequence[str]]:
         """Return the table that people read: a row for each vertex."""
-        sign = "≥" if self.sense == ">=" else "≤"
+        sign = render.SIGNS[self.sense]
         found: list[Sequence[str]] = []
         for i, (limit, value, (low, high)) in enumerate(
             zip(self.threshold, self.reward_value, self.multiplier, strict=True)

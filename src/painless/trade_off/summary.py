@@ -45,11 +45,7 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
         "state_names": names["states"],
         "action_names": names["actions"],
         "constraints": [
-            {
-                "name": problem.name("constraints", i),
-                "sense": problem.sense[i],
-                "limit": float(problem.limit[i]) if np.isfinite(problem.limit[i]) else None,
-            }
+            limit_data(problem.name("constraints", i), problem.sense[i], problem.limit[i])
             for i in range(problem.shape[2])
         ],
         "constraint": frontier.constraint,
@@ -73,6 +69,11 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
 def to_json(frontier: Frontier) -> str:
     """Return a frontier as one line of JSON, with its checksum."""
     return json.dumps(results.sealed("frontier", as_dict(frontier)), separators=(",", ":"), allow_nan=False)
+
+
+def limit_data(name: str, sense: str, limit: float) -> dict[str, Any]:
+    """Return a constraint with its limit, which is None where there is none."""
+    return {"name": name, "sense": sense, "limit": float(limit) if np.isfinite(limit) else None}
 
 
 def _marks(problem: CMDP, utility: int) -> list[list[float]]:
@@ -113,18 +114,17 @@ def _policies(frontier: Frontier) -> dict[str, Any]:
     first: list[Any] = []
     changes: list[list[list[Any]]] = []
     before: tuple[Array, Array] | None = None
-    for vertex in range(len(frontier)):
-        occupancy = frontier.occupancy(vertex)
+    for vertex, occupancy in enumerate(frontier.occupancies()):
         table, visited = frontier.policy(vertex, occupancy).probabilities, occupancy.sum(1)
         if vertex in listed:
             visits.append(_rounded(np.where(visited < FAINT * visited.max(), 0.0, visited), DIGITS))
         if before is None:
-            first = [_row(row) for row in table]
+            first = [row_data(row) for row in table]
         else:
             changed = np.flatnonzero((table != before[0]).any(1))
             parts = (_rounded(held[changed], FINE_DIGITS) for held in (before[1], visited))
             changes.append(
-                [[int(s), _row(table[s]), old, new] for s, old, new in zip(changed, *parts, strict=True)]
+                [[int(s), row_data(table[s]), old, new] for s, old, new in zip(changed, *parts, strict=True)]
             )
         before = (table, visited)
     return {
@@ -144,7 +144,7 @@ def _listed(frontier: Frontier) -> list[int]:
     return sorted({int(i) for i in chosen} | {0, len(frontier) - 1})
 
 
-def _row(probabilities: Array) -> int | list[list[float]]:
+def row_data(probabilities: Array) -> int | list[list[float]]:
     """Return the one action that a state takes, or pairs of actions and probabilities."""
     taken = np.flatnonzero(probabilities > CERTAIN)
     if len(taken) == 1:

@@ -8,8 +8,8 @@ from enum import Enum
 
 import numpy as np
 
-from painless.experiments.paper.results import Setting, distinct
-from painless.experiments.paper.selection import TITLES
+from painless.experiments.paper.selection import TITLES, Cases
+from painless.experiments.settings import Setting, distinct
 
 EARLY = 0.1  # of the horizon: where "faster" is judged early
 
@@ -32,7 +32,7 @@ class Claim:
     experiment: str
     verdict: Verdict
     measured: str
-    why: str = ""  # where it does not hold
+    why: str = ""  # it does not hold, where it does not
 
     def to_json(self) -> dict[str, str]:
         """Return the claim as plain data."""
@@ -42,7 +42,7 @@ class Claim:
             "experiment": self.experiment,
             "verdict": self.verdict.value,
             "measured": self.measured,
-            **({"why": self.why} if self.why else {}),
+            **({"why": self.why} if self.why and self.verdict is not Verdict.HOLDS else {}),
         }
 
 
@@ -59,36 +59,27 @@ def judge(parts: Sequence[bool]) -> Verdict:
 
 def spread(settings: Sequence[Setting]) -> float:
     """The largest minus the smallest last value over the distinct settings: of OG, or of the return."""
-    values = [_last(one) for one in distinct(settings)]
+    values = [one.merit for one in distinct(settings)]
     return float(np.max(values) - np.min(values))
 
 
-def _last(setting: Setting) -> float:
-    return setting.last_return if np.isnan(setting.target.optimum) else setting.last_gap
-
-
-def robustness(
-    name: str, experiment: str, claim: str, groups: Mapping[str, Sequence[Setting]], why: str = ""
-) -> Claim:
+def robustness(name: str, experiment: str, claim: str, groups: Mapping[str, Sequence[Setting]]) -> Claim:
     """CBP's spread of last values over its settings is below GDA's and below CRPO's."""
     spreads = {key: spread(group) for key, group in groups.items() if group}
     worst = {
         key: max(float(one.last_violation.max()) for one in group) for key, group in groups.items() if group
     }
     parts = [spreads["cbp"] < spreads[other] for other in ("gda", "crpo") if other in spreads]
-    what = "return" if np.isnan(next(iter(groups["cbp"])).target.optimum) else "OG"
+    what = "OG" if groups["cbp"][0].target.known else "return"
     measured = "; ".join(
         f"{TITLES[key]}: spread of the last {what} {spreads[key]:.3g} over {len(distinct(groups[key]))} settings, "
         f"largest CV {worst[key]:+.3g}"
         for key in spreads
     )
-    verdict = judge(parts)
-    return Claim(name, claim, experiment, verdict, measured, "" if verdict is Verdict.HOLDS else why)
+    return Claim(name, claim, experiment, judge(parts), measured)
 
 
-def faster(
-    name: str, experiment: str, claim: str, cases: Mapping[str, Mapping[str, Setting]], why: str = ""
-) -> Claim:
+def faster(name: str, experiment: str, claim: str, cases: Cases) -> Claim:
     """CBP's OG at its best setting is below that of both others, early and at the end, in every case."""
     parts, texts = [], []
     for case, settings in cases.items():
@@ -98,9 +89,7 @@ def faster(
             values = ", ".join(f"{TITLES[key]} {gap:.3g}" for key, gap in gaps.items())
             step = max(1, round(share * settings["cbp"].iterations))
             texts.append(f"{case + ', ' if case else ''}{when} (t = {step}): {values}")
-    verdict = judge(parts)
-    measured = "OG " + "; ".join(texts)
-    return Claim(name, claim, experiment, verdict, measured, "" if verdict is Verdict.HOLDS else why)
+    return Claim(name, claim, experiment, judge(parts), "OG " + "; ".join(texts))
 
 
 def gap_at(setting: Setting, share: float) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from painless.experiments.paper.claims import Claim
 from painless.experiments.paper.pictures import Picture
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.scale import Scale
+from painless.experiments.settings import Setting
 from painless.experiments.sweep import Sweep
 
 

@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from painless.arrays import Array
-from painless.experiments.paper.results import Setting
-
-CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
+from painless.averages import band
+from painless.experiments.settings import Setting
 
 
 class Tone(Enum):
@@ -68,9 +65,7 @@ class Picture:
 
 def curve(setting: Setting, values: Array, label: str, tone: Tone = Tone.BEST) -> Curve:
     """Return the curve of values (n, T) over n seeds."""
-    count = len(values)
-    half = CONFIDENCE * values.std(0, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(values.shape[1])
-    return Curve(setting.name, label, values.mean(0), half, tone)
+    return Curve(setting.name, label, values.mean(0), band(values), tone)
 
 
 def gap_panel(title: str, shown: Sequence[tuple[Setting, str, Tone]]) -> Panel:

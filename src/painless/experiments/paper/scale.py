@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,11 @@ class Scale:
 
 def _least(value: int, most: int | None) -> int:
     return value if most is None else min(value, most)
+
+
+def joined(parts: Iterable[Sweep]) -> Sweep:
+    """Return the units of several sweeps as one."""
+    return Sweep(tuple(unit for part in parts for unit in part.units))
 
 
 FULL = Scale(seeds=5)

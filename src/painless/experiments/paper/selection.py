@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from painless.experiments.paper.results import Setting, distinct, select
+from painless.experiments.settings import Setting, distinct, select
 
+Cases = Mapping[str, Mapping[str, Setting]]  # by what is varied, then by the algorithm
 ALGORITHMS = ("cbp", "gda", "crpo")
 GRIDWORLD_WINDOW, CARTPOLE_WINDOW = (-0.25, 0.0), (-6.0, 0.0)
 
@@ -21,12 +22,12 @@ def best(settings: Sequence[Setting]) -> Setting:
     there are none of all, the one whose violation is least far from the window.
     """
     low, high = window(settings[0])
-    return min(settings, key=lambda one: (_outside(one, low, high), _merit(one)))
+    return min(settings, key=lambda one: (_outside(one, low, high), one.merit))
 
 
 def window(setting: Setting) -> tuple[float, float]:
     """Return the range that the rule asks of CV."""
-    return CARTPOLE_WINDOW if np.isnan(setting.target.optimum) else GRIDWORLD_WINDOW
+    return GRIDWORLD_WINDOW if setting.target.known else CARTPOLE_WINDOW
 
 
 def qualifies(setting: Setting) -> bool:
@@ -39,13 +40,14 @@ def _outside(setting: Setting, low: float, high: float) -> float:
     return float(np.maximum(np.maximum(violation - high, low - violation), 0.0).max())
 
 
-def _merit(setting: Setting) -> float:
-    return -setting.last_return if np.isnan(setting.target.optimum) else setting.last_gap
-
-
 def by_algorithm(settings: Sequence[Setting]) -> dict[str, list[Setting]]:
     """Return the distinct settings of CBP, GDA and CRPO."""
     return {name: distinct(select(settings, name=name)) for name in ALGORITHMS}
+
+
+def one_of_each(settings: Sequence[Setting], **wanted: Any) -> dict[str, Setting]:
+    """Return the first setting of each algorithm that is as wanted."""
+    return {name: select(settings, name=name, **wanted)[0] for name in ALGORITHMS}
 
 
 def best_of_each(settings: Sequence[Setting]) -> dict[str, Setting]:
@@ -69,7 +71,7 @@ TITLES = {
 }
 
 
-def describe(algorithm: dict[str, Any] | Any) -> str:
+def describe(algorithm: Mapping[str, Any]) -> str:
     """Return the settings of an algorithm as the paper writes them.
 
     >>> describe({"name": "gda", "policy_rate": 1.0, "multiplier_rate": 0.1})

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from painless.experiments.paper.experiment import Table
+from painless.averages import standard_error
+from painless.experiments.paper.experiment import Analysis, Table
 from painless.experiments.paper.pictures import Panel, Tone, gap_panel, return_panel, violation_panel
-from painless.experiments.paper.results import Setting
 from painless.experiments.paper.selection import (
     TITLES,
+    Cases,
     best,
     by_algorithm,
     describe,
@@ -18,6 +20,7 @@ from painless.experiments.paper.selection import (
     title,
     window,
 )
+from painless.experiments.settings import Setting
 
 Shown = list[tuple[Setting, str, Tone]]
 
@@ -43,19 +46,25 @@ def gap_and_violation(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
     return gap_panel(heading, shown), violation_panel(heading, shown)
 
 
-def return_and_violations(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
-    """Return the three panels of CartPole."""
-    return (
-        return_panel(heading, shown),
-        violation_panel(heading, shown, 0),
-        violation_panel(heading, shown, 1),
-    )
+def case_rows(cases: Cases) -> tuple[tuple[Panel, ...], ...]:
+    """Return the two panels of the gridworld for each case, with one setting of each algorithm."""
+    return tuple(gap_and_violation(named(chosen), case) for case, chosen in cases.items())
 
 
-def last_values(caption: str, settings: Sequence[tuple[str, Setting]]) -> Table:
+def all_returns(cases: Mapping[str, Sequence[Setting]]) -> tuple[tuple[Panel, ...], ...]:
+    """Return the three panels of CartPole for each case, with all settings."""
+    rows = []
+    for case, settings in cases.items():
+        shown = all_settings(settings)
+        rows.append((return_panel(case, shown), *(violation_panel(case, shown, i) for i in range(2))))
+    return tuple(rows)
+
+
+def last_values(caption: str, cases: Cases) -> Table:
     """Return a table of last values with standard errors over the seeds."""
-    sampled = bool(settings) and np.isnan(settings[0][1].target.optimum)
-    count = settings[0][1].violation.shape[-1] if settings else 1
+    settings = [(case, one) for case, chosen in cases.items() for one in chosen.values()]
+    sampled = not settings[0][1].target.known
+    count = settings[0][1].violation.shape[-1]
     violations = [f"CV {i + 1}" for i in range(count)] if count > 1 else ["CV"]
     header = ("", "algorithm", "setting", "return" if sampled else "OG", *violations)
     rows = []
@@ -67,12 +76,24 @@ def last_values(caption: str, settings: Sequence[tuple[str, Setting]]) -> Table:
 
 
 def _with_error(values: np.ndarray, sign: str = "") -> str:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    error = standard_error(values)
     return f"{values.mean():{sign}.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
 
 
-def choice(settings: Sequence[Setting], paper: Mapping[str, object]) -> tuple[str, str]:
-    """Return our best setting of an algorithm and the paper's, for the tables of settings."""
+def best_settings(
+    caption: str, what: str, cases: Mapping[str, tuple[Sequence[Setting], Sequence[Mapping[str, Any]]]]
+) -> Analysis:
+    """Return a table of the best settings among those of each case, by the paper's rule, beside the paper's."""
+    rows = tuple(
+        (case, TITLES[str(paper["name"])], *_choice(settings, paper))
+        for case, (settings, papers) in cases.items()
+        for paper in papers
+    )
+    return Analysis((), (Table(caption, (what, "algorithm", "ours", "the paper's"), rows),))
+
+
+def _choice(settings: Sequence[Setting], paper: Mapping[str, Any]) -> tuple[str, str]:
+    """Return our best setting of an algorithm and the paper's."""
     group = by_algorithm(settings)[str(paper["name"])]
     if not group:
         return "–", describe(paper)
