@@ -14,6 +14,7 @@ from painless.cli.common import (
     AsJson,
     Discount,
     Parameters,
+    Problem,
     Threshold,
     check_file,
     check_folder,
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def frontier(
-    problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
-    ],
+    problem: Problem,
     constraint: Annotated[
         str, typer.Option(metavar="NAME_OR_NUMBER", help="Whose limit varies; the first is number 0.")
     ] = "0",

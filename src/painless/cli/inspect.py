@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
 
-import typer
-
-from painless.cli.common import Parameters, find_problem, say, say_table
+from painless.cli.common import Parameters, Problem, find_problem, say, say_table
 
 
 def problems() -> None:
@@ -28,9 +25,7 @@ def problems() -> None:
 
 
 def check(
-    problem: Annotated[
-        str, typer.Argument(help="A .npz, .json or .drn problem file, or the name of a registered table.")
-    ],
+    problem: Problem,
     parameters: Parameters = None,
 ) -> None:
     """Validate a problem, and say what is in it."""

@@ -9,32 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from painless.algorithms import algorithms_and_planners
 from painless.cli.common import (
     INFEASIBLE,
     STOPPED,
-    AlgorithmName,
     AsJson,
     Discount,
     Parameters,
+    Problem,
     Seed,
     Settings,
     Threshold,
     check_folder,
-    find_algorithm,
     find_problem,
     interruptible,
+    make_algorithm,
     print_table,
     progress_bar,
     say,
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
+from painless.errors import either
+from painless.registry import find
 
 if TYPE_CHECKING:
     from painless.generation import Progress
     from painless.optimum import Optimum
     from painless.problem import CMDP
     from painless.solution import Solution
+
+
+DEFAULT = "prm"  # whose settings --set gives where no algorithm is named
 
 
 class Start(StrEnum):
@@ -45,21 +51,20 @@ class Start(StrEnum):
 
 
 def solve(
-    problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
-    ],
+    problem: Problem,
     algorithm: Annotated[
-        AlgorithmName,
+        str | None,
         typer.Option(
-            help="How to solve it: prm won most on the suite of `painless score`; cbp is the paper's; lp and column-generation plan."
+            metavar="NAME",
+            help=f"{either(algorithms_and_planners())}; by default chosen for the model, and prm with --iterations.",
         ),
-    ] = AlgorithmName.PRM,
+    ] = None,
     settings: Settings = None,
     parameters: Parameters = None,
     iterations: Annotated[int | None, typer.Option(help="Run for exactly this many iterations.")] = None,
     tolerance: Annotated[float, typer.Option(help="Without --iterations: the relative gap to prove.")] = 1e-3,
     time_limit: Annotated[
-        float | None, typer.Option(help="In seconds; the best proved answer is returned.")
+        float | None, typer.Option(help="In seconds; then the best proved answer is returned.")
     ] = None,
     discount: Discount = None,
     threshold: Threshold = None,
@@ -80,7 +85,7 @@ def solve(
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(
             cmdp,
-            find_algorithm(algorithm, settings),
+            find_method(algorithm, settings),
             iterations=iterations,
             tolerance=tolerance,
             time_limit=time_limit,
@@ -89,6 +94,14 @@ def solve(
             progress=describe(report),
         )
     finish(problem, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
+
+
+def find_method(name: str | None, settings: list[str] | None) -> Any:
+    """Return the algorithm or planner of a name; None, if none is named, leaves the choice to `painless.solve`."""
+    if name is None and not settings:
+        return None
+    name = name or DEFAULT
+    return make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
 
 
 def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
@@ -141,7 +154,7 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
         gap = None if value is None else solution.average_optimality_gap(value)
         content["average"] = {**average, "optimality_gap": gap}
     plain = {key: value for key, value in content.items() if key != "constraint_names"}
-    return {"problem": problem, **plain, "optimal_value": value}
+    return {"problem": problem, **plain, "optimal_value": value, "reason": getattr(solution, "reason", "")}
 
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
@@ -157,6 +170,8 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
         gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))
     say(solution.status)
+    if reason := getattr(solution, "reason", ""):
+        say(reason)
 
 
 def about_average(value: float, gap: float | None, violation: Any) -> str:

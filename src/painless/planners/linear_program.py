@@ -34,6 +34,11 @@ class LinearProgram:
     It goes through the same verb as the algorithms: `solve(problem, LinearProgram())`.
     """
 
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        return "lp"
+
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
         """Return an optimal occupancy, or None where the constraints cannot be met; TimeoutError after so many seconds."""
         states, actions, constraints = problem.shape
