@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from painless import drn, files, mapped, validation
 from painless.arrays import Array
 from painless.errors import InputError, either, unknown
+from painless.registry import require_settings
 
 NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
 LIMIT_KEYS = ("threshold", "budget")
@@ -95,14 +96,13 @@ def with_parameters() -> list[str]:
 def read(path: PathLike, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the entries of a file, and what of `given` has still to replace them."""
     form = of(path)
+    told = {name: value for name, value in given.items() if name in form.parameters}
     rest = {name: value for name, value in given.items() if name not in form.parameters}
-    for name in rest:
-        if name not in OVERRIDES:
-            takers = [one for one, other in FORMATS.items() if name in other.parameters]
-            if not takers:
-                raise InputError(f"{path}: {unknown('parameter', name, {*OVERRIDES, *form.parameters})}")
+    for name in set(rest).difference(OVERRIDES):
+        if takers := [ending for ending, other in FORMATS.items() if name in other.parameters]:
             raise InputError(f"{path}: {name} is for {either(takers)} files; leave it out")
-    content = form.read(path, {name: value for name, value in given.items() if name in form.parameters})
+    require_settings(str(path), rest, (*OVERRIDES, *form.parameters), "parameter")
+    content = form.read(path, told)
     for key in content:
         if key not in FILE_KEYS:
             raise InputError(f"{path}: {unknown('entry', key, FILE_KEYS)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import typer
@@ -77,23 +77,51 @@ def solve(
     report_file: Report = None,
 ) -> None:
     """Solve a problem: the best feasible policy, shadow prices, and the proved gap."""
-    from painless.solve import solve as run
-
     check_report(report_file)
     check_folder(save)
     cmdp = find_problem(problem, parameters, discount, threshold)
+    answer(
+        problem,
+        cmdp,
+        find_method(algorithm, settings),
+        as_json=as_json,
+        save=save,
+        report_file=report_file,
+        iterations=iterations,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        initial_policy=first_policy(cmdp, initial, seed),
+        seed=seed,
+    )
+
+
+def answer(
+    problem: str,
+    cmdp: CMDP,
+    algorithm: Any,
+    *,
+    as_json: bool,
+    save: Path | None,
+    report_file: Path | None,
+    note: str = "",
+    **options: Any,
+) -> NoReturn:
+    """Solve, save, print, and end with the exit code that says how it ended; `options` go to `painless.solve`."""
+    from painless.optimum import known_optimum
+    from painless.solve import solve as run
+
     with interruptible(), progress_bar(not as_json) as report:
-        solution = run(
-            cmdp,
-            find_method(algorithm, settings),
-            iterations=iterations,
-            tolerance=tolerance,
-            time_limit=time_limit,
-            initial_policy=first_policy(cmdp, initial, seed),
-            seed=seed,
-            progress=describe(report),
-        )
-    finish(problem, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
+        solution = run(cmdp, algorithm, progress=describe(report), **options)
+    if save is not None:
+        solution.save(save, cmdp)
+    report_solution(report_file, solution, cmdp, problem)
+    if as_json:
+        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
+    else:
+        if note:
+            say(note)
+        _show(problem, solution, cmdp)
+    raise typer.Exit(_exit_code(solution))
 
 
 def find_method(name: str | None, settings: list[str] | None) -> Any:
@@ -123,28 +151,6 @@ def describe(report: Any) -> Any:
         report(f"iteration {now.iteration}{known}", now.iteration, now.iterations)
 
     return None if report is None else shown
-
-
-def finish(
-    problem: str,
-    cmdp: CMDP,
-    solution: Solution,
-    *,
-    as_json: bool,
-    save: Path | None,
-    report_file: Path | None = None,
-) -> None:
-    """Save, print, and end with the exit code that says how it ended."""
-    from painless.optimum import known_optimum
-
-    if save is not None:
-        solution.save(save, cmdp)
-    report_solution(report_file, solution, cmdp, problem)
-    if as_json:
-        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
-    else:
-        _show(problem, solution, cmdp)
-    raise typer.Exit(_exit_code(solution))
 
 
 def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[str, Any]:

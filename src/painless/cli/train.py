@@ -31,7 +31,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_training
-from painless.cli.solve import Start, about_average, describe, finish, first_policy
+from painless.cli.solve import Start, about_average, answer, first_policy
 from painless.errors import InputError, either
 from painless.evaluators.registry import EVALUATORS, find_evaluator
 from painless.registry import settings_of
@@ -130,22 +130,22 @@ def train(
             raise InputError(
                 "--workers and --backend are for simulators; a table is trained on in this process"
             )
-        _train_table(
+        cmdp = find_problem(problem, parameters, discount, threshold)
+        answer(
             problem,
-            parameters,
-            discount,
-            threshold,
+            cmdp,
             chosen,
-            evaluator,
-            iterations,
-            samples,
-            initial,
-            seed,
-            as_json,
-            save,
-            report_file,
+            as_json=as_json,
+            save=save,
+            report_file=report_file,
+            note="" if evaluator == "exact" else _about_samples(problem),
+            iterations=iterations,
+            evaluator=_evaluator(
+                evaluator or "td", problem, simulated=False, samples=samples, rollouts=samples
+            ),
+            initial_policy=first_policy(cmdp, initial, seed),
+            seed=seed,
         )
-        return
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
@@ -170,6 +170,10 @@ def train(
         )
     report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
+
+
+def _about_samples(problem: str) -> str:
+    return f"{problem} is a table, of which samples were drawn; painless solve {problem} uses it as it is."
 
 
 def _environment(
@@ -200,40 +204,6 @@ def _evaluator(name: str, problem: str, *, simulated: bool, **options: Any) -> C
     """Return what makes an evaluator, with those of the options that are settings of it."""
     make = find_evaluator(name, problem, simulated)
     return partial(make, **{one: value for one, value in options.items() if one in settings_of(make)})
-
-
-def _train_table(
-    name: str,
-    parameters: list[str] | None,
-    discount: float | None,
-    threshold: list[float] | None,
-    algorithm: Any,
-    evaluator: str | None,
-    iterations: int,
-    samples: int,
-    initial: Start,
-    seed: int,
-    as_json: bool,
-    save: Path | None,
-    report_file: Path | None,
-) -> None:
-    """Train on a table: the algorithm sees samples, the trace and the answer are exact."""
-    from painless.solve import solve as run
-
-    cmdp = find_problem(name, parameters, discount, threshold)
-    with interruptible(), progress_bar(not as_json) as report:
-        solution = run(
-            cmdp,
-            algorithm,
-            iterations=iterations,
-            evaluator=_evaluator(evaluator or "td", name, simulated=False, samples=samples, rollouts=samples),
-            initial_policy=first_policy(cmdp, initial, seed),
-            seed=seed,
-            progress=describe(report),
-        )
-    if not as_json:
-        say(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
-    finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
 
 
 def _describe(report: Any) -> Any:
