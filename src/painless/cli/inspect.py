@@ -28,7 +28,7 @@ def check(
     problem: Problem,
     parameters: Parameters = None,
 ) -> None:
-    """Validate a problem, and say what is in it."""
+    """Validate a problem, and show what is in it."""
     from painless.render import number, text_table
 
     table = find_problem(problem, parameters, None, None)

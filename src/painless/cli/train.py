@@ -94,7 +94,7 @@ def train(
         typer.Option(min=0, max=1, help="Share of random actions in extra episodes: 0.2 for gym, else 0."),
     ] = None,
     time_limit: Annotated[int | None, typer.Option(min=1, help="For gym: the longest episode.")] = None,
-    episodes: Annotated[int, typer.Option(min=2, help="To value the returned policy.")] = 1000,
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes to evaluate the returned policy.")] = 1000,
     discount: Discount = None,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="For tables: the first policy.")] = Start.UNIFORM,
@@ -104,11 +104,11 @@ def train(
         Path | None, typer.Option(metavar="FOLDER", help="Save checkpoints, the policy and the trace.")
     ] = None,
     save_every: Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")] = 5.0,
-    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in --save.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue from the checkpoint in --save.")] = False,
     report_file: Report = None,
     backend: Backend | None = None,
 ) -> None:
-    """Train a policy from samples, and value it with confidence intervals."""
+    """Train a policy from samples, and evaluate it with confidence intervals."""
     from painless.problems import SIMULATORS
 
     check_report(report_file)
