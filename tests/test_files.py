@@ -18,7 +18,7 @@ from scipy import sparse
 
 import painless
 from painless import CMDP, InputError, archives, files, load, mapped, memory
-from painless.problem import FILE_KEYS
+from painless.formats import FILE_KEYS
 
 DOC = Path(__file__).parents[1] / "docs" / "problem-files.md"
 SUFFIXES = [".npz", ".json"]
@@ -318,7 +318,7 @@ def test_another_ending_is_refused(tmp_path, name):
         plain().save(path)
     assert not path.exists()
     path.write_text("{}")
-    refused(path, "is neither .npz nor .json; see docs/problem-files.md")
+    refused(path, "must end in .npz, .json or .drn; see docs/problem-files.md")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -15,7 +15,7 @@ from painless.score import Score, run_score, runs, suite
 from painless.score import score as scoring
 from painless.score.families import drawn, room
 from painless.score.merit import EQUAL, FLOOR, Judge, ratio
-from painless.score.runs import CRPO_GRID, GDA_GRID, MEASURES, contenders
+from painless.score.runs import GRIDS, MEASURES, contenders
 from painless.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row
 from painless.score.suite import Entry
 from painless.units import normalise
@@ -188,7 +188,7 @@ def test_standing_by_hand():
 
 
 def test_grids_are_those_of_the_paper():
-    assert (len(GDA_GRID), len(CRPO_GRID)) == (20, 12)
+    assert {name: len(grid) for name, grid in GRIDS.items()} == {"gda": 20, "crpo": 12}
     assert sum(len(one.algorithms) for one in contenders()) == RUNS
 
 

@@ -1,18 +1,20 @@
 """The algorithms: the paper's, and the default of `solve`, as presets of learners and duals.
 
 A preset is data. `build` makes the learner and the dual for one situation: a problem in normalised units,
-its multiplier bounds and the horizon. Put other pieces together with `PrimalDual`.
+its multiplier bounds and the horizon. Put other pieces together with `PrimalDual`. `ALGORITHMS` has them by name; a new
+one is a class and a line there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from painless import validation
+from painless import registry, validation
 from painless.arrays import Array, Setting
 from painless.duals import Alternating, Dual, Lagrangian, Switching
 from painless.errors import InputError, shown
@@ -27,6 +29,7 @@ from painless.learners import (
     ScaleFreeGradient,
     SigmoidBetting,
 )
+from painless.planning import PLANNERS
 from painless.validation import as_floats
 
 LARGEST = 1e100  # of a setting; what is larger makes its products infinite
@@ -245,26 +248,49 @@ class PrimalDual:
         return self.primal(situation), self.dual(situation)
 
 
+# By the names of tables, files and the command line. A setting of these is a number, or an array with an entry for each run of a batch.
+ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
+    "prm": PRM,
+    "cbp": CBP,
+    "cbp-theory": CBP.theoretical,
+    "gda": GDA,
+    "gda-theory": GDA.theoretical,
+    "crpo": CRPO,
+}
+
+
+def algorithms_and_planners() -> dict[str, Callable[..., Any]]:
+    """Return all that `solve` takes, by name."""
+    return {**ALGORITHMS, **PLANNERS}
+
+
+def find_algorithm(name: object) -> Callable[..., Algorithm]:
+    """Return what makes a registered algorithm; refuse planners, which have no iterations."""
+    if name in PLANNERS:
+        raise InputError(
+            f"{name} is a planner, which needs a table and has no iterations; use painless solve"
+        )
+    return registry.find("algorithm", name, ALGORITHMS)
+
+
+def is_registered(algorithm: object) -> bool:
+    """Whether an algorithm is of a registered class, and so has settings that `stack` can put together."""
+    return is_dataclass(algorithm) and type(algorithm) in {
+        getattr(make, "__self__", make) for make in ALGORITHMS.values()
+    }
+
+
 def require_single(algorithm: Algorithm) -> None:
     """Refuse a preset whose settings are arrays: one for each of several runs, where there is one."""
-    if isinstance(algorithm, CBP | PRM | GDA | CRPO):
-        for field in fields(algorithm):
-            if np.ndim(getattr(algorithm, field.name)):
-                raise InputError(
-                    f"{field.name} is an array; give one number, or several algorithms to solve_batch"
-                )
+    for name, value in _settings(algorithm).items():
+        if np.ndim(value):
+            raise InputError(f"{name} is an array; give one number, or several algorithms to solve_batch")
 
 
-SPELLED = {
-    "lp": "LinearProgram()",
-    "linear-program": "LinearProgram()",
-    "column-generation": "ColumnGeneration()",
-    "cbp": "CBP()",
-    "cbp-theory": "CBP.theoretical()",
-    "gda": "GDA()",
-    "gda-theory": "GDA.theoretical()",
-    "crpo": "CRPO()",
-}
+def _settings(algorithm: Any) -> dict[str, Any]:
+    if not is_registered(algorithm):
+        return {}
+    return {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
 
 
 def require_algorithm(given: Any) -> Algorithm:
@@ -276,8 +302,16 @@ def require_algorithm(given: Any) -> Algorithm:
         raise InputError(
             f"algorithm is the class {given.__name__}; give an object: painless.{given.__name__}()"
         )
-    spelled = SPELLED.get(given.lower(), "PRM()") if isinstance(given, str) else "PRM()"
-    raise InputError(f"algorithm is {shown(given)}; give an object, such as painless.{spelled}")
+    meant = _meant(given) if isinstance(given, str) else PRM
+    raise InputError(f"algorithm is {shown(given)}; give an object, such as painless.{meant.__qualname__}()")
+
+
+def _meant(name: str) -> Callable[..., Any]:
+    """Return what a name, of the registries or of a class, probably stands for."""
+    known = algorithms_and_planners()
+    known |= {make.__qualname__.lower(): make for make in known.values()}
+    near = get_close_matches(name.lower(), known, n=1)
+    return known[near[0]] if near else PRM
 
 
 def require_positive(name: str, setting: Setting) -> None:
@@ -318,6 +352,6 @@ def stack(algorithms: Sequence[A]) -> A:
 
 def kind(algorithm: Any) -> tuple[object, ...]:
     """Return a key that is equal for algorithms which `stack` can put together."""
-    if isinstance(algorithm, CBP | PRM | GDA | CRPO):
-        return (type(algorithm), *(getattr(algorithm, field.name) is None for field in fields(algorithm)))
+    if is_registered(algorithm):
+        return (type(algorithm), *(value is None for value in _settings(algorithm).values()))
     return (id(algorithm),)

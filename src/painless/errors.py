@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 NAMED = 50  # names that an error lists
-
-
 SHOWN = 60  # characters of a value in a message
 
 
@@ -36,3 +34,13 @@ def shown(value: object) -> str:
     """
     text = " ".join(repr(value).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def either(names: Iterable[str]) -> str:
+    """Return names as a list of alternatives.
+
+    >>> either([".npz", ".json", ".drn"])
+    '.npz, .json or .drn'
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

@@ -17,19 +17,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from painless import drn, files, mapped, validation
+from painless import formats, validation
 from painless.arrays import Array, Mask, frozen, read_only
 from painless.errors import InputError, unknown
+from painless.formats import NAME_KEYS, SPARSE_KEYS
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
-
-NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
-LIMIT_KEYS = ("threshold", "budget")
-SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
-FILE_KEYS = (
-    *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
-    *("constraint_cost", "budget", "initial", "discount", "actions", *NAME_KEYS.values()),
-)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -201,15 +194,8 @@ class CMDP:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
-        ending = files.as_path(path).suffix
         validation.require_sound(self.transition)
-        content = {key: value for key, value in self._content().items() if value is not None}
-        writers = {".json": files.write_json, ".npz": mapped.write_npz, ".drn": drn.write}
-        if ending == ".json":
-            content |= {key: _limit_texts(content[key]) for key in LIMIT_KEYS if key in content}
-        if ending not in writers:
-            raise InputError(f"{path} must end in .npz, .json or .drn; rename it")
-        writers[ending](path, content)
+        formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
     def _content(self) -> dict[str, Any]:
         gained = self.sense.count(">=")
@@ -268,102 +254,19 @@ def load(
     *,
     discount: float | None = None,
     limit: ArrayLike | None = None,
-    reward: str | None = None,
-    cost: str | None = None,
-    constraint_reward: str | Sequence[str] | None = None,
-    constraint_cost: str | Sequence[str] | None = None,
+    **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) take the place of those in the file. The rest is
-    for models that Storm wrote, which have none: the names of reward models, in the places where `CMDP` takes arrays.
+    `discount` and `limit` (thresholds and budgets, in order) take the place of those in the file. Models that Storm wrote
+    have none, and take as parameters the names of reward models, in the places where `CMDP` takes arrays: `reward` or `cost`,
+    `constraint_reward` and `constraint_cost`.
     """
-    given = {
-        "discount": discount,
-        "limit": limit,
-        "reward": reward,
-        "cost": cost,
-        "constraint_reward": constraint_reward,
-        "constraint_cost": constraint_cost,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if files.as_path(path).suffix == ".drn":
-        return _problem(path, lambda: drn.read(path, given))
-    for name in given:
-        if name not in ("discount", "limit"):
-            raise InputError(
-                f"{path}: {name} is for .drn files, whose reward models have names; leave it out"
-            )
-    problem = _problem(path, lambda: mapped.read(path, FILE_KEYS))
-    problem = problem if discount is None else problem.with_discount(discount)
-    return problem if limit is None else problem.with_limits(limit)
-
-
-def _problem(path: str | os.PathLike[str], read: Callable[[], dict[str, Any]]) -> CMDP:
-    content = read()
-    for key in content:
-        if key not in FILE_KEYS:
-            raise InputError(f"{path}: {unknown('entry', key, FILE_KEYS)}")
+    given = {"discount": discount, "limit": limit, **parameters}
+    content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
-        return CMDP(**_arguments(content), copy=False)
+        problem = CMDP(**formats.arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-
-
-def _arguments(given: dict[str, Any]) -> dict[str, Any]:
-    content = {key: value for key, value in given.items() if value is not None}
-    for key in ("initial", "discount"):
-        if key not in content:
-            raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
-    names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
-    content |= {key: _limit_numbers(content[key]) for key in LIMIT_KEYS if key in content}
-    parts = [content.pop(key, None) for key in SPARSE_KEYS]
-    if any(part is not None for part in parts):
-        if "transition" in content:
-            raise InputError("give transition or transition_data/_indices/_indptr, not both")
-        content["transition"] = _sparse(parts, len(validation.initial(content["initial"])))
-    if "transition" not in content:
-        raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
-    return content | {"names": names}
-
-
-def _limit_texts(limits: Array) -> list[float | str]:
-    """Return limits for JSON, which has no infinite numbers: "inf" or "-inf" in their place."""
-    return [limit if np.isfinite(limit) else str(limit) for limit in limits.tolist()]
-
-
-def _limit_numbers(limits: Any) -> Any:
-    """Return limits of a file with "inf" and "-inf" as numbers."""
-    numbers = {"inf": np.inf, "-inf": -np.inf}
-    if isinstance(limits, list):
-        return [numbers.get(limit, limit) if isinstance(limit, str) else limit for limit in limits]
-    return numbers.get(limits, limits) if isinstance(limits, str) else limits
-
-
-def _names(key: str, values: Any) -> list[str]:
-    try:
-        array = np.asarray(values)
-        if array.ndim != 1 or array.dtype.kind not in "USiuf":
-            raise ValueError(f"an array of shape {array.shape} and type {array.dtype}")
-        return [str(name) for name in array.astype(str)]
-    except ValueError as error:
-        raise InputError(f"'{key}' is not a list of names ({error}); give one text for each") from error
-
-
-def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.float64]:
-    for key, part in zip(SPARSE_KEYS, parts, strict=True):
-        if part is None:
-            raise InputError(f"'{key}' is missing; a sparse transition needs all of {', '.join(SPARSE_KEYS)}")
-    data = validation.as_numbers(SPARSE_KEYS[0], parts[0])
-    indices, indptr = (_whole(key, part) for key, part in zip(SPARSE_KEYS[1:], parts[1:], strict=True))
-    try:
-        return scipy.sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, states))
-    except ValueError as error:
-        raise InputError(f"the sparse transition is not a valid CSR matrix: {error}; save it anew") from error
-
-
-def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:
-    array = validation.as_numbers(key, values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{key} is not a list of whole numbers; see docs/problem-files.md")
-    return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)
+    problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
+    return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -1,23 +1,22 @@
-"""What the commands share: names to objects, options, progress, exit codes."""
+"""What the commands share: arguments to objects, options, progress, exit codes."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from painless.cli.problem_files import ENDINGS, file_arguments
+from painless import formats
+from painless.cli.problem_files import file_arguments
 from painless.cli.streams import encodable
-from painless.errors import InputError, unknown
+from painless.errors import InputError, either
+from painless.registry import build, require_settings, settings_of
 from painless.render import shortened, visible
 
 if TYPE_CHECKING:
@@ -29,19 +28,10 @@ PICTURES = (".png", ".pdf", ".svg")
 WIDEST = 30  # characters of a heading above numbers
 
 
-class AlgorithmName(StrEnum):
-    """The algorithms by the names of the command line."""
-
-    PRM = "prm"
-    CBP = "cbp"
-    CBP_THEORY = "cbp-theory"
-    GDA = "gda"
-    GDA_THEORY = "gda-theory"
-    CRPO = "crpo"
-    LP = "lp"
-    COLUMN_GENERATION = "column-generation"
-
-
+Problem = Annotated[
+    str,
+    typer.Argument(help=f"A registered name (see `painless problems`) or a {either(formats.FORMATS)} file."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm, such as alpha=8 of cbp."),
@@ -52,15 +42,17 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of a registered problem, such as states=100, or of a .drn file, such as cost=energy.",
+        help="A parameter of a registered problem, such as states=100, or of a "
+        f"{either(formats.with_parameters())} file, such as cost=energy.",
     ),
 ]
-Discount = Annotated[float | None, typer.Option(help="Another discount.")]
+Discount = Annotated[float | None, typer.Option(help="Override the problem's discount.")]
 Threshold = Annotated[
-    list[float] | None, typer.Option(help="Another threshold or budget; once for each constraint, in order.")
+    list[float] | None,
+    typer.Option(help="Override thresholds and budgets: once for each constraint, in order."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def say(line: object = "") -> None:
@@ -92,29 +84,21 @@ def fail(message: str, code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-def is_file(name: str, registry: Mapping[str, object]) -> bool:
-    """Whether a problem is meant as a file, and not as a registered name."""
-    return name.endswith(ENDINGS) or (name not in registry and ("/" in name or Path(name).exists()))
-
-
 def find_problem(
     name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
 ) -> CMDP:
     """Return a registered table or one from a file, with another discount or other limits if given."""
     from painless.problem import load
-    from painless.problems import REGISTRY, SIMULATORS, make
+    from painless.problems import find_table, is_file, make, require_name
 
-    if is_file(name, REGISTRY):
+    require_name(name)
+    if is_file(name):
         return load(name, **file_arguments(name, parameters, discount, threshold))
-    if name in SIMULATORS:
-        raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
-    if name not in REGISTRY:
-        raise unknown("problem", name, REGISTRY)
-    make_it = REGISTRY[name]
-    wanted = accepted(make_it).get("threshold")
+    table = find_table(name)
+    wanted = settings_of(table).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
-    given = problem_arguments(make_it, name, parameters, discount, threshold if chooses else None)
-    problem = made(partial(make, name), name, given)
+    given = problem_arguments(table, name, parameters, discount, threshold if chooses else None)
+    problem = make(name, **given)
     return problem if chooses or not threshold else problem.with_limits(threshold)
 
 
@@ -126,7 +110,7 @@ def problem_arguments(
     threshold: list[float] | None,
 ) -> dict[str, Any]:
     """Return the arguments for a registered problem."""
-    given = named(parameters, f"parameter of {name}", accepted(make))
+    given = named(parameters, name, settings_of(make), "parameter", "-p")
     if discount is not None:
         given["discount"] = discount
     if threshold:
@@ -136,7 +120,7 @@ def problem_arguments(
 
 def make_simulator(about: Mapping[str, Any]) -> Any:
     """Return a registered simulator, or one of a Gymnasium environment, from its description."""
-    from painless.problems import SIMULATORS
+    from painless import problems
 
     settings = dict(about)
     name = str(settings.pop("simulator", None))
@@ -144,68 +128,36 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         from painless.environments import from_gymnasium
 
         return from_gymnasium(name.removeprefix("gym:"), **settings)
-    if name not in SIMULATORS:
-        raise unknown("simulator", name, SIMULATORS)
-    return made(SIMULATORS[name], name, settings)
+    return problems.make_simulator(name, **settings)
 
 
-def made(make: Callable[..., Any], name: str, given: Mapping[str, Any]) -> Any:
-    """Return what `make` makes; parameters that NumPy refuses, such as absurd sizes, are bad input."""
-    try:
-        return make(**given)
-    except InputError:
-        raise
-    except (ValueError, TypeError, OverflowError) as error:
-        shown = ", ".join(f"{key}={value}" for key, value in given.items())
-        raise InputError(f"{name} cannot be made with {shown}: {error}; see painless problems") from error
-
-
-def accepted(make: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the parameters of a registered problem or algorithm."""
-    return inspect.signature(make).parameters
-
-
-def find_algorithm(name: AlgorithmName, settings: list[str] | None, **more: Any) -> Any:
-    """Return an algorithm with its settings; `more` come from options of their own, None where one is not given."""
-    from painless.algorithms import CBP, CRPO, GDA, PRM
-    from painless.planning import ColumnGeneration, LinearProgram
-
-    makers: dict[AlgorithmName, Callable[..., Any]] = {
-        AlgorithmName.PRM: PRM,
-        AlgorithmName.CBP: CBP,
-        AlgorithmName.CBP_THEORY: CBP.theoretical,
-        AlgorithmName.GDA: GDA,
-        AlgorithmName.GDA_THEORY: GDA.theoretical,
-        AlgorithmName.CRPO: CRPO,
-        AlgorithmName.LP: LinearProgram,
-        AlgorithmName.COLUMN_GENERATION: ColumnGeneration,
-    }
-    make = makers[name]
-    given = {option: value for option, value in more.items() if value is not None}
+def make_algorithm(name: str, make: Callable[..., Any], settings: list[str] | None, **options: Any) -> Any:
+    """Return an algorithm or a planner with its settings; those with an option of their own are None where it is not given."""
+    known = settings_of(make)
+    given = {option: value for option, value in options.items() if value is not None}
     for option in given:
-        if option not in accepted(make):
-            raise InputError(f"{name} has no {option}; leave --{option} out, or add --algorithm cbp")
-    return make(**given | named(settings, f"setting of {name}", accepted(make)))
+        if option not in known:
+            raise InputError(f"{name} has no {option}; leave --{option} out, or choose another --algorithm")
+    return build(name, make, given | named(settings, name, known, "setting", "--set"))
 
 
-def named(pairs: list[str] | None, kind: str, accepted: Mapping[str, Any]) -> dict[str, Any]:
-    """Read "name=value" pairs; a value is a whole number, a number, true or false."""
+def named(
+    pairs: list[str] | None, owner: str, known: Mapping[str, Any], word: str, option: str
+) -> dict[str, Any]:
+    """Read "name=value" pairs of an option; a value is a whole number, a number, true or false."""
     result: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
-        if not accepted:
-            raise InputError(f"'{pair}': there is no {kind}")
         if not equals:
             raise InputError(f"'{pair}' is not of the form name=value")
-        if name not in accepted:
-            raise unknown(kind, name, accepted)
+        require_settings(owner, [name], known, word, f"{option} {pair}")
         try:
             result[name] = json.loads(text.lower())
         except json.JSONDecodeError:
             result[name] = None
         if not isinstance(result[name], int | float):
             raise InputError(f"{name} is '{text}', not a number")
-        if isinstance(result[name], bool) and not isinstance(accepted[name].default, bool | None):
+        if isinstance(result[name], bool) and not isinstance(known[name].default, bool | None):
             raise InputError(f"{name} is '{text}'; give a number")
     return result
 
@@ -227,8 +179,7 @@ def check_file(path: Path | None, endings: Sequence[str]) -> None:
     if path is None:
         return
     if path.suffix not in endings:
-        *others, last = endings
-        raise InputError(f"{path} must end in {', '.join(others)}{' or ' if others else ''}{last}")
+        raise InputError(f"{path} must end in {either(endings)}")
     with _usable(path):
         if path.is_dir():
             raise InputError(f"{path} is a folder; give a file")

@@ -14,12 +14,12 @@ from painless.errors import InputError
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(help="A folder that `solve --save` or `train --save` wrote.")],
-    episodes: Annotated[int, typer.Option(min=2, help="How many to roll out.")] = 1000,
-    confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
+    episodes: Annotated[int, typer.Option(min=2, help="Number of episodes.")] = 1000,
+    confidence: Annotated[float, typer.Option(help="Probability that all intervals hold.")] = 0.95,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Value a saved policy on fresh episodes, with confidence intervals."""
+    """Evaluate a saved policy on fresh episodes, with confidence intervals."""
     from painless.evaluate import evaluate as run
     from painless.training_result import HEADER, estimate_rows
 

@@ -14,6 +14,7 @@ from painless.cli.common import (
     AsJson,
     Discount,
     Parameters,
+    Problem,
     Threshold,
     check_file,
     check_folder,
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
 
 def frontier(
-    problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
-    ],
+    problem: Problem,
     constraint: Annotated[
-        str, typer.Option(metavar="NAME_OR_NUMBER", help="Whose limit varies; the first is number 0.")
+        str,
+        typer.Option(
+            metavar="NAME_OR_NUMBER", help="The constraint whose limit varies; the first is number 0."
+        ),
     ] = "0",
     parameters: Parameters = None,
     discount: Discount = None,
@@ -49,7 +51,7 @@ def frontier(
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="In seconds; the vertices so far are returned.")
+        float | None, typer.Option(help="In seconds; then the vertices so far are returned.")
     ] = None,
     as_json: AsJson = False,
     out: Annotated[

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
 
-import typer
-
-from painless.cli.common import Parameters, find_problem, say, say_table
+from painless.cli.common import Parameters, Problem, find_problem, say, say_table
 
 
 def problems() -> None:
@@ -28,12 +25,10 @@ def problems() -> None:
 
 
 def check(
-    problem: Annotated[
-        str, typer.Argument(help="A .npz, .json or .drn problem file, or the name of a registered table.")
-    ],
+    problem: Problem,
     parameters: Parameters = None,
 ) -> None:
-    """Validate a problem, and say what is in it."""
+    """Validate a problem, and show what is in it."""
     from painless.render import number, text_table
 
     table = find_problem(problem, parameters, None, None)

@@ -24,7 +24,8 @@ def plot(
         Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="By default `figures` in the folder.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write; by default `figures` in the folder."),
     ] = None,
     formats: Annotated[
         list[Format] | None, typer.Option("--format", help="png, pdf or svg; repeatable. By default png.")

@@ -25,7 +25,8 @@ def report(
         Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="By default report.html in the folder.")
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Where to write; by default report.html in the folder."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title; by default the folder's name.")] = None,
 ) -> None:

@@ -13,7 +13,7 @@ from painless.cli.common import PICTURES, AsJson, Seed, check_file, interruptibl
 def score(
     quick: Annotated[bool, typer.Option("--quick", help="Part of the suite, in one minute.")] = False,
     seed: Seed = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 2,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the performance profiles into a file.")
     ] = None,

@@ -4,37 +4,43 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import typer
 
+from painless.algorithms import algorithms_and_planners
 from painless.cli.common import (
     INFEASIBLE,
     STOPPED,
-    AlgorithmName,
     AsJson,
     Discount,
     Parameters,
+    Problem,
     Seed,
     Settings,
     Threshold,
     check_folder,
-    find_algorithm,
     find_problem,
     interruptible,
+    make_algorithm,
     print_table,
     progress_bar,
     say,
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
+from painless.errors import either
+from painless.registry import find
 
 if TYPE_CHECKING:
     from painless.optimum import Optimum
     from painless.planning.planner import Progress
     from painless.problem import CMDP
     from painless.solution import Solution
+
+
+DEFAULT = "prm"  # whose settings --set gives where no algorithm is named
 
 
 class Start(StrEnum):
@@ -45,21 +51,20 @@ class Start(StrEnum):
 
 
 def solve(
-    problem: Annotated[
-        str, typer.Argument(help="A registered name (see `painless problems`) or a .npz, .json or .drn file.")
-    ],
+    problem: Problem,
     algorithm: Annotated[
-        AlgorithmName,
+        str | None,
         typer.Option(
-            help="How to solve it: prm won most on the suite of `painless score`; cbp is the paper's; lp and column-generation plan."
+            metavar="NAME",
+            help=f"{either(algorithms_and_planners())}; by default chosen for the model, and prm with --iterations.",
         ),
-    ] = AlgorithmName.PRM,
+    ] = None,
     settings: Settings = None,
     parameters: Parameters = None,
     iterations: Annotated[int | None, typer.Option(help="Run for exactly this many iterations.")] = None,
     tolerance: Annotated[float, typer.Option(help="Without --iterations: the relative gap to prove.")] = 1e-3,
     time_limit: Annotated[
-        float | None, typer.Option(help="In seconds; the best proved answer is returned.")
+        float | None, typer.Option(help="In seconds; then the best proved answer is returned.")
     ] = None,
     discount: Discount = None,
     threshold: Threshold = None,
@@ -72,23 +77,59 @@ def solve(
     report_file: Report = None,
 ) -> None:
     """Solve a problem: the best feasible policy, shadow prices, and the proved gap."""
-    from painless.solve import solve as run
-
     check_report(report_file)
     check_folder(save)
     cmdp = find_problem(problem, parameters, discount, threshold)
+    answer(
+        problem,
+        cmdp,
+        find_method(algorithm, settings),
+        as_json=as_json,
+        save=save,
+        report_file=report_file,
+        iterations=iterations,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        initial_policy=first_policy(cmdp, initial, seed),
+        seed=seed,
+    )
+
+
+def answer(
+    problem: str,
+    cmdp: CMDP,
+    algorithm: Any,
+    *,
+    as_json: bool,
+    save: Path | None,
+    report_file: Path | None,
+    note: str = "",
+    **options: Any,
+) -> NoReturn:
+    """Solve, save, print, and end with the exit code that says how it ended; `options` go to `painless.solve`."""
+    from painless.optimum import known_optimum
+    from painless.solve import solve as run
+
     with interruptible(), progress_bar(not as_json) as report:
-        solution = run(
-            cmdp,
-            find_algorithm(algorithm, settings),
-            iterations=iterations,
-            tolerance=tolerance,
-            time_limit=time_limit,
-            initial_policy=first_policy(cmdp, initial, seed),
-            seed=seed,
-            progress=describe(report),
-        )
-    finish(problem, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
+        solution = run(cmdp, algorithm, progress=describe(report), **options)
+    if save is not None:
+        solution.save(save, cmdp)
+    report_solution(report_file, solution, cmdp, problem)
+    if as_json:
+        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
+    else:
+        if note:
+            say(note)
+        _show(problem, solution, cmdp)
+    raise typer.Exit(_exit_code(solution))
+
+
+def find_method(name: str | None, settings: list[str] | None) -> Any:
+    """Return the algorithm or planner of a name; None, if none is named, leaves the choice to `painless.solve`."""
+    if name is None and not settings:
+        return None
+    name = name or DEFAULT
+    return make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
 
 
 def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
@@ -112,28 +153,6 @@ def describe(report: Any) -> Any:
     return None if report is None else shown
 
 
-def finish(
-    problem: str,
-    cmdp: CMDP,
-    solution: Solution,
-    *,
-    as_json: bool,
-    save: Path | None,
-    report_file: Path | None = None,
-) -> None:
-    """Save, print, and end with the exit code that says how it ended."""
-    from painless.optimum import known_optimum
-
-    if save is not None:
-        solution.save(save, cmdp)
-    report_solution(report_file, solution, cmdp, problem)
-    if as_json:
-        say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
-    else:
-        _show(problem, solution, cmdp)
-    raise typer.Exit(_exit_code(solution))
-
-
 def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[str, Any]:
     content = solution.as_dict()
     average, value = content["average"], None if optimum is None else optimum.value
@@ -141,7 +160,7 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
         gap = None if value is None else solution.average_optimality_gap(value)
         content["average"] = {**average, "optimality_gap": gap}
     plain = {key: value for key, value in content.items() if key != "constraint_names"}
-    return {"problem": problem, **plain, "optimal_value": value}
+    return {"problem": problem, **plain, "optimal_value": value, "reason": getattr(solution, "reason", "")}
 
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
@@ -157,6 +176,8 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
         gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))
     say(solution.status)
+    if reason := getattr(solution, "reason", ""):
+        say(reason)
 
 
 def about_average(value: float, gap: float | None, violation: Any) -> str:

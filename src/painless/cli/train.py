@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from painless.algorithms import ALGORITHMS, find_algorithm
 from painless.cli.backend_options import with_backend
 from painless.cli.common import (
     STOPPED,
-    AlgorithmName,
     AsJson,
     Discount,
     Parameters,
@@ -21,9 +20,9 @@ from painless.cli.common import (
     Settings,
     Threshold,
     check_folder,
-    find_algorithm,
     find_problem,
     interruptible,
+    make_algorithm,
     make_simulator,
     print_table,
     problem_arguments,
@@ -31,25 +30,16 @@ from painless.cli.common import (
     say,
     say_json,
 )
-from painless.cli.problem_files import ENDINGS
 from painless.cli.report import Report, check_report, report_training
-from painless.cli.solve import Start, about_average, describe, finish, first_policy
-from painless.errors import InputError, unknown
+from painless.cli.solve import Start, about_average, answer, first_policy
+from painless.errors import InputError, either
+from painless.evaluators.registry import EVALUATORS, find_evaluator
+from painless.registry import settings_of
 
 if TYPE_CHECKING:
     from painless.backends import Backend
     from painless.train import TrainingProgress
     from painless.training_result import Training
-
-
-class EvaluatorName(StrEnum):
-    """The evaluators by the names of the command line; the first two are for simulators, the rest for tables."""
-
-    ANCHORED_LSTDQ = "anchored-lstdq"
-    PLAIN_LSTDQ = "plain-lstdq"
-    TD = "td"
-    MONTE_CARLO = "monte-carlo"
-    LSTDQ = "lstdq"
 
 
 @with_backend
@@ -61,17 +51,19 @@ def train(
         ),
     ],
     algorithm: Annotated[
-        AlgorithmName,
+        str,
         typer.Option(
-            help="How to train. prm works as well, but slowly on simulators: its time grows with the square of the iterations."
+            metavar="NAME",
+            help=f"{either(ALGORITHMS)}. On simulators the time of prm grows with the square of the iterations.",
         ),
-    ] = AlgorithmName.CBP,
+    ] = "cbp",
     settings: Settings = None,
     parameters: Parameters = None,
     evaluator: Annotated[
-        EvaluatorName | None,
+        str | None,
         typer.Option(
-            help="How policies are evaluated: anchored-lstdq for simulators and td for tables, by default."
+            metavar="NAME",
+            help=f"{either(EVALUATORS)}; by default anchored-lstdq on simulators and td on tables.",
         ),
     ] = None,
     iterations: Annotated[int, typer.Option(help="The horizon T.")] = 200,
@@ -102,7 +94,7 @@ def train(
         typer.Option(min=0, max=1, help="Share of random actions in extra episodes: 0.2 for gym, else 0."),
     ] = None,
     time_limit: Annotated[int | None, typer.Option(min=1, help="For gym: the longest episode.")] = None,
-    episodes: Annotated[int, typer.Option(min=2, help="To value the returned policy.")] = 1000,
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes to evaluate the returned policy.")] = 1000,
     discount: Discount = None,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="For tables: the first policy.")] = Start.UNIFORM,
@@ -112,20 +104,18 @@ def train(
         Path | None, typer.Option(metavar="FOLDER", help="Save checkpoints, the policy and the trace.")
     ] = None,
     save_every: Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")] = 5.0,
-    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in --save.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue from the checkpoint in --save.")] = False,
     report_file: Report = None,
     backend: Backend | None = None,
 ) -> None:
-    """Train a policy from samples, and value it with confidence intervals."""
+    """Train a policy from samples, and evaluate it with confidence intervals."""
     from painless.problems import SIMULATORS
 
     check_report(report_file)
     check_folder(save)
-    if algorithm in (AlgorithmName.LP, AlgorithmName.COLUMN_GENERATION):
-        raise InputError(f"{algorithm} plans with a model, which needs a table; use painless solve")
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
-    chosen = find_algorithm(algorithm, settings, entropy=entropy)
+    chosen = make_algorithm(algorithm, find_algorithm(algorithm), settings, entropy=entropy)
     gym = problem.startswith("gym:")
     if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
@@ -140,22 +130,22 @@ def train(
             raise InputError(
                 "--workers and --backend are for simulators; a table is trained on in this process"
             )
-        _train_table(
+        cmdp = find_problem(problem, parameters, discount, threshold)
+        answer(
             problem,
-            parameters,
-            discount,
-            threshold,
+            cmdp,
             chosen,
-            evaluator,
-            iterations,
-            samples,
-            initial,
-            seed,
-            as_json,
-            save,
-            report_file,
+            as_json=as_json,
+            save=save,
+            report_file=report_file,
+            note="" if evaluator == "exact" else _about_samples(problem),
+            iterations=iterations,
+            evaluator=_evaluator(
+                evaluator or "td", problem, simulated=False, samples=samples, rollouts=samples
+            ),
+            initial_policy=first_policy(cmdp, initial, seed),
+            seed=seed,
         )
-        return
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
@@ -165,7 +155,9 @@ def train(
             simulator,
             chosen,
             features=_features(simulator, features),
-            evaluator=_for_simulators(evaluator or EvaluatorName.ANCHORED_LSTDQ, rollouts, share),
+            evaluator=_evaluator(
+                evaluator or "anchored-lstdq", problem, simulated=True, rollouts=rollouts, exploration=share
+            ),
             iterations=iterations,
             multiplier_bound=multiplier_bound,
             episodes=episodes,
@@ -178,6 +170,10 @@ def train(
         )
     report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
+
+
+def _about_samples(problem: str) -> str:
+    return f"{problem} is a table, of which samples were drawn; painless solve {problem} uses it as it is."
 
 
 def _environment(
@@ -204,69 +200,10 @@ def _features(simulator: Any, kind: str | None) -> Any:
     return suggest_features(simulator, kind)
 
 
-def _for_simulators(name: EvaluatorName, rollouts: int, exploration: float) -> Any:
-    from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
-
-    known: dict[EvaluatorName, Callable[..., Any]] = {
-        EvaluatorName.ANCHORED_LSTDQ: AnchoredLSTDQ,
-        EvaluatorName.PLAIN_LSTDQ: PlainLSTDQ,
-    }
-    if name not in known:
-        raise unknown("evaluator for simulators", name, known)
-    if name is EvaluatorName.ANCHORED_LSTDQ:
-        return partial(AnchoredLSTDQ, rollouts=rollouts, exploration=exploration)
-    return partial(known[name], rollouts=rollouts)
-
-
-def _for_tables(name: EvaluatorName, samples: int) -> Any:
-    from painless.evaluators import LSTDQ, MonteCarlo, TemporalDifference
-    from painless.features import OneHot
-
-    known: dict[EvaluatorName, Callable[..., Any]] = {
-        EvaluatorName.TD: lambda table: TemporalDifference(table, samples),
-        EvaluatorName.MONTE_CARLO: lambda table: MonteCarlo(table, samples),
-        EvaluatorName.LSTDQ: lambda table: LSTDQ(table, OneHot(*table.shape[:2]), samples),
-    }
-    if name not in known:
-        raise unknown("evaluator for tables", name, known)
-    return known[name]
-
-
-def _train_table(
-    name: str,
-    parameters: list[str] | None,
-    discount: float | None,
-    threshold: list[float] | None,
-    algorithm: Any,
-    evaluator: EvaluatorName | None,
-    iterations: int,
-    samples: int,
-    initial: Start,
-    seed: int,
-    as_json: bool,
-    save: Path | None,
-    report_file: Path | None,
-) -> None:
-    """Train on a table: the algorithm sees samples, the trace and the answer are exact."""
-    from painless.problems import REGISTRY, SIMULATORS
-    from painless.solve import solve as run
-
-    if not name.endswith(ENDINGS) and name not in REGISTRY and not Path(name).exists():
-        raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
-    cmdp = find_problem(name, parameters, discount, threshold)
-    with interruptible(), progress_bar(not as_json) as report:
-        solution = run(
-            cmdp,
-            algorithm,
-            iterations=iterations,
-            evaluator=_for_tables(evaluator or EvaluatorName.TD, samples),
-            initial_policy=first_policy(cmdp, initial, seed),
-            seed=seed,
-            progress=describe(report),
-        )
-    if not as_json:
-        say(f"{name} is a table, of which samples were drawn; painless solve {name} uses it as it is.")
-    finish(name, cmdp, solution, as_json=as_json, save=save, report_file=report_file)
+def _evaluator(name: str, problem: str, *, simulated: bool, **options: Any) -> Callable[..., Any]:
+    """Return what makes an evaluator, with those of the options that are settings of it."""
+    make = find_evaluator(name, problem, simulated)
+    return partial(make, **{one: value for one, value in options.items() if one in settings_of(make)})
 
 
 def _describe(report: Any) -> Any:

@@ -10,7 +10,7 @@ model gives those; whoever writes one gets them in two ways:
   rounded. With them the very same problem comes back.
 """
 
-from painless.drn.reading import read
+from painless.drn.reading import PARAMETERS, read
 from painless.drn.writing import write
 
-__all__ = ["read", "write"]
+__all__ = ["PARAMETERS", "read", "write"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ SPARE = 10  # how many times as large as its choices a table of named actions ma
 
 
 def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a problem file; `given` are the arguments of `load`, where they are not None."""
+    """Return the entries of a problem file; `given` are some of `PARAMETERS`."""
     path = Path(path)
     open_file(path).close()  # what is no file is refused here, in its own words
     try:
@@ -238,6 +238,33 @@ def _constraints(
             result |= {role: arrays[role], bound: limits[: len(arrays[role])]}
             limits = limits[len(arrays[role]) :]
     return result | {"constraint_names": settings.get("constraint_names", names) if names else None}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("not a number") from None
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError("not a list of numbers with commas") from None
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+# What `load` takes for these files, and how each is read from text on the command line.
+PARAMETERS: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(OBJECTIVES, str),
+    **dict.fromkeys(CONSTRAINTS, _split),
+    "discount": _number,
+    "limit": _numbers,
+}
 
 
 def _as_list(names: Any) -> list[str]:

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from painless.arrays import Array
-from painless.problem import CMDP, load
-from painless.problems import CartPole, make
+from painless.problem import CMDP
+from painless.problems import CartPole, find_problem
 from painless.simulator import Simulator, Specification, TableSimulator
 
 CARTPOLE = np.array([4.8, 20.0, 0.42, 20.0])  # the episode ends well within these
@@ -27,9 +27,7 @@ def table_spaces(problem: CMDP) -> tuple[spaces.Discrete, spaces.Discrete]:
 
 def find_table(problem: CMDP | str) -> CMDP:
     """Return a table given as such, as a file, or by its registered name."""
-    if isinstance(problem, CMDP):
-        return problem
-    return load(problem) if problem.endswith((".npz", ".json")) else make(problem)
+    return problem if isinstance(problem, CMDP) else find_problem(problem)
 
 
 def cartpole_simulator(threshold: Any, discount: float, time_limit: int) -> CartPole:

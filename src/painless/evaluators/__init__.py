@@ -6,11 +6,13 @@ from painless.evaluators.exact import ExactEvaluator, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ
 from painless.evaluators.monte_carlo import MonteCarlo
+from painless.evaluators.registry import EVALUATORS
 from painless.evaluators.swept import SweptEvaluator
 from painless.evaluators.td import TemporalDifference
 from painless.evaluators.trajectories import AnchoredLSTDQ, PlainLSTDQ
 
 __all__ = [
+    "EVALUATORS",
     "LSTDQ",
     "AnchoredLSTDQ",
     "Evaluation",

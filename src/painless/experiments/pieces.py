@@ -128,7 +128,7 @@ def _attempt(units: Sequence[Unit]) -> list[Any]:
 
 def _at_hand(piece: Piece, folder: Path) -> Sequence[Unit]:
     """Write the files of a piece where this worker can read them; return the units that do."""
-    places = {name: str(folder / f"{i}{Path(name).suffix}") for i, name in enumerate(piece.files)}
+    places = {name: str(folder / f"{i}-{Path(name).name}") for i, name in enumerate(piece.files)}
     for name, place in places.items():
         Path(place).write_bytes(piece.files[name])
     return [

@@ -8,15 +8,19 @@ start = "dirichlet"
 name = "gridworld"
 discount = [0.9, 0.8]          # a list multiplies out
 
+[[problem]]
+name = "model.npz"             # or another problem file; its parameters are those of `painless.load`
+limit = [[1.5, 2.0]]           # a list in a list is one value
+
 [[algorithm]]
 name = "cbp"
 alpha = [1, 8, 500]
 
 [[algorithm]]
-name = "prm"                   # or cbp-theory, gda, gda-theory, crpo
+name = "prm"                   # or another of `painless.algorithms.ALGORITHMS`
 
 [evaluator]                    # exact unless given
-name = "td"
+name = "td"                    # or another of `painless.evaluators.EVALUATORS`
 samples = 1000
 """
 
@@ -33,8 +37,9 @@ from painless.backends import LIVES, Backend, Error, Local
 from painless.errors import InputError, unknown
 from painless.experiments.pieces import Piece, Pieces, run_piece
 from painless.experiments.store import Store, source_digest
-from painless.experiments.unit import Unit, is_file
+from painless.experiments.unit import Unit
 from painless.files import read_toml
+from painless.problems import is_file
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
 

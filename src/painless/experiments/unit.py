@@ -11,27 +11,20 @@ from typing import Any
 import numpy as np
 
 from painless import files
-from painless.algorithms import CBP, CRPO, GDA, PRM
+from painless.algorithms import find_algorithm
 from painless.arrays import Array
 from painless.batch import solve_batch
 from painless.errors import InputError, unknown
-from painless.experiments.evaluators import EVALUATORS, SIMULATED, call, make_evaluator
+from painless.evaluators.registry import find_evaluator
+from painless.experiments.evaluators import call, make_evaluator
 from painless.framework import Trace
 from painless.policy import dirichlet_policy
-from painless.problem import CMDP, load
-from painless.problems import REGISTRY, SIMULATORS, make
+from painless.problem import CMDP
+from painless.problems import SIMULATORS, find_problem, is_file, require_name
 from painless.solve import solve
 from painless.train import train
 from painless.validation import whole
 
-ALGORITHMS: Mapping[str, Any] = {
-    "prm": PRM,
-    "cbp": CBP,
-    "cbp-theory": CBP.theoretical,
-    "gda": GDA,
-    "gda-theory": GDA.theoretical,
-    "crpo": CRPO,
-}
 DEFAULT_SIMULATED = "anchored-lstdq"
 FEW = 2  # episodes to value the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
@@ -50,26 +43,18 @@ class Unit:
     multiplier_bound: float | None = None  # U for simulators, in place of a feasibility phase
 
     def __post_init__(self) -> None:
-        if self.algorithm.get("name") not in ALGORITHMS:
-            raise unknown("algorithm", str(self.algorithm.get("name")), ALGORITHMS)
-        if self.evaluator.get("name") not in EVALUATORS:
-            raise unknown("evaluator", str(self.evaluator.get("name")), EVALUATORS)
+        find_algorithm(self.algorithm.get("name"))
         whole("iterations", self.iterations)
         whole("seed", self.seed, least=0)
         if self.start not in STARTS:
             raise unknown("start", self.start, STARTS)
         name = str(self.problem.get("name"))
-        if name not in REGISTRY and name not in SIMULATORS and not is_file(name):
-            raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+        require_name(name)
         if is_file(name) and "digest" not in self.problem:
             object.__setattr__(self, "problem", {**self.problem, "digest": files.digest(name)})
-        kind = str(self.evaluator["name"])
-        if name in SIMULATORS and kind == "exact":
+        if name in SIMULATORS and self.evaluator.get("name") == "exact":
             object.__setattr__(self, "evaluator", {"name": DEFAULT_SIMULATED})
-        elif (name in SIMULATORS) != (kind in SIMULATED):
-            what = "a simulator" if name in SIMULATORS else "a table"
-            fitting = list(SIMULATED) if name in SIMULATORS else [e for e in EVALUATORS if e not in SIMULATED]
-            raise InputError(f"{name} is {what}; its evaluator can be {', '.join(fitting)}, not {kind}")
+        find_evaluator(str(self.evaluator.get("name")), name, name in SIMULATORS)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -84,11 +69,6 @@ class Unit:
         return (repr(sorted(self.problem.items())), str(self.iterations))
 
 
-def is_file(name: str) -> bool:
-    """Whether a problem is a file."""
-    return name.endswith((".npz", ".json"))
-
-
 def is_current(settings: Mapping[str, Any]) -> bool:
     """Whether a unit's problem is registered, or a file that still holds what it held."""
     name = str(settings["name"])
@@ -97,18 +77,17 @@ def is_current(settings: Mapping[str, Any]) -> bool:
 
 def make_problem(settings: Mapping[str, Any]) -> CMDP:
     """Return the table of a unit; that of a file only while the file is what it was when the unit was made."""
+    given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
     name = str(settings["name"])
-    if is_file(name):
-        problem = load(name)
-        if files.digest(name) != settings.get("digest"):
-            raise InputError(f"{name} was changed since this sweep was planned; run the sweep again")
-        return problem
-    return call(lambda **parameters: make(name, **parameters), settings, "problem")
+    problem = find_problem(name, **given)
+    if not is_current(settings):
+        raise InputError(f"{name} was changed since this sweep was planned; run the sweep again")
+    return problem
 
 
 def make_algorithm(settings: Mapping[str, Any]) -> Any:
     """Return the algorithm of a unit."""
-    return call(ALGORITHMS[str(settings["name"])], settings, "algorithm")
+    return call(find_algorithm(settings["name"]), settings)
 
 
 def first_policy(unit: Unit, problem: CMDP) -> Array | None:
@@ -167,7 +146,7 @@ def _solve(unit: Unit, problem: CMDP) -> Trace:
 
 
 def _train(unit: Unit) -> Trace:
-    simulator = call(SIMULATORS[str(unit.problem["name"])], unit.problem, "problem")
+    simulator = call(SIMULATORS[str(unit.problem["name"])], unit.problem, "parameter")
     evaluator = make_evaluator(unit.evaluator)
     assert evaluator is not None
     return train(

@@ -1,12 +1,18 @@
-"""Problems by name. Each is a function in a file of its own; its arguments are the problem's parameters."""
+"""Problems by name. Each is a function in a file of its own; its arguments are the problem's parameters.
+
+A new one is its file and a line of `REGISTRY`, or of `SIMULATORS` if it has no table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
-from painless.errors import unknown
-from painless.problem import CMDP
+from painless import formats, registry
+from painless.errors import InputError, unknown
+from painless.problem import CMDP, load
 from painless.problems.cartpole import CartPole
 from painless.problems.deep_sea_treasure import deep_sea_treasure
 from painless.problems.garnet import garnet
@@ -20,7 +26,7 @@ from painless.problems.streaming import streaming
 from painless.problems.wireless import wireless
 from painless.simulator import Simulator
 
-REGISTRY: Mapping[str, Callable[..., CMDP]] = {
+REGISTRY: dict[str, Callable[..., CMDP]] = {
     "gridworld": gridworld,
     "gridworld-3": partial(gridworld, constraints=3),
     "garnet": garnet,
@@ -34,7 +40,7 @@ REGISTRY: Mapping[str, Callable[..., CMDP]] = {
     "wireless": wireless,
 }
 
-SIMULATORS: Mapping[str, Callable[..., Simulator]] = {"cartpole": CartPole}
+SIMULATORS: dict[str, Callable[..., Simulator]] = {"cartpole": CartPole}
 
 
 def make(name: str, **parameters: object) -> CMDP:
@@ -43,9 +49,40 @@ def make(name: str, **parameters: object) -> CMDP:
     >>> make("gridworld", discount=0.8).limit
     array([0.7])
     """
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise unknown("problem", str(name), REGISTRY)
-    return REGISTRY[name](**parameters)
+    problem: CMDP = registry.build(name, find_table(name), parameters, "parameter")
+    return problem
+
+
+def find_table(name: str) -> Callable[..., CMDP]:
+    """Return what makes a registered problem; refuse a simulator, which has no table."""
+    if isinstance(name, str) and name in SIMULATORS:
+        raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
+    return registry.find("problem", name, REGISTRY)
+
+
+def make_simulator(name: str, **parameters: object) -> Any:
+    """Return a registered simulator."""
+    return registry.build(name, registry.find("simulator", name, SIMULATORS), parameters, "parameter")
+
+
+def find_problem(name: str, **parameters: Any) -> CMDP:
+    """Return a problem from a file, with the parameters of `load`, or a registered one with its own."""
+    return load(name, **parameters) if is_file(name) else make(name, **parameters)
+
+
+def require_name(name: str) -> None:
+    """Refuse what is neither registered nor a file with a known ending."""
+    if is_file(name):
+        formats.of(name)
+    elif name not in REGISTRY and name not in SIMULATORS:
+        raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+
+
+def is_file(name: str) -> bool:
+    """Whether a problem is a file, by its ending or because it is there, and not a registered name."""
+    if name in REGISTRY or name in SIMULATORS:
+        return False
+    return formats.is_file(name) or "/" in name or Path(name).exists()
 
 
 __all__ = [

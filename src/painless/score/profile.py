@@ -6,16 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from painless.algorithms import ALGORITHMS
 from painless.arrays import Array
+from painless.registry import settings_of
 from painless.report.figures import COLOURS, DASHES, new_figure, save_figure, styled
 from painless.score.merit import EQUAL
-from painless.score.runs import CRPO_GRID, GDA_GRID, MEASURES
-from painless.score.score import BASELINES, DEFAULT, PAPER, Score
+from painless.score.runs import BASELINES, DEFAULT, GRIDS, MEASURES, PAPER
+from painless.score.score import Score
 
-AS_THEY_COME = {
-    "gda": GDA_GRID.index({"policy_rate": 1.0, "multiplier_rate": 0.1}),
-    "crpo": CRPO_GRID.index({"rate": 0.75, "tolerance": 0.0}),
-}
 FURTHEST = 1e4  # the largest factor that is drawn
 
 
@@ -30,8 +28,14 @@ def contestants(score: Score, measure: str) -> dict[str, Array]:
     found = {f"{name}, default": merits(name, 0) for name in (DEFAULT, PAPER)}
     for name in BASELINES:
         found[f"{name}, tuned in hindsight"] = merits(name, None)
-        found[f"{name}, default"] = merits(name, AS_THEY_COME[name])
+        found[f"{name}, default"] = merits(name, as_it_comes(name))
     return found
+
+
+def as_it_comes(name: str) -> int:
+    """Return the place of an algorithm's default settings in its grid."""
+    known = settings_of(ALGORITHMS[name])
+    return GRIDS[name].index({setting: known[setting].default for setting in GRIDS[name][0]})
 
 
 def profiles(score: Score, measure: str) -> dict[str, Array]:

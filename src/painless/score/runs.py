@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from painless.algorithms import CBP, CRPO, GDA, PRM, Algorithm, stack
+from painless.algorithms import ALGORITHMS, Algorithm, stack
 from painless.arrays import Array, one_thread
 from painless.evaluators import ExactEvaluator
 from painless.framework import Recorder
@@ -25,14 +25,17 @@ from painless.score.suite import Entry
 Row = dict[str, Any]
 
 # The grids of the paper (appendix): 20 points for GDA, 12 for CRPO, in normalised units.
-GDA_GRID = [
-    {"policy_rate": policy, "multiplier_rate": multiplier}
-    for policy, multiplier in product((0.001, 0.01, 0.1, 1.0), (0.0001, 0.001, 0.01, 0.1, 1.0))
-]
-CRPO_GRID = [
-    {"rate": rate, "tolerance": tolerance}
-    for rate, tolerance in product((0.001, 0.01, 0.05, 0.1, 0.5, 0.75), (0.0, 0.25))
-]
+GRIDS: dict[str, list[dict[str, float]]] = {
+    "gda": [
+        {"policy_rate": policy, "multiplier_rate": multiplier}
+        for policy, multiplier in product((0.001, 0.01, 0.1, 1.0), (0.0001, 0.001, 0.01, 0.1, 1.0))
+    ],
+    "crpo": [
+        {"rate": rate, "tolerance": tolerance}
+        for rate, tolerance in product((0.001, 0.01, 0.05, 0.1, 0.5, 0.75), (0.0, 0.25))
+    ],
+}
+DEFAULT, PAPER, BASELINES = "prm", "cbp", tuple(GRIDS)
 MEASURES = ("average", "deployed")
 
 
@@ -47,12 +50,12 @@ class Contender(NamedTuple):
 
 def contenders() -> list[Contender]:
     """Return the default first, then the paper's algorithm, then the baselines with their grids."""
-    return [
-        Contender("prm", [PRM()], [{}]),
-        Contender("cbp", [CBP()], [{}], pays=True),
-        Contender("gda", [GDA(**point) for point in GDA_GRID], GDA_GRID),
-        Contender("crpo", [CRPO(point["rate"], point["tolerance"]) for point in CRPO_GRID], CRPO_GRID),
-    ]
+    found = []
+    for name in (DEFAULT, PAPER, *BASELINES):
+        settings = GRIDS.get(name, [{}])
+        algorithms = [ALGORITHMS[name](**setting) for setting in settings]
+        found.append(Contender(name, algorithms, settings, pays=name == PAPER))
+    return found
 
 
 def run_table(entry: Entry, index: int, seed: int, budget: int) -> list[Row]:

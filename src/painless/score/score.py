@@ -16,10 +16,8 @@ import numpy as np
 from painless.arrays import Array
 from painless.backends import Backend, Error, Local
 from painless.score.merit import EQUAL, ratio
-from painless.score.runs import MEASURES, Row, run_table
+from painless.score.runs import BASELINES, DEFAULT, MEASURES, PAPER, Row, run_table
 from painless.score.suite import BUDGET, QUICK_BUDGET, suite
-
-DEFAULT, PAPER, BASELINES = "prm", "cbp", ("gda", "crpo")
 
 
 class Piece(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from painless.arrays import Array
-from painless.evaluators import LSTDQ, TemporalDifference
-from painless.features import TileCoding, feature_matrix, greedy_coreset
+from painless.evaluators import EVALUATORS
 from painless.policy import dirichlet_policy, uniform_policy
 from painless.problem import CMDP
 from painless.score import families as f
@@ -52,19 +51,14 @@ def td(samples: int, rate: float = 0.01) -> Making:
     As it comes means levelled. From zero, as in the paper, 13 % of the values would be missing at γ = 0.9 and 2000 samples, which
     moves the thresholds that every algorithm sees: luck would decide.
     """
-    return lambda normal: TemporalDifference(normal, samples, rate)
+    return lambda normal: EVALUATORS["td"](normal, samples=samples, rate=rate)
 
 
 def coreset_lstdq(samples: int, tiles: int | None = None) -> Making:
     """LSTDQ on tiles of the state's index, from successors of the pairs of a coreset."""
-
-    def make(normal: CMDP) -> LSTDQ:
-        states, actions, _ = normal.shape
-        features = TileCoding(0, states, tiles or states, 1, actions)
-        pairs = greedy_coreset(feature_matrix(features, states)).indices
-        return LSTDQ(normal, features, samples, pairs=pairs)
-
-    return make
+    return lambda normal: EVALUATORS["lstdq"](
+        normal, samples=samples, tiles=tiles or normal.shape[0], coreset=True
+    )
 
 
 def _garnets() -> list[Entry]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from painless.render import text_table
-from painless.score.runs import MEASURES
-from painless.score.score import BASELINES, DEFAULT, PAPER, Score, Standing
+from painless.score.runs import BASELINES, DEFAULT, MEASURES, PAPER
+from painless.score.score import Score, Standing
 
 HEADER = (
     "problems",

@@ -1,0 +1,66 @@
+"""Names that people write, in a sweep file or on the command line, and the objects that they stand for.
+
+A registry is a dictionary from names to what makes the object: a dataclass, whose fields are the settings, or a function, whose
+arguments are. There is one for each kind of object: `algorithms.ALGORITHMS`, `planning.PLANNERS`, `evaluators.EVALUATORS`,
+`problems.REGISTRY`, `problems.SIMULATORS`, and `formats.FORMATS` for the endings of problem files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+from painless.errors import InputError, shown, unknown
+
+Entry = TypeVar("Entry")
+
+
+def find(kind: str, name: object, registry: Mapping[str, Entry]) -> Entry:
+    """Return an entry, or refuse an unknown name.
+
+    >>> find("algorithm", "cbp", {"cbp": 1, "gda": 2})
+    1
+    """
+    if not isinstance(name, str) or name not in registry:
+        raise unknown(kind, str(name), registry)
+    return registry[name]
+
+
+def settings_of(make: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the settings of an entry: the fields of a dataclass, or the arguments of a function."""
+    return signature(make).parameters
+
+
+def require_settings(
+    name: str, given: Iterable[str], known: Iterable[str], word: str = "setting", written: str = ""
+) -> None:
+    """Refuse settings that an entry does not have; `written` is how the user gave them, if not by their names.
+
+    >>> require_settings("lp", ["alpha"], [], written="--set alpha=3")
+    Traceback (most recent call last):
+        ...
+    painless.errors.InputError: lp has no settings; remove --set alpha=3
+    """
+    known = list(known)
+    for one in given:
+        if not known:
+            raise InputError(f"{name} has no {word}s; remove {written or one}")
+        if one not in known:
+            raise unknown(f"{word} of {name}", one, known)
+
+
+def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
+    """Return the object of an entry; settings that it does not have, lacks or cannot use are bad input."""
+    known = settings_of(make)
+    require_settings(name, given, known, word)
+    missing = [one for one, about in known.items() if about.default is Parameter.empty and one not in given]
+    if missing:
+        raise InputError(f"{name} needs the {word} '{missing[0]}'; give it")
+    try:
+        return make(**given)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        values = ", ".join(f"{key}={shown(value)}" for key, value in given.items())
+        raise InputError(f"{name} cannot be made with {values}: {error}; change a {word}") from error
