@@ -11,7 +11,7 @@ from painless.compiling import njit
 Indices = NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def policy_sweep(
     first: Indices,
     pointer: Indices,

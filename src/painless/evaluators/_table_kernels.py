@@ -11,7 +11,7 @@ from painless.kernels import Indices, TableSampler, draw, draw_row, uniform
 DRAWS = 3  # numbers of an update of TD(0): the pair, its successor, the next action
 
 
-@njit(cache=True)
+@njit
 def expected_updates(
     sampler: TableSampler,
     pairs: Indices,
@@ -45,7 +45,7 @@ def expected_updates(
             value[here, j] += probability * change
 
 
-@njit(cache=True)
+@njit
 def sampled_updates(
     sampler: TableSampler,
     pairs: Indices,
@@ -69,7 +69,7 @@ def sampled_updates(
             q[pair, j] += rate * (utility[pair, j] + discount * q[after, j] - q[pair, j])
 
 
-@njit(cache=True)
+@njit
 def returns(
     sampler: TableSampler,
     pairs: Indices,

@@ -9,7 +9,7 @@ from painless.compiling import njit
 from painless.features.base import Indices
 
 
-@njit(cache=True)
+@njit
 def normal_equations(
     active: Indices,
     following: Indices,

@@ -12,7 +12,7 @@ from painless.learners.coin_betting import FLOOR, LOG_FLOOR
 EXP_LOG_FLOOR = np.exp(LOG_FLOOR)
 
 
-@njit(cache=True)
+@njit
 def bet_once(
     gain: Array,
     decision: Array,
@@ -47,7 +47,7 @@ def bet_once(
         decision[a] = max(bet[a], 0.0) / total if total > 0 else 1.0 / actions
 
 
-@njit(cache=True)
+@njit
 def advance(
     active: Indices,
     decision: Array,
@@ -71,7 +71,7 @@ def advance(
         bet_once(gain, decision[n], bet[n], gain_sum[n], wealth[n], normaliser, entropy, denominator)
 
 
-@njit(cache=True)
+@njit
 def replay(
     active: Indices,
     history: Array,
@@ -104,7 +104,7 @@ def replay(
             bet_once(gain, decision[n], bet[n], gain_sum[n], wealth[n], normaliser, entropy, first + t)
 
 
-@njit(cache=True)
+@njit
 def find(keys: Indices, slots: Indices, cells: Indices) -> Indices:
     """Return the slot of each cell (n,) in an open-addressing table, −1 where it has none."""
     mask = len(keys) - 1
@@ -117,7 +117,7 @@ def find(keys: Indices, slots: Indices, cells: Indices) -> Indices:
     return result
 
 
-@njit(cache=True)
+@njit
 def insert(keys: Indices, slots: Indices, cells: Indices, first: int) -> None:
     """Give new cells (n,) the slots `first`, `first` + 1, …; none of them is in the table yet."""
     mask = len(keys) - 1
@@ -129,7 +129,7 @@ def insert(keys: Indices, slots: Indices, cells: Indices, first: int) -> None:
         slots[place] = first + n
 
 
-@njit(cache=True)
+@njit
 def place_of(cell: int, mask: int) -> np.int64:
     """Return where the search for a cell begins: Fibonacci hashing."""
     mixed = (np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)

@@ -10,7 +10,7 @@ from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
 
 
-@njit(cache=True)
+@njit
 def slot(code: int, slots: int) -> np.int64:
     """Hash a number into 0..slots − 1."""
     bits = np.uint64(code) + np.uint64(0x9E3779B97F4A7C15)
@@ -20,14 +20,14 @@ def slot(code: int, slots: int) -> np.int64:
     return np.int64((upper * np.uint64(slots)) >> np.uint64(32))
 
 
-@njit(cache=True)
+@njit
 def unit(x: float, lower: float, upper: float, units: int) -> np.int64:
     """Return q of one coordinate."""
     inside = min(max(x, lower), upper)
     return np.int64(min((inside - lower) * units / (upper - lower), units - 1))
 
 
-@njit(cache=True)
+@njit
 def active(grid: TileGrid, states: Array) -> Indices:
     """Return the active indices of states (n, D): (n, A, m)."""
     lower, upper, units, offset, radix = grid.lower, grid.upper, grid.units, grid.offset, grid.radix
@@ -52,7 +52,7 @@ def active(grid: TileGrid, states: Array) -> Indices:
     return result
 
 
-@njit(cache=True)
+@njit
 def cells(grid: TileGrid, states: Array) -> Indices:
     """Return the ids of the cells of states (n, D): (n,)."""
     lower, upper, units, common = grid.lower, grid.upper, grid.units, grid.common

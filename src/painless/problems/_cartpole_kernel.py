@@ -22,7 +22,7 @@ from painless.problems.cartpole import (
 )
 
 
-@njit(cache=True)
+@njit
 def step(states: Array, actions: NDArray[np.intp]) -> tuple[Array, Array, Mask]:
     """Return the next states (n, 4), the utilities (n, 3) and who fell (n,)."""
     count = len(states)

@@ -81,7 +81,7 @@ def roll_out(
     )
 
 
-@njit(cache=True)
+@njit
 def play(
     policy: Compiled,
     states: Array,
@@ -126,7 +126,7 @@ def play(
             return states, draws, alive, time, steps, factor
 
 
-@njit(cache=True)
+@njit
 def choose(policy: Compiled, states: Array, draws: Array) -> NDArray[np.intp]:
     """Return the action that a random number picks in each state (n,), −1 where the policy must be asked."""
     actions = np.full(len(states), -1, np.int64)
