@@ -74,18 +74,23 @@ def draw(cumulative: Array, start: int, stop: int, u: float) -> int:
     return index
 
 
-@njit
 def row_sums(pointer: Indices, probability: Array) -> Array:
     """Return the running sums of every row, divided by the row's total; a row without entries stays empty."""
-    result = np.empty_like(probability)
+    result = probability.copy()
+    to_running_sums(pointer, result)
+    return result
+
+
+@njit
+def to_running_sums(pointer: Indices, sums: Array) -> None:
+    """Turn the probabilities of every row into their running sums, divided by the row's total, in place."""
     for row in range(len(pointer) - 1):
         total = 0.0
         for k in range(pointer[row], pointer[row + 1]):
-            total += probability[k]
-            result[k] = total
+            total += sums[k]
+            sums[k] = total
         for k in range(pointer[row], pointer[row + 1]):
-            result[k] /= total
-    return result
+            sums[k] /= total
 
 
 class TableSampler(NamedTuple):
