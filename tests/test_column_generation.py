@@ -449,8 +449,8 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     for parts in ([(0, 15)], [(0, 7), (7, 15)]):  # alone, and as two threads do it
         value, lows, highs = start.copy(), [], []
         for begin, end in parts:
-            order_of_part = order.copy()
-            _chain_kernels.flow_order(*chain[:4], order_of_part, begin, end)
+            order_of_part, path, seen = order.copy(), order.copy(), np.zeros(15, dtype=bool)
+            _chain_kernels.flow_order(*chain[:4], path, seen, order_of_part, begin, end)
             assert sorted(order_of_part[begin:end]) == list(range(begin, end))
             _chain_kernels.flow_sweep(*chain, order_of_part, value, start, low, high, begin, end)
             wanted = start.copy()

@@ -354,7 +354,7 @@ def test_blas_is_left_as_it_was_by_calls_that_overlap():
 
 # Compiled code.
 
-KERNEL = "from painless.compiling import njit\n\n@njit(cache=True)\ndef add(a, b):\n    return a + b\n"
+KERNEL = "from painless.compiling import njit\n\n@njit\ndef add(a, b):\n    return a + b\n"
 USER = """
 import sys
 from painless.compiling import before_compiling

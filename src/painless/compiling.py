@@ -15,24 +15,54 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache as once
+from functools import cached_property, update_wrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _listeners: list[Callable[[], None]] = []
 
 
-def njit(*, cache: bool, nogil: bool = False) -> Callable[[Function], Function]:
-    """Return Numba's decorator, with a cache that falls back to a temporary folder and that never raises."""
+class Kernel:
+    """A function that Numba compiles when it is first called; Numba itself is imported then, and not before."""
 
-    def compiled(function: Function) -> Function:
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it, compiled."""
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """Numba's own object: kept on disk if possible; the function itself where Numba is switched off."""
         import numba
 
-        plain: Any = numba.njit(nogil=nogil)(function)
-        return _with_cache(plain) if cache and hasattr(plain, "enable_caching") else plain
+        # Nothing is called from C, and a division by 0 is NumPy's: code for either would only take time to compile.
+        decorate: Any = numba.njit
+        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **self._options}
+        plain = decorate(**options)(self._function)
+        return _with_cache(plain) if hasattr(plain, "enable_caching") else plain
 
-    return compiled
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for where one kernel calls another."""
+        return self.compiled._numba_type_
+
+
+def njit(function: Function) -> Function:
+    """Compile a function with Numba, lazily, with a cache that falls back to a temporary folder and that never raises.
+
+    It holds no lock, so that two threads can work at the same time.
+    """
+    return cast(Function, Kernel(function, {}))
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only kernels call, which is quicker: it cannot be called from Python."""
+    return cast(Function, Kernel(function, {"no_cpython_wrapper": True}))
 
 
 def _with_cache(kernel: Any) -> Any:

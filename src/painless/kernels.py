@@ -32,7 +32,7 @@ Indices = NDArray[np.int64]
 SHORT = 16  # rows up to this length are counted through without a branch, which is faster than bisection
 
 
-@njit(cache=True)
+@njit
 def uniform(key: np.uint64, position: int) -> float:
     """Return the number at a position of a stream, in [0, 1)."""
     z = key + (np.uint64(position) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -58,7 +58,7 @@ def stream(rng: np.random.Generator) -> np.uint64:
     return np.uint64(rng.integers(0, 2**64, dtype=np.uint64))
 
 
-@njit(cache=True)
+@njit
 def draw(cumulative: Array, start: int, stop: int, u: float) -> int:
     """Return the first index k in start..stop − 1 with u < cumulative[k]; the last where there is none."""
     low, high = start, stop - 1
@@ -74,18 +74,23 @@ def draw(cumulative: Array, start: int, stop: int, u: float) -> int:
     return index
 
 
-@njit(cache=True)
 def row_sums(pointer: Indices, probability: Array) -> Array:
     """Return the running sums of every row, divided by the row's total; a row without entries stays empty."""
-    result = np.empty_like(probability)
+    result = probability.copy()
+    to_running_sums(pointer, result)
+    return result
+
+
+@njit
+def to_running_sums(pointer: Indices, sums: Array) -> None:
+    """Turn the probabilities of every row into their running sums, divided by the row's total, in place."""
     for row in range(len(pointer) - 1):
         total = 0.0
         for k in range(pointer[row], pointer[row + 1]):
-            total += probability[k]
-            result[k] = total
+            total += sums[k]
+            sums[k] = total
         for k in range(pointer[row], pointer[row + 1]):
-            result[k] /= total
-    return result
+            sums[k] /= total
 
 
 class TableSampler(NamedTuple):
@@ -147,7 +152,7 @@ def policy_sums(policy: Array) -> Array:
     return row_sums(pointer, np.array(policy, order="C").reshape(-1))
 
 
-@njit(cache=True)
+@njit
 def draw_row(pointer: Indices, cumulative: Array, row: int, key: np.uint64, position: int) -> int:
     """Draw an entry of a row with the number at a position of a stream; a single entry needs none."""
     start, stop = pointer[row], pointer[row + 1]

@@ -11,7 +11,7 @@ from painless.compiling import njit
 Indices = NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def policy_sweep(
     first: Indices,
     pointer: Indices,
@@ -34,9 +34,9 @@ def policy_sweep(
     `value` and `updated` are (S, J); `policy` (S·A,) and `q` (J, S·A) hold pair p at `place[p]`, or at p where `place` is empty.
     Without room in `q` it is left out, and with it all pairs that the policy never takes. `low` and `high` (J,) receive the least and the largest entry of ⟨π, Q⟩ − V.
     """
-    low[:] = np.inf
-    high[:] = -np.inf
     utilities = np.uint64(value.shape[1])
+    for j in range(utilities):
+        low[j], high[j] = np.inf, -np.inf
     placed, stored = len(place) > 0, q.size > 0
     for s in range(np.uint64(start), np.uint64(stop)):
         for j in range(np.uint64(0), utilities, np.uint64(2)):

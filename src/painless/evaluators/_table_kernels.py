@@ -11,7 +11,7 @@ from painless.kernels import Indices, TableSampler, draw, draw_row, uniform
 DRAWS = 3  # numbers of an update of TD(0): the pair, its successor, the next action
 
 
-@njit(cache=True)
+@njit
 def expected_updates(
     sampler: TableSampler,
     pairs: Indices,
@@ -45,7 +45,7 @@ def expected_updates(
             value[here, j] += probability * change
 
 
-@njit(cache=True)
+@njit
 def sampled_updates(
     sampler: TableSampler,
     pairs: Indices,
@@ -69,7 +69,6 @@ def sampled_updates(
             q[pair, j] += rate * (utility[pair, j] + discount * q[after, j] - q[pair, j])
 
 
-@njit(cache=True)
 def returns(
     sampler: TableSampler,
     pairs: Indices,
@@ -80,16 +79,36 @@ def returns(
     key: np.uint64,
 ) -> tuple[Array, Array]:
     """Return the mean of the discounted returns from every pair and their summed squared deviations, (n, J)."""
+    utilities = sampler.utility.shape[1]
+    mean, squares = np.zeros((len(pairs), utilities)), np.zeros((len(pairs), utilities))
+    given = (sampler, pairs, policy_cumulative, discount, rollouts, horizon, key)
+    write_returns(*given, np.empty(utilities), mean, squares)
+    return mean, squares
+
+
+@njit
+def write_returns(
+    sampler: TableSampler,
+    pairs: Indices,
+    policy_cumulative: Array,
+    discount: float,
+    rollouts: int,
+    horizon: int,
+    key: np.uint64,
+    one: Array,
+    mean: Array,
+    squares: Array,
+) -> None:
+    """Add the returns from every pair to `mean` and `squares` (n, J), which are 0; `one` (J,) is room to work in."""
     pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
     utility, utilities = sampler.utility, sampler.utility.shape[1]
     actions = len(policy_cumulative) // (sampler.state[-1] + 1)
-    mean, squares = np.zeros((len(pairs), utilities)), np.zeros((len(pairs), utilities))
-    one = np.empty(utilities)
     for i in range(len(pairs)):
         for rollout in range(rollouts):
             position = 2 * horizon * (i * rollouts + rollout)
             pair, weight = pairs[i], 1.0
-            one[:] = utility[pair]
+            for j in range(utilities):
+                one[j] = utility[pair, j]
             for t in range(1, horizon):
                 start = successor[draw_row(pointer, cumulative, pair, key, position + 2 * t)] * actions
                 pair = draw(policy_cumulative, start, start + actions, uniform(key, position + 2 * t + 1))
@@ -100,4 +119,3 @@ def returns(
                 deviation = one[j] - mean[i, j]
                 mean[i, j] += deviation / (rollout + 1)
                 squares[i, j] += deviation * (one[j] - mean[i, j])
-    return mean, squares

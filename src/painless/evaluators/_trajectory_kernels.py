@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from painless.arrays import Array
 from painless.compiling import njit
 from painless.features.base import Indices
 
 
-@njit(cache=True)
+@njit
 def normal_equations(
     active: Indices,
     following: Indices,
@@ -18,27 +16,28 @@ def normal_equations(
     discount: float,
     row_of: Indices,
     column_of: Indices,
-    size: tuple[int, int],
     previous: Array,
-) -> tuple[Array, Array]:
-    """Return Σ φ(φ − γ Σ_a π(a|s')φ(s', a))ᵀ on some rows and columns, and Σ φ·u, (rows, J).
+    known: Array,
+    columns: Indices,
+    ahead: Indices,
+    shares: Array,
+    matrix: Array,
+    right: Array,
+) -> None:
+    """Add Σ φ(φ − γ Σ_a π(a|s')φ(s', a))ᵀ on some rows and columns to `matrix`, and Σ φ·u to `right`, (rows, J).
 
     `active` (N, m) are the features of each pair, `following` (N, A, m) those of the successor, and
     `probabilities` (N, A) the policy there, all 0 where the episode ended. A feature without a column has
-    its weight fixed at `previous` (J, d) and moves to the right-hand side.
+    its weight fixed at `previous` (J, d) and moves to the right-hand side. `known` (J,), `columns` (m,), `ahead` and
+    `shares` (A·m,) are room to work in.
     """
     count, features = active.shape
     actions, kinds = probabilities.shape[1], utilities.shape[1]
-    matrix = np.zeros(size)
-    right = np.zeros((size[0], kinds))
-    known = np.empty(kinds)
-    rows, columns = np.empty(features, np.int64), np.empty(features, np.int64)
-    ahead, shares = np.empty(actions * features, np.int64), np.empty(actions * features)
     for n in range(count):
         for j in range(kinds):
             known[j] = utilities[n, j]
         for k in range(features):
-            rows[k], columns[k] = row_of[active[n, k]], column_of[active[n, k]]
+            columns[k] = column_of[active[n, k]]
         entries = 0  # of the successor, in columns `ahead` with weights `shares`
         for a in range(actions):
             share = discount * probabilities[n, a]
@@ -52,11 +51,10 @@ def normal_equations(
                         for j in range(kinds):
                             known[j] += share * previous[j, feature]
         for i in range(features):
-            row = rows[i]
+            row = row_of[active[n, i]]
             for k in range(features):
                 matrix[row, columns[k]] += 1.0
             for e in range(entries):
                 matrix[row, ahead[e]] -= shares[e]
             for j in range(kinds):
                 right[row, j] += known[j]
-    return matrix, right

@@ -137,10 +137,15 @@ def _binary_system(
     following = features.active(steps.successors)
     row_of = _places(features.dimension, active)
     column_of = row_of if previous is not None else _places(features.dimension, active, following)
-    size = (int(row_of.max()) + 1, int(column_of.max()) + 1)
-    fixed = previous if previous is not None else np.zeros((steps.utilities.shape[1], 1))
-    matrix, right = _trajectory_kernels.normal_equations(
-        active, following, ahead, steps.utilities, discount, row_of, column_of, size, fixed
+    kinds, count = steps.utilities.shape[1], active.shape[1]
+    most = ahead.shape[1] * count
+    fixed = previous if previous is not None else np.zeros((kinds, 1))
+    matrix = np.zeros((int(row_of.max()) + 1, int(column_of.max()) + 1))
+    right = np.zeros((len(matrix), kinds))
+    room = (np.empty(kinds), np.empty(count, np.int64), np.empty(most, np.int64), np.empty(most))
+    _trajectory_kernels.normal_equations(
+        *(active, following, ahead, steps.utilities, discount, row_of, column_of, fixed),
+        *(*room, matrix, right),
     )
     return System(matrix, right, np.flatnonzero(row_of >= 0), np.flatnonzero(column_of >= 0))
 

@@ -64,21 +64,25 @@ class Cells:
 
     def _index(self, cells: Indices, room: int) -> None:
         """Make a hash table with room for `room` keys, holding `cells` at the first slots."""
-        from painless.feature_policies import _replay_kernels
-
         self.keys: Indices = np.full(room, -1, np.int64)
         self.slots: Indices = np.zeros(room, np.int64)
         self.cells: Indices = cells
-        _replay_kernels.insert(self.keys, self.slots, cells, 0)
+        self._find(cells, 0)
+
+    def _find(self, cells: Indices, first: int = -1) -> Indices:
+        """Return the slots of cells, −1 where they have none; with `first`, new cells get the slots from there on."""
+        from painless.feature_policies import _replay_kernels
+
+        result = np.empty(len(cells), np.int64)
+        _replay_kernels.find(self.keys, self.slots, cells, first, result)
+        return result
 
     def decisions(self, states: States, history: Array, updates: int) -> Array:
         """Return the decisions at some states after `updates` weights of the history, (n, A)."""
-        from painless.feature_policies import _replay_kernels
-
         cells = self.features.cells(states)
         if cells.size and cells.min() < 0:
             raise InputError(f"the features number a cell {cells.min()}; cells have numbers from 0 on")
-        slots = _replay_kernels.find(self.keys, self.slots, cells)
+        slots = self._find(cells)
         missing = slots < 0
         if missing.any():
             new, first = np.unique(cells[missing], return_index=True)
@@ -87,12 +91,10 @@ class Cells:
                 new, first = np.unique(cells, return_index=True)
                 missing = np.ones(len(cells), dtype=bool)
             self._add(new, self.features.active(states[missing][first]), history, updates)
-            slots = _replay_kernels.find(self.keys, self.slots, cells)
+            slots = self._find(cells)
         return self.bettors.decision[slots]
 
     def _add(self, cells: Indices, active: Indices, history: Array, updates: int) -> None:
-        from painless.feature_policies import _replay_kernels
-
         end = self.count + len(cells)
         while end > len(self.active):
             self.active = np.concatenate([self.active, np.zeros_like(self.active)])
@@ -101,7 +103,7 @@ class Cells:
         if 2 * end > len(self.keys):
             self._index(known, 2 * len(self.keys) * max(1, end // len(self.keys)))
         else:
-            _replay_kernels.insert(self.keys, self.slots, cells, self.count)
+            self._find(cells, self.count)
             self.cells = known
         self.active[self.count : end] = active
         replay(self.learner, active, history, updates, self.bettors.rows(self.count, end))
@@ -109,15 +111,10 @@ class Cells:
 
     def advance(self, weight: Array, rounds: int) -> None:
         """Update every cell by the weight of round number `rounds`."""
-        from painless.feature_policies import _replay_kernels
-
         rows = self.bettors.rows(0, self.count)
         if len(weight) != self.features.dimension:
             raise InputError(f"a weight has {len(weight)} entries, not {self.features.dimension}")
-        normaliser, entropy = settings(self.learner)
-        _replay_kernels.advance(
-            self.active[: self.count], *rows, weight, normaliser, entropy, self.learner.denominator(rounds)
-        )
+        _fold(self.learner, self.active[: self.count], weight[:, None], 1, rows, rounds)
 
 
 def settings(learner: CoinBetting) -> tuple[float, float]:
@@ -132,11 +129,22 @@ def require_features(active: Indices, dimension: int) -> None:
 
 
 def replay(learner: CoinBetting, active: Indices, history: Array, updates: int, bettors: Bettors) -> None:
-    """Fold the first `updates` weights over cells with these active features, into `bettors`."""
-    from painless.feature_policies import _replay_kernels
-
+    """Fold the first `updates` weights over new cells with these active features, into `bettors`."""
     if not 0 <= updates <= history.shape[1]:
         raise InputError(f"a policy after {updates} updates needs as many, and there are {history.shape[1]}")
     require_features(active, len(history))
-    first = learner.denominator(1)
-    _replay_kernels.replay(active, history, updates, *bettors, *settings(learner), first)
+    bettors.decision.fill(1 / active.shape[1])
+    bettors.bet.fill(0.0)
+    bettors.gain_sum.fill(0.0)
+    bettors.wealth.fill(1.0)
+    _fold(learner, active, history, updates, bettors, 1)
+
+
+def _fold(
+    learner: CoinBetting, active: Indices, history: Array, updates: int, bettors: Bettors, rounds: int
+) -> None:
+    """Update bettors by the first `updates` weights (d, ·) of a history, the first of them in round number `rounds`."""
+    from painless.feature_policies._replay_kernels import replay as fold
+
+    room, first = np.empty(active.shape[1]), learner.denominator(rounds)
+    fold(active, history, updates, *bettors, *settings(learner), first, room)

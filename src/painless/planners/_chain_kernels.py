@@ -15,33 +15,7 @@ from painless.compiling import njit
 Indices = NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
-def most_successors(first: Indices, pointer: Indices) -> Indices:
-    """Return where rows begin that have room for any pair of their state, (S + 1,)."""
-    result = np.zeros(len(first), np.uint32)
-    for s in range(len(first) - 1):
-        most = np.uint32(0)
-        for pair in range(first[s], first[s + 1]):
-            most = max(most, pointer[pair + np.uint64(1)] - pointer[pair])
-        result[s + 1] = result[s] + most
-    return result
-
-
-@njit(cache=True, nogil=True)
-def all_successors(pointer: Indices, choices: Indices, shares: Array) -> Indices:
-    """Return where the rows of a mixed policy begin, (S + 1,); choices of share 0 are left out."""
-    result = np.zeros(choices.shape[1] + 1, np.uint32)
-    for s in range(choices.shape[1]):
-        count = np.uint32(0)
-        for n in range(len(choices)):
-            if shares[n, s] > 0:
-                pair = np.uint64(choices[n, s])
-                count += pointer[pair + np.uint64(1)] - pointer[pair]
-        result[s + 1] = result[s] + count
-    return result
-
-
-@njit(cache=True, nogil=True)
+@njit
 def write_rows(
     pointer: Indices,
     successor: Indices,
@@ -70,7 +44,8 @@ def write_rows(
             continue
         at = np.uint64(start[s])
         stay[s] = 0.0
-        gain[s] = 0.0
+        for j in range(len(utility)):
+            gain[s, j] = 0.0
         for n in range(len(choices)):
             share = shares[n, s] if len(shares) else 1.0
             if share > 0:
@@ -87,37 +62,42 @@ def write_rows(
         stop[s] = np.uint32(at)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def flow_order(
-    start: Indices, stop: Indices, target: Indices, weight: Array, order: Indices, begin: int, end: int
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    path: Indices,
+    seen: NDArray[np.bool_],
+    order: Indices,
+    begin: int,
+    end: int,
 ) -> None:
     """Order begin..end − 1 so that most probable successors come first, as far as they form no cycle.
 
-    States are taken as they are numbered, each with the path ahead of it, so that neighbours stay together.
+    States are taken as they are numbered, each with the path ahead of it, so that neighbours stay together. `path` (S,) and
+    `seen` (S,), all false, are room to work in.
     """
-    main = np.empty(end - begin, np.uint32)
-    for s in range(begin, end):
-        best, likely = np.uint32(s), -1.0
-        for k in range(start[s], stop[s]):
-            if weight[k] > likely:
-                best, likely = target[k], weight[k]
-        main[s - begin] = best
-    path = np.empty(end - begin, np.uint32)
-    seen = np.zeros(end - begin, np.bool_)
-    done = begin
-    for s in range(begin, end):
-        length, at = 0, s
-        while begin <= at < end and not seen[at - begin]:
-            seen[at - begin] = True
-            path[length] = at
-            length += 1
-            at = int(main[at - begin])
-        for i in range(length - 1, -1, -1):
-            order[done] = path[i]
-            done += 1
+    low, high = np.uint64(begin), np.uint64(end)
+    done = low
+    for state in range(low, high):
+        length, at = np.uint64(0), np.uint64(state)
+        while low <= at < high and not seen[at]:
+            seen[at] = True
+            path[low + length] = at
+            length += np.uint64(1)
+            ahead, likely = at, -1.0
+            for k in range(start[at], stop[at]):
+                if weight[k] > likely:
+                    ahead, likely = np.uint64(target[k]), weight[k]
+            at = ahead
+        for i in range(length):
+            order[done + i] = path[low + length - np.uint64(1) - i]
+        done += length
 
 
-@njit(cache=True, nogil=True)
+@njit
 def flow_sweep(
     start: Indices,
     stop: Indices,
@@ -139,9 +119,9 @@ def flow_sweep(
     all have one sign. What is left of the residual at a state comes from successors that changed after it, or elsewhere: it
     lies between γ·low and γ·high.
     """
-    low[:] = 0.0
-    high[:] = 0.0
     utilities = np.uint64(value.shape[1])
+    for j in range(utilities):
+        low[j] = high[j] = 0.0
     least, most = np.uint64(begin), np.uint64(end)
     for i in range(least, most):
         s = np.uint64(order[i])
@@ -166,7 +146,7 @@ def flow_sweep(
             low[h], high[h] = min(low[h], second), max(high[h], second)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def even_sweep(
     start: Indices,
     stop: Indices,
@@ -195,7 +175,7 @@ def even_sweep(
             updated[s, j], updated[s, h] = total, other
 
 
-@njit(cache=True, nogil=True)
+@njit
 def change(value: Array, updated: Array, low: Array, high: Array, begin: int, end: int) -> None:
     """Write the least and the largest entry of `updated` − V over begin..end − 1 to `low` and `high`, (J,)."""
     for j in range(value.shape[1]):
@@ -206,7 +186,7 @@ def change(value: Array, updated: Array, low: Array, high: Array, begin: int, en
         low[j], high[j] = least, most
 
 
-@njit(cache=True, nogil=True)
+@njit
 def occupancy_sweep(
     start: Indices,
     stop: Indices,
@@ -227,7 +207,7 @@ def occupancy_sweep(
             rest[target[k]] += weight[k] * moved
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pass_on(
     start: Indices,
     stop: Indices,
@@ -239,30 +219,8 @@ def pass_on(
     begin: int,
     end: int,
 ) -> None:
-    """Write γdP to `received`, (S,), for what d = `moved` has on begin..end − 1."""
-    received[:] = 0.0
+    """Add γdP to `received`, (S,), for what d = `moved` has on begin..end − 1."""
     for s in range(np.uint64(begin), np.uint64(end)):
         received[s] += stay[s] * moved[s]
         for k in range(start[s], stop[s]):
             received[target[k]] += weight[k] * moved[s]
-
-
-@njit(cache=True, nogil=True)
-def extrapolate(
-    moved: Array, received: Array, discount: float, left: Array, begin: int, end: int
-) -> tuple[float, float]:
-    """Write `left` = (γdP − γd)/(1−γ) on begin..end − 1, with d = `moved` and γdP the sum of `received` (n, S).
-
-    That sum is written to its first row. Return Σ|γdP| and Σ|left|.
-    """
-    plain, extrapolated = 0.0, 0.0
-    scale = 1.0 / (1.0 - discount)
-    for s in range(np.uint64(begin), np.uint64(end)):
-        passed = 0.0
-        for i in range(len(received)):
-            passed += received[i, s]
-        received[0, s] = passed
-        left[s] = (passed - discount * moved[s]) * scale
-        plain += abs(passed)
-        extrapolated += abs(left[s])
-    return plain, extrapolated

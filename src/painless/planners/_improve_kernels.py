@@ -15,7 +15,7 @@ from painless.compiling import njit
 Indices = NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def improve(
     first: Indices,
     pointer: Indices,
@@ -56,7 +56,7 @@ def improve(
     return at_start, low, high, changed
 
 
-@njit(cache=True, nogil=True)
+@njit
 def improve_active(
     first: Indices,
     pointer: Indices,
@@ -123,27 +123,19 @@ def improve_active(
     return work
 
 
-@njit(cache=True, nogil=True)
-def sources(first: Indices, pointer: Indices, successor: Indices) -> tuple[Indices, Indices]:
-    """Return the states from which some pair may lead to s, each once: source[origin[s]..origin[s + 1] − 1]."""
-    states = np.uint32(len(first) - 1)
-    origin = np.zeros(states + 1, np.uint32)
-    last = np.full(states, states, np.uint32)
-    for s in range(states):
-        for k in range(pointer[first[s]], pointer[first[s + 1]]):
+@njit
+def sources(
+    first: Indices, pointer: Indices, successor: Indices, last: Indices, room: Indices, source: Indices
+) -> None:
+    """Write to source[room[t]] on, for every state t, the states from which some pair may lead to it, each once.
+
+    `room` moves on by one with each of them, and without room in `source` that is all. `last` (S,) holds no state at first.
+    """
+    for s in range(np.uint32(len(first) - 1)):
+        for k in range(pointer[first[s]], pointer[first[s + np.uint64(1)]]):
             t = successor[k]
             if t != s and last[t] != s:
                 last[t] = s
-                origin[t + 1] += 1
-    for s in range(states):
-        origin[s + 1] += origin[s]
-    source, room = np.empty(origin[states], np.uint32), origin[:-1].copy()
-    last[:] = states
-    for s in range(states):
-        for k in range(pointer[first[s]], pointer[first[s + 1]]):
-            t = successor[k]
-            if t != s and last[t] != s:
-                last[t] = s
-                source[room[t]] = s
-                room[t] += 1
-    return origin, source
+                if len(source) > 0:
+                    source[room[t]] = s
+                room[t] += np.uint32(1)

@@ -22,7 +22,7 @@ class ActiveStates:
 
     def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
-        self._sources = kernels.sources(rows.first, rows.pointer, rows.successor)
+        self._sources = _sources(rows)
 
     def improve(
         self,
@@ -55,3 +55,16 @@ class ActiveStates:
             rounds += 1
             tick()
         return work / states
+
+
+def _sources(rows: SparseRows) -> tuple[Indices, Indices]:
+    """Return the states from which some pair may lead to s, each once: source[origin[s]..origin[s + 1] − 1]."""
+    states = len(rows.first) - 1
+    last, count = np.full(states, states, np.uint32), np.zeros(states, np.uint32)
+    kernels.sources(*rows[:3], last, count, np.empty(0, np.uint32))
+    origin = np.zeros(states + 1, np.uint32)
+    np.cumsum(count, out=origin[1:])
+    last.fill(states)
+    source, room = np.empty(origin[-1], np.uint32), origin[:-1].copy()
+    kernels.sources(*rows[:3], last, room, source)
+    return origin, source

@@ -53,14 +53,25 @@ def chain_of(rows: SparseRows, discount: float, choices: Indices, shares: Array 
     """Return the chain of the policy that takes pair choices[n, s] with probability shares[n, s]."""
     choices = np.atleast_2d(choices)
     shares = np.ones(choices.shape) if shares is None else shares
-    chain = _with_room(kernels.all_successors(rows.pointer, choices, shares), len(rows.utility))
+    chain = _with_room(_successors(rows, choices, shares), len(rows.utility))
     stale = np.ones(choices.shape[1], dtype=bool)
     kernels.write_rows(*(*rows[1:5], discount, choices, shares, stale, *chain, 0, len(stale)))
     return chain
 
 
-def _with_room(start: Indices, utilities: int) -> Chain:
-    states = len(start) - 1
+def _successors(rows: SparseRows, choices: Indices, shares: Array) -> Indices:
+    """Return how many successors a state has under a mixed policy, (S,); choices of share 0 are left out."""
+    total = np.zeros(choices.shape[1], np.uint32)
+    for choice, share in zip(choices, shares, strict=True):
+        total += (rows.pointer[choice + np.uint32(1)] - rows.pointer[choice]) * (share > 0)
+    return total
+
+
+def _with_room(successors: Indices, utilities: int) -> Chain:
+    """Return room for a chain with at most so many successors of each state, (S,)."""
+    states = len(successors)
+    start = np.zeros(states + 1, np.uint32)
+    np.cumsum(successors, out=start[1:])
     return Chain(
         start[:-1],
         np.empty(states, np.uint32),
@@ -76,7 +87,8 @@ class ChangingChain:
 
     def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
-        self.chain = _with_room(kernels.most_successors(rows.first, rows.pointer), len(rows.utility))
+        most = np.maximum.reduceat(np.diff(rows.pointer), rows.first[:-1].astype(np.intp))
+        self.chain = _with_room(most, len(rows.utility))
         self._written = np.full(len(rows.first) - 1, NO_PAIR, np.uint32)
 
     def follow(self, choice: Indices) -> Chain:
@@ -97,8 +109,9 @@ class ChangingChain:
 
 def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
     """Order the states of each thread's range so that the most probable successors come first."""
-    order = np.empty(len(chain.stay), np.uint32)
-    threads.share(lambda begin, end: kernels.flow_order(*chain[:4], order, begin, end), len(order))
+    states = len(chain.stay)
+    order, path, seen = np.empty(states, np.uint32), np.empty(states, np.uint32), np.zeros(states, bool)
+    threads.share(lambda begin, end: kernels.flow_order(*chain[:4], path, seen, order, begin, end), states)
     return order
 
 

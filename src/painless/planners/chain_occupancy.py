@@ -80,25 +80,28 @@ class _Pushed:
         next to nothing, and it sums to 0, so that it shrinks as fast as the chain mixes. It is done where it leaves less.
         """
         self._pass_on(self.rest)
-
-        def part(begin: int, end: int) -> tuple[float, float]:
-            return kernels.extrapolate(self.rest, self._received, self.discount, self._spare, begin, end)
-
-        plain, extrapolated = np.sum(self.threads.share(part, len(self.rest)), axis=0)
+        passed = self._received[0]
+        for other in self._received[1:]:
+            passed += other
+        np.multiply(self.rest, -self.discount, out=self._spare)
+        self._spare += passed
+        self._spare *= 1 / (1 - self.discount)
+        plain, extrapolated = float(np.abs(passed).sum()), float(np.abs(self._spare).sum())
         if extrapolated < plain:
             self.rest /= 1 - self.discount
             self.held += self.rest
             self.rest, self._spare = self._spare, self.rest
-            return float(extrapolated)
+            return extrapolated
         self.held += self.rest
-        self.rest[:] = self._received[0]
-        return float(plain)
+        self.rest[:] = passed
+        return plain
 
     def _pass_on(self, moved: Array) -> None:
         """Write γdP for d = `moved`; each thread has what it passes on for itself."""
 
         def part(begin: int, end: int) -> None:
             received = self._received[0 if begin == 0 else 1]
+            received.fill(0.0)
             kernels.pass_on(*self.chain[:-1], moved, received, begin, end)
 
         self.threads.share(part, len(moved))

@@ -27,10 +27,8 @@ from numpy.typing import NDArray
 
 from painless.arrays import Array
 from painless.planners import _improve_kernels as kernels
-from painless.planners._small_kernels import price as price_small
 from painless.planners.active_states import ActiveStates
 from painless.planners.chain import DRAGGING, EPSILON, STEPS, Chain, ChangingChain, Values, chain_of
-from painless.planners.narrow import SMALL
 from painless.planners.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.planners.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
@@ -93,8 +91,6 @@ class Pricer:
         Its values are exact to `value_tolerance`.
         """
         self.solves += 1
-        if len(self._choice) <= SMALL:
-            return self._price_small(weight, tolerance)
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         for rounds in range(1, LONGEST):
@@ -130,16 +126,6 @@ class Pricer:
                 self._follow(count)
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
-        return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
-
-    def _price_small(self, weight: Array, tolerance: float) -> Priced:
-        """Price by policy iteration, all in one kernel."""
-        bound, self._error, evaluations, sweeps = price_small(
-            *(*self.rows[:5], self.discount, self.initial, weight, tolerance, self._error, self._roundings),
-            *(self._choice, self.values.value),
-        )
-        self.bellman_sweeps += sweeps
-        self.count(evaluations)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:

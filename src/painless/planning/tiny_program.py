@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array
-from painless.compiling import njit
+
+Basis = NDArray[np.intp]  # (K + 1,) columns
 
 PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
 HOLDS = 1e-9
@@ -31,7 +32,7 @@ class Optimum(NamedTuple):
     value: float
 
 
-def maximise(reward: Array, slack: Array, policies: int, basis: NDArray[np.intp]) -> Optimum | None:
+def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> Optimum | None:
     """Solve the program with columns `reward` (n,) and `slack` (n, K), the first `policies` on the simplex.
 
     `basis` names K + 1 columns; n + i stands for the surplus of row i. None where rounding spoils the result.
@@ -40,73 +41,55 @@ def maximise(reward: Array, slack: Array, policies: int, basis: NDArray[np.intp]
     >>> best.weights.round(12), best.multiplier.round(12), round(best.value, 12)
     (array([0.75, 0.25, 0.  ]), array([1.]), 0.75)
     """
-    try:
-        holds, weights, price = _maximise(reward, np.ascontiguousarray(slack), policies, basis)
-    except np.linalg.LinAlgError:
-        return None
-    if not holds:
-        return None
-    return Optimum(weights, np.maximum(-price[:-1], 0.0), float(price[-1]))
-
-
-@njit(cache=True)
-def pivot(tableau: Array, gain: Array, basis: NDArray[np.intp], limit: int) -> bool:
-    """Bring the tableau (K + 1, n + K + 1) to its optimum, in place; say whether it got there."""
-    rows, columns = tableau.shape[0], tableau.shape[1] - 1
-    idle = 0
-    for _ in range(limit):
-        enter, most = -1, PRECISION * (1.0 + np.abs(gain[basis]).max())
-        for k in range(columns):
-            reduced = gain[k]
-            for i in range(rows):
-                reduced -= gain[basis[i]] * tableau[i, k]
-            if reduced > most:
-                enter, most = k, reduced
-                if idle > 4 * rows:
-                    break
-        if enter < 0:
-            return True
-        leave, least = -1, np.inf
-        for i in range(rows):
-            if tableau[i, enter] > PRECISION:
-                ratio = max(tableau[i, -1], 0.0) / tableau[i, enter]
-                if ratio < least or (ratio == least and basis[i] < basis[leave]):
-                    leave, least = i, ratio
-        if leave < 0:
-            return False
-        idle = 0 if least * most > PRECISION else idle + 1
-        tableau[leave] /= tableau[leave, enter]
-        for i in range(rows):
-            if i != leave:
-                tableau[i] -= tableau[i, enter] * tableau[leave]
-        basis[leave] = enter
-    return False
-
-
-@njit(cache=True)
-def _maximise(
-    reward: Array, slack: Array, policies: int, basis: NDArray[np.intp]
-) -> tuple[bool, Array, Array]:
-    """Return whether the result holds, the weights (n,), and the prices of all rows (K + 1,)."""
     count, rows = slack.shape
     matrix = np.zeros((rows + 1, count + rows))
     matrix[:rows, :count] = slack.T
+    matrix[np.arange(rows), count + np.arange(rows)] = -1.0
     matrix[rows, :policies] = 1.0
-    gain, right, weights = np.zeros(count + rows), np.zeros(rows + 1), np.zeros(count + rows)
+    gain = np.zeros(count + rows)
     gain[:count] = reward
-    right[rows] = 1.0
-    for i in range(rows):
-        matrix[i, count + i] = -1.0
-    tableau = np.empty((rows + 1, count + rows + 1))
-    tableau[:, :-1], tableau[:, -1] = matrix, right
-    tableau = np.linalg.solve(np.ascontiguousarray(matrix[:, basis]), tableau)
-    basis = basis.copy()
-    if tableau[:, -1].min() < -HOLDS or not pivot(tableau, gain, basis, 200 * (count + rows)):
-        return False, weights[:count], right
-    chosen = np.ascontiguousarray(matrix[:, basis])
-    solution = np.linalg.solve(chosen, right)
-    price = np.linalg.solve(np.ascontiguousarray(chosen.T), gain[basis])
-    scale = 1.0 + np.abs(price).max()
-    weights[basis] = np.maximum(solution, 0.0)
-    holds = solution.min() >= -HOLDS and (gain - price @ matrix).max() <= HOLDS * scale
-    return holds, weights[:count], price
+    try:
+        last = _pivoted(matrix, gain, basis)
+        if last is None:
+            return None
+        chosen = matrix[:, last]
+        solution = np.linalg.solve(chosen, np.eye(rows + 1)[-1])
+        price = np.linalg.solve(chosen.T, gain[last])
+    except np.linalg.LinAlgError:
+        return None
+    most = float((gain - price @ matrix).max())
+    if not (solution.min() >= -HOLDS and most <= HOLDS * (1.0 + float(np.abs(price).max()))):
+        return None
+    weights = np.zeros(count + rows)
+    weights[last] = np.maximum(solution, 0.0)
+    return Optimum(weights[:count], np.maximum(-price[:-1], 0.0), float(price[-1]))
+
+
+def _pivoted(matrix: Array, gain: Array, basis: Basis) -> Basis | None:
+    """Go from basis to basis, each with factors of its own, to one where no column gains; None if that fails."""
+    basis, idle = basis.copy(), 0
+    for _ in range(200 * len(gain)):
+        inverse, mine = np.linalg.inv(matrix[:, basis]), gain[basis]
+        least = PRECISION * (1.0 + float(np.abs(mine).max()))
+        reduced = gain - mine @ inverse @ matrix
+        reduced[basis] = 0.0
+        enter = int((reduced > least).argmax() if idle > 4 * len(basis) else reduced.argmax())
+        if not reduced[enter] > least:
+            return basis
+        leave, step = _leaving((inverse @ matrix[:, enter]).tolist(), inverse[:, -1].tolist(), basis.tolist())
+        if leave < 0:
+            return None
+        idle = 0 if step * reduced[enter] > PRECISION else idle + 1
+        basis[leave] = enter
+    return None
+
+
+def _leaving(column: list[float], right: list[float], basis: list[int]) -> tuple[int, float]:
+    """Return which row of the basis is the first to fall to 0, of equals the one with the first column, and when."""
+    leave, least = -1, np.inf
+    for i, (fall, held) in enumerate(zip(column, right, strict=True)):
+        if fall > PRECISION:
+            ratio = max(held, 0.0) / fall
+            if ratio < least or (ratio == least and basis[i] < basis[leave]):
+                leave, least = i, ratio
+    return leave, least

@@ -6,20 +6,21 @@ itself, and goes on from the action that the policy takes.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.arrays import Array, Mask
-from painless.compiling import njit
+from painless.compiling import inner, njit
 from painless.feature_policies import ReplayedPolicy, SummedPolicy
-from painless.feature_policies._replay_kernels import find
+from painless.feature_policies._replay_kernels import place_of
 from painless.feature_policies.cells import Compiled
-from painless.features._tile_kernels import active, cells
+from painless.features._tile_kernels import cell, locate, scratch, tile
 from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
-from painless.problems._cartpole_kernel import step
+from painless.problems._cartpole_kernel import move
 from painless.rollouts import Trajectories, draw_actions
 from painless.simulator import Specification
 
@@ -51,26 +52,35 @@ def roll_out(
     rng: np.random.Generator,
 ) -> Trajectories:
     """Run an episode from each of the states (n, 4)."""
-    policy, limit = policy.remembering(), specification.time_limit or 0
-    log, returns = Log.room(len(states) * limit), np.zeros((len(states), 3))
-    draws, alive, time, steps, factor = rng.random(len(states)), np.arange(len(states)), 0, 0, 1.0
-    while len(alive) and time < limit:
-        actions = draw_actions(policy.at(states)[0], draws)
-        states, draws, alive, time, steps, factor = play(
+    policy, limit, count = policy.remembering(), specification.time_limit or 0, len(states)
+    log, returns = Log.room(count * limit), np.zeros((count, 3))
+    draws, before = rng.random(count), rng.bit_generator.state
+    ahead, used = rng.random(count * max(limit - 1, 0)), 0  # as many as there could be
+    states, alive, room = states.copy(), np.arange(count), scratch(grid)
+    left, time, steps, factor = count, 0, 0, 1.0
+    while left and time < limit:
+        actions = draw_actions(policy.at(states[:left])[0], draws)
+        left, time, steps, used, factor = play(
             policy.compiled(grid),
             states,
             actions,
             alive,
+            left,
             time,
             steps,
+            used,
             factor,
+            ahead,
             log,
             returns,
             span,
             specification.discount,
             limit,
-            rng,
+            *room,
         )
+        draws = ahead[used - left : used]
+    rng.bit_generator.state = before
+    rng.random(used)  # and no more: what is drawn next does not depend on what might have been
     return Trajectories(
         log.states[:steps],
         log.actions[:steps],
@@ -81,70 +91,79 @@ def roll_out(
     )
 
 
-@njit(cache=True)
+@njit
 def play(
     policy: Compiled,
     states: Array,
     actions: NDArray[np.intp],
     alive: Indices,
+    left: int,
     time: int,
     steps: int,
+    used: int,
     factor: float,
+    draws: Array,
     log: Log,
     returns: Array,
     span: Array,
     discount: float,
     limit: int,
-    rng: np.random.Generator,
-) -> tuple[Array, Array, Indices, int, int, float]:
+    whole: Indices,
+    part: Indices,
+) -> tuple[int, int, int, int, float]:
     """Take these actions and go on, to the end or to a step that the policy must be asked about.
 
-    Return the states of the episodes that have not ended, the random numbers of their next actions, their numbers (n,), and
-    where the rollout stands: the time, the steps in the log, and γ^time.
+    The first `left` of `states` are those of the episodes that have not ended, numbered by `alive`. Return how many there
+    are, the time, the steps in the log, how many of the random numbers are used, and γ^time.
     """
-    while True:
-        successors, utilities, terminated = step(states, actions)
-        left = 0
-        for n in range(len(states)):
+    lower, upper, units, offset, radix, common, _, hashed = policy.grid
+    keys, slots, decision, weight = policy.keys, policy.slots, policy.decision, policy.weight
+    seen, taken, utilities, successors, terminated = log
+    tilings, sure = len(offset), True
+    while sure:
+        kept = 0
+        for n in range(left):
             for i in range(4):
-                log.states[steps, i], log.successors[steps, i] = states[n, i], successors[n, i]
+                seen[steps, i] = states[n, i]
+            fell = move(states, n, actions[n], successors, utilities, steps)
             for j in range(3):
-                log.utilities[steps, j] = utilities[n, j] / span[j]
-                returns[alive[n], j] += factor * log.utilities[steps, j]
-            log.actions[steps], log.terminated[steps] = actions[n], terminated[n]
+                utilities[steps, j] /= span[j]
+                returns[alive[n], j] += factor * utilities[steps, j]
+            taken[steps], terminated[steps] = actions[n], fell
+            if not fell:
+                for i in range(4):
+                    states[kept, i] = successors[steps, i]
+                alive[kept] = alive[n]
+                kept += 1
             steps += 1
-            left += not terminated[n]
-        states = successors
-        if left < len(states):
-            states, alive = states[~terminated], alive[~terminated]
-        time, factor = time + 1, factor * discount
+        left, time, factor = kept, time + 1, factor * discount
         if left == 0 or time == limit:
-            return states, np.empty(0), alive, time, steps, factor
-        draws = rng.random(left)
-        actions = choose(policy, states, draws)
-        if actions.min() < 0:
-            return states, draws, alive, time, steps, factor
+            break
+        for n in range(left):
+            locate(lower, upper, units, tilings, states, n, whole, part)
+            if len(weight) == 0:
+                place = place_of(keys, cell(units, common, tilings, whole, part))
+                zero, one = decision[slots[place], 0], decision[slots[place], 1]
+                actions[n] = -1 if keys[place] == -1 else zero <= draws[used + n] * (zero + one)
+            else:
+                actions[n] = by_logit(offset, radix, hashed, whole, part, weight, draws[used + n])
+            sure = sure and actions[n] >= 0
+        used += left
+    return left, time, steps, used, factor
 
 
-@njit(cache=True)
-def choose(policy: Compiled, states: Array, draws: Array) -> NDArray[np.intp]:
-    """Return the action that a random number picks in each state (n,), −1 where the policy must be asked."""
-    actions = np.full(len(states), -1, np.int64)
-    if len(policy.weight) == 0:
-        slots = find(policy.keys, policy.slots, cells(policy.grid, states))
-        for n in range(len(states)):
-            if slots[n] >= 0:
-                left, right = policy.decision[slots[n], 0], policy.decision[slots[n], 1]
-                actions[n] = left <= draws[n] * (left + right)
-        return actions
-    tiles = active(policy.grid, states)
-    for n in range(len(states)):
-        lead, size = 0.0, 1.0  # the logit of 1 less that of 0, and the size of what it is made of
-        for k in range(tiles.shape[2]):
-            zero, one = policy.weight[tiles[n, 0, k]], policy.weight[tiles[n, 1, k]]
-            lead += one - zero
-            size += abs(one) + abs(zero)
-        apart = draws[n] - 1 / (1 + np.exp(lead))
-        if abs(apart) > DOUBT * size:
-            actions[n] = apart > 0
-    return actions
+@inner
+def by_logit(
+    offset: Indices, radix: Indices, hashed: int, whole: Indices, part: Indices, weight: Array, draw: float
+) -> int:
+    """Return the action that a random number picks by the logits, −1 where that is too close to tell."""
+    lead, size = 0.0, 1.0  # the logit of 1 less that of 0, and the size of what it is made of
+    for k in range(len(offset)):
+        first = 2 * tile(offset, radix, hashed, whole, part, k)
+        zero, one = weight[first], weight[first + 1]
+        lead += one - zero
+        size += abs(one) + abs(zero)
+    apart = draw - 1 / (1 + math.exp(lead))
+    if abs(apart) <= DOUBT * size:
+        return -1
+    return 1 if apart > 0 else 0
