@@ -13,9 +13,9 @@ import scipy
 
 import painless
 from painless.arrays import one_thread
+from painless.planners.pricing import Pricer
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
-from painless.planners.pricing import Pricer
 from painless.units import normalise
 
 DISCOUNT, TOLERANCE, SLIP = 0.99, 1e-6, 0.2
