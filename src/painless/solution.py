@@ -209,7 +209,8 @@ class Solution:
 
     def __repr__(self) -> str:
         table = render.text_table(("", "value", "bound", "shadow price"), self.rows())
-        return f"Solution by {self.algorithm} ({self.iterations} iterations, {self.seconds:.2f} s)\n{table}\n{self.status}"
+        title = f"Solution by {self.algorithm} ({self.iterations} iterations, {self.seconds:.2f} s)"
+        return "\n".join(part for part in (title, table, str(self.status), self.reason) if part)
 
     def _repr_html_(self) -> str:
         return summary_html(str(self.status), ("", "value", "bound", "shadow price"), self.rows())

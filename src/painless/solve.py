@@ -26,7 +26,7 @@ from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Planned, Planner, Progress, Stop, without_slater
+from painless.planning.planner import Planned, Planner, Progress, Stop, Task, without_slater
 from painless.policy import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policy import initial_policy as starting_policy
 from painless.prepare import Prepared, Steps, prepare
@@ -98,7 +98,8 @@ def solve(
                 if initial_policy is None
                 else checked_policy(initial_policy, problem.actions, "initial_policy")
             )
-            return _planned(algorithm.answer(prepared, tolerance, clock, progress, warm), ending, clock)
+            task = Task(tolerance, clock, progress, warm)
+            return _planned(algorithm.answer(prepared, task), ending, clock)
         if prepared.feasibility is Feasibility.NONE:
             return infeasible_solution(prepared, ending, clock)
         if prepared.slater.stopped is not None:
@@ -158,7 +159,7 @@ def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
     why = prepared.feasibility.value
     reason = f"{why[0].upper()}{why[1:]}, so that no bound on the multipliers is known: planned in place of {ending.algorithm}."
     return _planned(
-        LinearProgram().answer(prepared, ending.tolerance, clock), ending._replace(reason=reason), clock
+        LinearProgram().answer(prepared, Task(ending.tolerance, clock)), ending._replace(reason=reason), clock
     )
 
 

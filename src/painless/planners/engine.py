@@ -40,40 +40,17 @@ class Bracket(NamedTuple):
         return Bracket(low, high, np.clip(self.guess, low, high))
 
 
-class Response(Protocol):
+class Response(NamedTuple):
     """A deterministic policy that is best for some weights, and the bound on every policy."""
 
-    @property
-    def actions(self) -> Actions:
-        """The policy, (S,)."""
-
-    @property
-    def evaluations(self) -> int:
-        """How many policies were evaluated on the way."""
-
-    @property
-    def upper_bound(self) -> float:
-        """Bounds Σ_j w_j V_j(ρ) of every policy."""
-
-    @property
-    def weighted_value(self) -> float:
-        """Σ_j w_j V_j(ρ) of this policy, at least."""
-
-    @property
-    def rounding(self) -> float:
-        """What of the distance between the two is rounding: no better bound can be had."""
-
-    @property
-    def value(self) -> Array:
-        """V(ρ) of all utilities, (J,), at least."""
-
-    @property
-    def middle(self) -> Array:
-        """V(ρ) of all utilities, (J,), as well as they are known."""
-
-    @property
-    def visits(self) -> Array | None:
-        """d(s), (S,), where it comes with the policy; None where it costs a solve of its own."""
+    actions: Actions  # (S,)
+    value: Array  # (J,) at least
+    middle: Array  # (J,) as well as they are known
+    upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
+    weighted_value: float  # Σ_j w_j V_j(ρ) of this one, at least
+    rounding: float  # what of the distance between the two is rounding: no better bound can be had
+    evaluations: int = 1  # of policies on the way
+    visits: Array | None = None  # d(s), (S,), where it comes with the policy, and costs no solve of its own
 
 
 class Engine(Protocol):

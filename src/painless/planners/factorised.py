@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +23,13 @@ from painless.planners.engine import (
     UNIT_ROUNDOFF,
     Actions,
     Bracket,
+    Response,
     as_table,
     extent_of,
     mixed_table,
     value_rounding,
 )
-from painless.planners.policy_iteration import Plan, policy_iteration
+from painless.planners.policy_iteration import policy_iteration
 from painless.problem import CMDP, Transition
 from painless.validation import require_sound
 
@@ -46,6 +46,7 @@ class Factorised:
         require_sound(problem.transition)
         self.problem = problem
         self.unit = 1 / (1 - problem.discount)
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)
         self.rounding = value_rounding(problem, problem.most_successors)
         self._tick: Callable[[], None] = lambda: None
         self._last: NDArray[np.intp] | None = None
@@ -55,14 +56,25 @@ class Factorised:
         """The least and the largest value that a policy may have, (J,) each."""
         return extent_of(self.problem)
 
-    def best(self, weight: Array, tolerance: float, precision: float) -> FactorisedResponse:
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,), found from the last one that was."""
         del precision  # exact to rounding
         problem = self.problem
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
         plan = policy_iteration(problem, utility, self._last, self._tick, tolerance)
         self._last = plan.actions
-        return FactorisedResponse(problem, plan)
+        gain = policy_utility(problem.utility, plan.policy(problem.shape[1]))
+        value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent)
+        return Response(
+            plan.actions.astype(self.compact),
+            value.low,
+            value.guess,
+            plan.upper_bound,
+            plan.value,
+            plan.rounding,
+            plan.evaluations,
+            plan.resolvent.state_occupancy(problem.initial),
+        )
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return what is proved of V(ρ), of a policy (S, A) or actions (S,)."""
@@ -139,58 +151,3 @@ def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> 
     residual = gain + discount * (wide @ rows) - wide
     off = float(np.abs(rows.sum(0) - 1).max())
     return residual.astype(np.float64), (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
-
-
-@dataclass(frozen=True)
-class FactorisedResponse:
-    """A plan, evaluated for all utilities by the factors that it comes with."""
-
-    problem: CMDP
-    plan: Plan
-
-    @cached_property
-    def actions(self) -> Actions:
-        """The policy, (S,)."""
-        return self.plan.actions.astype(np.min_scalar_type(self.problem.shape[1] - 1))
-
-    @property
-    def evaluations(self) -> int:
-        """How many policies were evaluated on the way."""
-        return self.plan.evaluations
-
-    @property
-    def upper_bound(self) -> float:
-        """Bounds Σ_j w_j V_j(ρ) of every policy."""
-        return self.plan.upper_bound
-
-    @property
-    def weighted_value(self) -> float:
-        """Σ_j w_j V_j(ρ) of this policy."""
-        return self.plan.value
-
-    @property
-    def rounding(self) -> float:
-        """What of the bound's excess is rounding."""
-        return self.plan.rounding
-
-    @cached_property
-    def _bracket(self) -> Bracket:
-        problem = self.problem
-        gain = policy_utility(problem.utility, self.plan.policy(problem.shape[1]))
-        chain = action_transition(problem, self.plan.actions)
-        return bracket(problem, chain, gain, self.plan.resolvent)
-
-    @property
-    def value(self) -> Array:
-        """V(ρ) of all utilities, (J,), at least."""
-        return self._bracket.low
-
-    @property
-    def middle(self) -> Array:
-        """V(ρ) of all utilities, (J,), as well as they are known."""
-        return self._bracket.guess
-
-    @property
-    def visits(self) -> Array:
-        """d(s), (S,)."""
-        return self.plan.resolvent.state_occupancy(self.problem.initial)

@@ -6,7 +6,6 @@ Best responses come from one `Pricer`, each from where the last one ended. Value
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +14,15 @@ from numpy.typing import NDArray
 from painless.arrays import Array
 from painless.planners.chain import Chain, chain_of
 from painless.planners.chain_occupancy import chain_occupancy
-from painless.planners.engine import PRECISION, Actions, Bracket, extent_of, mixed_table, value_rounding
+from painless.planners.engine import (
+    PRECISION,
+    Actions,
+    Bracket,
+    Response,
+    extent_of,
+    mixed_table,
+    value_rounding,
+)
 from painless.planners.mixing import Mixer
 from painless.planners.pricing import Pricer
 from painless.planners.sparse_rows import Indices
@@ -45,14 +52,14 @@ class Swept:
         """Call `tick` between sweeps from now on; it may raise."""
         self._tick = tick
 
-    def best(self, weight: Array, tolerance: float, precision: float) -> SweptResponse:
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
         scale = float(weight.sum())
         finest = FINEST * self.unit
         precision = max(precision, finest)
         priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
         low = priced.value - priced.error
-        return SweptResponse(
+        return Response(
             actions=self.actions_of(priced.choice),
             value=low,
             middle=priced.value,
@@ -146,17 +153,3 @@ class Swept:
             return first + np.arange(actions.shape[1], dtype=np.uint32)[:, None]
         rank = (actions.cumsum(1, dtype=np.uint32) - np.uint32(1)) * actions
         return np.ascontiguousarray(first + rank.T.astype(np.uint32))
-
-
-@dataclass(frozen=True)
-class SweptResponse:
-    """A best response and what is proved of it."""
-
-    actions: Actions  # (S,)
-    value: Array  # (J,) at least
-    middle: Array  # (J,)
-    upper_bound: float
-    weighted_value: float
-    rounding: float
-    evaluations: int = 1
-    visits: None = None  # they cost a solve of their own

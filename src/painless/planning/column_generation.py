@@ -29,7 +29,7 @@ from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Case, Planned, Progress, Stop
+from painless.planning.planner import Case, Planned, Progress, Stop, Task
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 from painless.validation import number, whole
@@ -152,39 +152,32 @@ class ColumnGeneration:
         relaxation = relaxation or Relaxation.of(problem)
         return Searcher(self, engine, gap, clock or Clock(), progress, relaxation).run(start)
 
-    def answer(
-        self,
-        case: Case,
-        tolerance: float,
-        clock: Clock,
-        progress: Callable[[Progress], None] | None = None,
-        start: Array | None = None,
-    ) -> Planned:
+    def answer(self, case: Case, task: Task) -> Planned:
         """Find a policy and its own Slater policy, and form nothing of size S × S.
 
         Where there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
         """
 
         def report(now: Search) -> None:
-            if progress is not None:
-                progress(Progress.of(case, now.solves, None, now.reward_value, now.upper_bound))
+            if task.progress is not None:
+                task.progress(Progress.of(case, now.solves, None, now.reward_value, now.upper_bound))
 
-        planned = self.plan(
+        found = self.plan(
             case.normal,
-            case.target(tolerance),
-            clock=clock,
+            case.target(task.tolerance),
+            clock=task.clock,
             progress=report,
             relaxation=case.relaxation,
-            start=start,
+            start=task.start,
         )
-        exact, small = planned.certifier.engine.exact, case.normal.shape[0] <= EXACT_STATES
-        if planned.ending is Ending.TIGHT or (planned.ending is Ending.ROUNDING and small and not exact):
-            return LinearProgram().answer(case, tolerance, clock)
-        found = case.known(planned.certifier.engine, _slater(planned))
-        if planned.ending is Ending.INFEASIBLE:
-            return Planned(self.name, found)
-        note = f"{planned.solves} unconstrained problems were solved."
-        return Planned(self.name, found, planned.certifier, planned.answer, STOPS.get(planned.ending), note)
+        small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
+        if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):
+            return LinearProgram().answer(case, task)
+        case = case.known(found.certifier.engine, _slater(found))
+        if found.ending is Ending.INFEASIBLE:
+            return Planned(self.name, case)
+        note = f"{found.solves} unconstrained problems were solved."
+        return Planned(self.name, case, found.certifier, found.answer, STOPS.get(found.ending), note)
 
 
 def _slater(planned: Searched) -> SlaterPolicy:

@@ -5,7 +5,6 @@ max Σ d·r   subject to   Σ_a d(s', a) − γ Σ_{s,a} P(s'|s, a) d(s, a) = ρ
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from painless.planning import highs
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
-from painless.planning.planner import Case, Planned, Progress, Stop, without_slater
+from painless.planning.planner import Case, Planned, Stop, Task, without_slater
 from painless.policy import uniform_policy
 from painless.problem import CMDP
 from painless.validation import require_sound
@@ -89,26 +88,18 @@ class LinearProgram:
         multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
         return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)
 
-    def answer(
-        self,
-        case: Case,
-        tolerance: float,
-        clock: Clock,
-        progress: Callable[[Progress], None] | None = None,
-        start: Array | None = None,
-    ) -> Planned:
+    def answer(self, case: Case, task: Task) -> Planned:
         """Solve the linear program, and close the gap that it leaves; where it is left out, by best responses alone."""
-        del progress, start  # there is no way to tell HiGHS
         if case.feasibility is Feasibility.NONE:
             return Planned(self.name, case)
         if case.slater.stopped is not None:
-            return without_slater(self.name, case, clock)
+            return without_slater(self.name, case, task.clock)
         certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
         slack, answer, note = case.feasibility is Feasibility.SLACK, certifier.known(), ""
-        target = case.target(tolerance)
+        target = case.target(task.tolerance)
         try:
             case.tick()
-            optimum = _occupancy(case, certifier.game.aim.reached, clock)
+            optimum = _occupancy(case, certifier.game.aim.reached, task.clock)
             if optimum is None and slack:
                 note = "The linear program was left out, or gave up: best responses were tried."
             if optimum is not None:

@@ -118,6 +118,15 @@ class Progress:
         return cls(iteration, iterations, float(ends[0]), float(ends[1]))
 
 
+class Task(NamedTuple):
+    """How a case is to be solved."""
+
+    tolerance: float
+    clock: Clock
+    progress: Callable[[Progress], None] | None = None
+    start: Array | None = None  # a policy (S, A) to begin with
+
+
 @runtime_checkable
 class Planner(Protocol):
     """Solves a case to a tolerance."""
@@ -126,15 +135,8 @@ class Planner(Protocol):
     def name(self) -> str:
         """The name on the command line."""
 
-    def answer(
-        self,
-        case: Case,
-        tolerance: float,
-        clock: Clock,
-        progress: Callable[[Progress], None] | None = None,
-        start: Array | None = None,
-    ) -> Planned:
-        """Return a policy with a proof; `start` is a policy (S, A) to begin with."""
+    def answer(self, case: Case, task: Task) -> Planned:
+        """Return a policy with a proof."""
 
 
 def without_slater(planner: str, case: Case, clock: Clock) -> Planned:
