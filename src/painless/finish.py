@@ -23,7 +23,7 @@ from painless.render import number_beyond
 from painless.solution import Kind, Solution, Status
 from painless.units import normalise, rounded, utility_range
 
-LEAST_SECONDS = 1.0  # of work that prices may take, where the answer took less
+LEAST_SECONDS = 0.5  # of work that prices may take, where the answer took less
 SMALL_GAP = 1e-9  # relative; what is left of a gap then is rounding, and differs from machine to machine
 VISITS = 1e-6  # the precision of visits, relative to their sum, where sweeps cost
 

@@ -11,7 +11,7 @@ import typer
 from painless.cli.common import check_folder, say
 
 
-class Format(StrEnum):
+class PictureFormat(StrEnum):
     """Kinds of files."""
 
     PNG = "png"
@@ -28,7 +28,8 @@ def plot(
         typer.Option(metavar="FOLDER", help="Where to write; by default `figures` in the folder."),
     ] = None,
     formats: Annotated[
-        list[Format] | None, typer.Option("--format", help="png, pdf or svg; repeatable. By default png.")
+        list[PictureFormat] | None,
+        typer.Option("--format", help="png, pdf or svg; repeatable. By default png."),
     ] = None,
     limit: Annotated[
         float | None, typer.Option(help="For a frontier on a grid: the limit at which to draw the map.")
@@ -44,5 +45,5 @@ def plot(
     if not pictures:
         say("There is nothing to draw: no run, no grid and no constraint.")
     for name, figure in pictures.items():
-        for kind in dict.fromkeys(formats or [Format.PNG]):
+        for kind in dict.fromkeys(formats or [PictureFormat.PNG]):
             say(f"Written: {save_figure(figure, where / f'{name}.{kind}')}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from painless.arrays import Array, Mask
 from painless.drn.lines import STATE
 from painless.drn.rounding import restored
-from painless.drn.text import Model, line_of, parse
+from painless.drn.text import ModelText, line_of, parse
 from painless.drn.writing import labels
 from painless.errors import InputError, unknown
 from painless.files import open_file
@@ -51,7 +51,7 @@ def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     return process | _terms(model.header.rewards, utility, _settings(note or {}, given))
 
 
-def _foreign(model: Model, path: Path) -> dict[str, Any]:
+def _foreign(model: ModelText, path: Path) -> dict[str, Any]:
     """Return the process of a model that somebody else wrote."""
     if not model.initial.any():
         raise InputError("no state has the label init; add it to the line of the first state")
@@ -68,7 +68,7 @@ def _foreign(model: Model, path: Path) -> dict[str, Any]:
     }
 
 
-def _columns(model: Model) -> tuple[NDArray[np.int64], list[str]]:
+def _columns(model: ModelText) -> tuple[NDArray[np.int64], list[str]]:
     """Return the action that each choice is: by its name, or else by its place among the choices of its state."""
     states = len(model.initial)
     place = np.arange(len(model.state)) - np.searchsorted(model.state, model.state)
@@ -81,7 +81,7 @@ def _columns(model: Model) -> tuple[NDArray[np.int64], list[str]]:
     return place, [str(i) for i in range(int(place.max()) + 1)]
 
 
-def _normalised(model: Model, path: Path) -> Array:
+def _normalised(model: ModelText, path: Path) -> Array:
     """Return probabilities whose rows sum to 1, if they did but for the digits that were written."""
     sums = np.add.reduceat(model.probability, model.pointer[:-1])
     error = np.abs(sums - 1)
@@ -97,7 +97,7 @@ def _normalised(model: Model, path: Path) -> Array:
     return model.probability / np.repeat(np.where(error > SUM_TOLERANCE, sums, 1.0), np.diff(model.pointer))
 
 
-def _own(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
+def _own(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
     """Return the process of a problem as it was before it was written."""
     try:
         return _undone(model, note)
@@ -108,7 +108,7 @@ def _own(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
         ) from error
 
 
-def _undone(model: Model, note: Mapping[str, Any]) -> dict[str, Any]:
+def _undone(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
     shape = (len(model.initial) - 2, int(note["actions"]))
     if min(shape) < 1 or shape[0] * shape[1] > ABSENT * len(model.state):
         raise ValueError(f"{shape[0]} states and {shape[1]} actions")

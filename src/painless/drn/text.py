@@ -25,7 +25,7 @@ from painless.files import open_file
 BLOCK = 2**24  # bytes that are read at a time
 
 
-class Model(NamedTuple):
+class ModelText(NamedTuple):
     """S states and N choices, those of a state in a row, with J reward models."""
 
     header: Header
@@ -39,7 +39,7 @@ class Model(NamedTuple):
     initial: Mask  # (S,) which states have the label init
 
 
-def parse(path: Path) -> Model:
+def parse(path: Path) -> ModelText:
     """Read a whole file."""
     with open_file(path) as stream:
         parts = Parts(read_header(stream))
@@ -62,7 +62,7 @@ def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _assembled(parts: Parts, path: Path) -> Model:
+def _assembled(parts: Parts, path: Path) -> ModelText:
     header = parts.header
     kinds = np.concatenate([np.empty(0, np.uint8), *parts.kinds])
     states = int((kinds == STATE).sum())
@@ -81,7 +81,7 @@ def _assembled(parts: Parts, path: Path) -> Model:
     reward = np.concatenate(parts.state_reward)[state]
     reward[explicit] += np.concatenate(parts.choice_reward)
     before = np.cumsum(kinds == TRANSITION)
-    model = Model(
+    model = ModelText(
         header=header,
         pointer=np.append(before[opens], before[-1]),
         successor=_joined(parts.successor, np.int64),
@@ -100,7 +100,7 @@ def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *parts])
 
 
-def _require_choices(model: Model, path: Path) -> None:
+def _require_choices(model: ModelText, path: Path) -> None:
     """Refuse states without choices, and choices without successors."""
     missing = np.bincount(model.state, minlength=model.header.states) == 0
     if missing.any():

@@ -41,7 +41,7 @@ from painless.problem import CMDP
 CUTOFF = 1e-8  # singular values below this part of the largest are 0
 
 
-class Model(NamedTuple):
+class SuccessorModel(NamedTuple):
     """The successors of n pairs, as the rows of a CSR matrix, and the entries of all rows of equal length."""
 
     pointer: Pairs  # (n + 1,)
@@ -137,7 +137,7 @@ class LSTDQ:
         return utility @ self._rows / len(self._rows)
 
     @cached_property
-    def _model(self) -> Model:
+    def _model(self) -> SuccessorModel:
         from painless.kernels import table_sampler
 
         sampler = table_sampler(self.problem)
@@ -147,7 +147,7 @@ class LSTDQ:
         blocks = [
             pointer[:-1][length == width, None] + np.arange(width) for width in np.unique(length) if width > 1
         ]
-        return Model(pointer, sampler.successor[entry], sampler.probability[entry], blocks)
+        return SuccessorModel(pointer, sampler.successor[entry], sampler.probability[entry], blocks)
 
 
 def solve_lstdq(

@@ -53,7 +53,7 @@ class SweptEvaluator:
         self.problem, self.tolerance = problem, tolerance
         self.engine = engine or Swept(problem)
         self.sweeps = 0  # over all pairs
-        self._runs: list[_Run] = []
+        self._runs: list[_RunValues] = []
 
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
         """Evaluate all J utilities of every run; nothing is drawn."""
@@ -61,7 +61,7 @@ class SweptEvaluator:
         tables = policy.probabilities
         require_sound(self.problem.transition)  # the engine shares its memory
         if len(self._runs) != len(tables):
-            self._runs = [_Run(self) for _ in tables]
+            self._runs = [_RunValues(self) for _ in tables]
         parts = [run.evaluate(table) for run, table in zip(self._runs, tables, strict=True)]
         q = parts[0][0][None] if len(parts) == 1 else np.array([q for q, _ in parts])
         return Evaluation(TabularQ(q), np.array([value for _, value in parts]))
@@ -74,7 +74,7 @@ class SweptEvaluator:
         return np.flatnonzero(self.problem.actions).astype(np.uint32)
 
 
-class _Run:
+class _RunValues:
     """The values of one run's last policy, and how its sweeps go."""
 
     def __init__(self, evaluator: SweptEvaluator) -> None:

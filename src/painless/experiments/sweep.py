@@ -138,7 +138,7 @@ def run_sweep(
     with store.alone():
         missing = {str(store.path(unit.settings)): unit for unit in sweep.units}
         units = [unit for unit in missing.values() if not store.holds(unit.settings)]
-        run = _Run(store, len(missing), len(missing) - len(units), progress)
+        run = _SweepRun(store, len(missing), len(missing) - len(units), progress)
         run.report()
         if units:
             with chosen:
@@ -147,7 +147,7 @@ def run_sweep(
     return run.failures
 
 
-class _Run:
+class _SweepRun:
     """One run of a sweep: what is done, and what has failed."""
 
     def __init__(

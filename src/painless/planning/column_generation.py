@@ -35,7 +35,7 @@ from painless.units import TOLERANCE
 from painless.validation import number, whole
 
 
-class Ending(Enum):
+class SearchEnding(Enum):
     """How a search ended."""
 
     PROVED = "the tolerance is proved"
@@ -46,7 +46,7 @@ class Ending(Enum):
     TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
 
 
-STOPS = {Ending.TIMEOUT: Stop.TIMEOUT, Ending.INTERRUPT: Stop.INTERRUPT}
+STOPS = {SearchEnding.TIMEOUT: Stop.TIMEOUT, SearchEnding.INTERRUPT: Stop.INTERRUPT}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Searched:
     answer: Answer
     slack: SlackGame | None  # the game for the joint slack; None where it was not needed
     feasible: bool  # whether the answer provably meets every constraint
-    ending: Ending
+    ending: SearchEnding
     solves: int  # of unconstrained MDPs
 
     @property
@@ -171,10 +171,10 @@ class ColumnGeneration:
             start=task.start,
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
-        if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):
+        if found.ending is SearchEnding.TIGHT or (found.ending is SearchEnding.ROUNDING and small):
             return LinearProgram().answer(case, task)
         case = case.known(found.certifier.engine, _slater(found))
-        if found.ending is Ending.INFEASIBLE:
+        if found.ending is SearchEnding.INFEASIBLE:
             return Planned(self.name, case)
         note = f"{found.solves} unconstrained problems were solved."
         return Planned(self.name, case, found.certifier, found.answer, STOPS.get(found.ending), note)
@@ -186,7 +186,7 @@ def _slater(planned: Searched) -> SlaterPolicy:
     slack = answer.low[1:] - engine.problem.threshold
     least = TOLERANCE * engine.unit
     weight = np.empty(0) if planned.slack is None else planned.slack.price
-    if planned.ending is Ending.INFEASIBLE:
+    if planned.ending is SearchEnding.INFEASIBLE:
         found = Feasibility.NONE
     else:
         joint = -np.inf if planned.slack is None else planned.slack.mixture.value

@@ -11,7 +11,7 @@ from painless.arrays import Array
 from painless.clock import Clock
 from painless.planners.engine import Engine
 from painless.planning.certificate import Answer, Certifier
-from painless.planning.column_generation import Ending, Search, Searched
+from painless.planning.column_generation import Search, Searched, SearchEnding
 from painless.planning.feasibility import SlackGame
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
@@ -64,15 +64,15 @@ class Searcher:
                 self._start_from(start)
             ending = self._search()
         except TimeoutError:
-            ending = Ending.TIMEOUT
+            ending = SearchEnding.TIMEOUT
         except KeyboardInterrupt:
-            ending = Ending.INTERRUPT
-        if ending in (Ending.TIMEOUT, Ending.INTERRUPT):
+            ending = SearchEnding.INTERRUPT
+        if ending in (SearchEnding.TIMEOUT, SearchEnding.INTERRUPT):
             self.clock.extend()
         try:
             return self._planned(ending, self._final(ending))
         except TimeoutError:
-            return self._planned(Ending.TIMEOUT, self.certifier.known())
+            return self._planned(SearchEnding.TIMEOUT, self.certifier.known())
 
     def _start_from(self, policy: Array) -> None:
         """Begin around the prices under which the actions that a policy mixes are equally good, on both sides of the limits."""
@@ -86,14 +86,14 @@ class Searcher:
             for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
                 self._respond(factor * multiplier, self.target(self.game.upper))
 
-    def _search(self) -> Ending:
+    def _search(self) -> SearchEnding:
         if not len(self.game.columns):
             self._respond(self.game.price, COARSE * self.engine.unit)
         met = any(self._meets(column.low) for column in self.game.columns.known)
         if not met and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
-            return Ending.INFEASIBLE if disproved else Ending.TIGHT
+            return SearchEnding.INFEASIBLE if disproved else SearchEnding.TIGHT
         return self._close_in()
 
     def _has_slack(self) -> bool:
@@ -110,7 +110,7 @@ class Searcher:
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())
 
-    def _close_in(self) -> Ending:
+    def _close_in(self) -> SearchEnding:
         """Let master and responses take turns until their bounds meet."""
         states, _, constraints = self.problem.shape
         proof = _Proof(self)
@@ -148,13 +148,13 @@ class Searcher:
         padded = None if safe is None else np.pad(safe, (0, len(self.game.columns) - len(safe)))
         return best_mixture(self.game.columns.values, self.problem.threshold + margin, padded)
 
-    def _final(self, ending: Ending) -> Answer:
+    def _final(self, ending: SearchEnding) -> Answer:
         """Return the best mixture, or the one with the largest slack."""
-        if ending is Ending.PROVED and self.answer is not None:
+        if ending is SearchEnding.PROVED and self.answer is not None:
             return self.answer
         if not len(self.game.columns):
             return self.certifier.known()
-        if ending in (Ending.INFEASIBLE, Ending.TIGHT):
+        if ending in (SearchEnding.INFEASIBLE, SearchEnding.TIGHT):
             assert self.slack is not None
             return self.certifier.answer(self.slack.mixture.weights)
         self.game.mix()
@@ -168,12 +168,12 @@ class Searcher:
     def _solves(self) -> int:
         return self.game.responses + (0 if self.slack is None else self.slack.responses)
 
-    def _planned(self, ending: Ending, answer: Answer) -> Searched:
+    def _planned(self, ending: SearchEnding, answer: Answer) -> Searched:
         return Searched(
             certifier=self.certifier,
             answer=self.certifier.bounded(answer),
             slack=self.slack,
-            feasible=ending is not Ending.INFEASIBLE and self._meets(answer.low),
+            feasible=ending is not SearchEnding.INFEASIBLE and self._meets(answer.low),
             ending=ending,
             solves=self._solves,
         )
@@ -184,7 +184,7 @@ class _Proof:
 
     def __init__(self, search: Searcher) -> None:
         self.search = search
-        self.ending = Ending.ROUNDING
+        self.ending = SearchEnding.ROUNDING
         self._aim = 0.9  # the share of the target at which a mixture is looked at
 
     def __call__(self) -> bool:
@@ -196,11 +196,11 @@ class _Proof:
         search.answer = answer = search.polished()
         met = search._meets(answer.low)
         if game.upper - answer.low[0] <= target and met:
-            self.ending = Ending.PROVED
+            self.ending = SearchEnding.PROVED
         elif game.safe is None and not met and not search._has_slack():
-            self.ending = Ending.TIGHT
+            self.ending = SearchEnding.TIGHT
         self._aim *= 0.3
-        return self.ending is not Ending.ROUNDING or self._aim < LEAST_AIM
+        return self.ending is not SearchEnding.ROUNDING or self._aim < LEAST_AIM
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:

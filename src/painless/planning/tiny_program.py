@@ -24,7 +24,7 @@ PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
 HOLDS = 1e-9
 
 
-class Optimum(NamedTuple):
+class ProgramSolution(NamedTuple):
     """The weights of all columns, the multipliers (K,) and the value."""
 
     weights: Array
@@ -32,7 +32,7 @@ class Optimum(NamedTuple):
     value: float
 
 
-def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> Optimum | None:
+def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> ProgramSolution | None:
     """Solve the program with columns `reward` (n,) and `slack` (n, K), the first `policies` on the simplex.
 
     `basis` names K + 1 columns; n + i stands for the surplus of row i. None where rounding spoils the result.
@@ -62,7 +62,7 @@ def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> Optimu
         return None
     weights = np.zeros(count + rows)
     weights[last] = np.maximum(solution, 0.0)
-    return Optimum(weights[:count], np.maximum(-price[:-1], 0.0), float(price[-1]))
+    return ProgramSolution(weights[:count], np.maximum(-price[:-1], 0.0), float(price[-1]))
 
 
 def _pivoted(matrix: Array, gain: Array, basis: Basis) -> Basis | None:

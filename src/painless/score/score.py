@@ -20,7 +20,7 @@ from painless.score.runs import BASELINES, DEFAULT, MEASURES, PAPER, Row, run_ta
 from painless.score.suite import BUDGET, QUICK_BUDGET, suite
 
 
-class Piece(NamedTuple):
+class ScorePiece(NamedTuple):
     """One problem of the suite, by its place."""
 
     place: int
@@ -117,7 +117,7 @@ class Score:
         )
 
 
-def run_piece(piece: Piece) -> list[Row]:
+def run_piece(piece: ScorePiece) -> list[Row]:
     """Run everything on one problem of the suite."""
     entry = suite()[piece.place]
     if entry.draw is None:
@@ -137,7 +137,7 @@ def run_score(
     """Run the suite with a seed; `quick` takes every fifth problem or so, with half the budget."""
     entries = suite()
     chosen = [index for index, entry in enumerate(entries) if entry.quick or not quick]
-    pieces = [Piece(index, seed, QUICK_BUDGET if quick else BUDGET) for index in chosen]
+    pieces = [ScorePiece(index, seed, QUICK_BUDGET if quick else BUDGET) for index in chosen]
     found: dict[int, list[Row]] = {}
     with backend or Local() as workers:
         for piece, rows in workers.map(run_piece, reversed(pieces)):  # CartPole, which takes longest, first
