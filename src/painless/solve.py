@@ -123,7 +123,7 @@ def _checked_limit(
     algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
 ) -> float | None:
     """Refuse an algorithm, a horizon or a tolerance that is none; return the time limit."""
-    if algorithm is not None and not isinstance(algorithm, Planner):
+    if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
         require_single(require_algorithm(algorithm))
     check_horizon(iterations, output)
     if not 0 < validation.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
@@ -213,7 +213,7 @@ class _Iterating:
                 certifier.prove(self.averages, target, rounds)
             mixture = certifier.polish()
             gap = certifier.upper_bound - mixture.value
-            stalled = 0 if gap < 0.99 * least else stalled + 1
+            least, stalled = (gap, 0) if gap < 0.99 * least else (least, stalled + 1)
             if gap <= target(certifier.upper_bound) or stalled >= PATIENCE:
                 answer = certifier.answer(mixture.weights)
                 if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
@@ -222,7 +222,7 @@ class _Iterating:
                     why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or name none"
                     return answer, ending._replace(stopped=why)
             self._report(mixture.value)
-            rounds, least = rounds + 1, min(gap, least)
+            rounds += 1
 
     def _advance(self, count: int) -> None:
         for _ in range(count):

@@ -75,7 +75,13 @@ class SlackGame(Game):
         precision: float | None = None,
     ) -> None:
         aim = Aim.slack(engine.problem, members)
-        super().__init__(engine, aim, columns, precision=precision, coarse=COARSE, finest=FINEST)
+        super().__init__(
+            *(engine, aim, columns),
+            precision=precision,
+            coarse=COARSE,
+            finest=FINEST,
+            cautious=not engine.exact,
+        )
         self.enough = enough
 
     def find(self, rounds: int = ROUNDS) -> None:

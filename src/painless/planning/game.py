@@ -77,6 +77,11 @@ class Columns:
         """The values of all, (n, J)."""
         return np.array([column.value for column in self.known])
 
+    @property
+    def lows(self) -> Array:
+        """The values that all are proved to have at least, (n, J)."""
+        return np.array([column.low for column in self.known])
+
     def add(self, column: Column) -> int:
         """Add a policy, and return its place; one that is known already keeps it, with the better known of its values."""
         place = len(self.known)
@@ -182,6 +187,7 @@ class Game:
         safe: weights (m,) of the first m columns, a mixture that reaches the thresholds.
         precision: how exact the responses' values have to be, times their weights; by default a share of what is open.
         coarse, finest: the first and the last tolerance of a best response, in the engine's unit.
+        cautious: whether the master counts on no more than is proved of the policies' values.
     """
 
     def __init__(
@@ -194,9 +200,11 @@ class Game:
         precision: float | None = None,
         coarse: float = COARSE,
         finest: float = FINEST,
+        cautious: bool = False,
     ) -> None:
         self.engine, self.aim, self.safe, self.precision = engine, aim, safe, precision
         self.columns = Columns() if columns is None else columns
+        self.cautious = cautious
         self.coarse, self.finest = coarse * engine.unit, finest * engine.unit
         self.mixture = Mixture(np.empty(0), aim.first_price, -np.inf)  # the best of the columns
         self.upper = float(engine.extent[1] @ aim.objective) if aim.objective.any() else np.inf
@@ -256,7 +264,7 @@ class Game:
     def mix(self) -> Mixture:
         """Solve the master; where rounding leaves it no feasible mixture, the safe one stays."""
         if len(self.columns):
-            values = self.columns.values
+            values = self.columns.lows if self.cautious else self.columns.values
             safe = None if self.safe is None else np.pad(self.safe, (0, len(values) - len(self.safe)))
             mixture = self.aim.mix(values, safe)
             if mixture is None:
@@ -298,5 +306,5 @@ class Game:
 
     def _gain(self, column: Column, price: Array) -> float:
         """Return by how much a policy is better than the mixture at the master's prices."""
-        value = float(column.value @ self.aim.weight(price)) - float(price @ self.aim.reached)
-        return value - self.mixture.value
+        value = column.low if self.cautious else column.value
+        return float(value @ self.aim.weight(price)) - float(price @ self.aim.reached) - self.mixture.value

@@ -46,6 +46,8 @@ def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Ans
     closer, certifier.game.precision = answer, 0.0  # as fine as can be
     try:
         mixture = certifier.prove((), lambda _: 0.0, rounds)
+        used = np.flatnonzero(mixture.weights)
+        certifier.game.proved.append(mixture.weights[used] @ certifier.game.columns.lows[used])
         if improve and certifier.problem.shape[0] <= IMPROVED:
             closer = certifier.answer(mixture.weights)
     except (TimeoutError, KeyboardInterrupt):
