@@ -62,7 +62,7 @@ def measure(kind, states):
     order = flow_order(chain, one)
     yield (
         "even sweep of a policy, J = 2",
-        best(lambda: _chain_kernels.even_sweep(*chain, value, updated, 0, count)),
+        best(lambda: _chain_kernels.even_sweeps(*chain, value, updated, 1, 0, count)),
         bytes_of_policy,
     )
     yield (

@@ -441,8 +441,11 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     gain = problem.utility.reshape(3, -1)[:, choice].T
     start = np.random.default_rng(0).random((15, 3))
     low, high, updated = np.empty(3), np.empty(3), np.empty((15, 3))
-    _chain_kernels.even_sweep(*chain, start, updated, 0, 15)
+    _chain_kernels.even_sweeps(*chain, start, updated, 1, 0, 15)
     np.testing.assert_allclose(updated, gain + matrix @ start)
+    twice = start.copy()
+    _chain_kernels.even_sweeps(*chain, twice, np.empty_like(start), 2, 0, 15)
+    np.testing.assert_allclose(twice, gain + matrix @ updated)
     _chain_kernels.change(start, updated, low, high, 0, 15)
     np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
     order = flow_order(chain, TwoThreads())

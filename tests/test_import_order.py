@@ -136,3 +136,14 @@ def test_importing_painless_loads_nothing_heavy():
     code = f"import sys, painless; print([m for m in {HEAVY!r} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_small_models_run_no_kernel():
+    """What takes milliseconds is not compiled for seconds: not even Numba is loaded."""
+    code = (
+        "import sys, painless; world = painless.gridworld(); painless.solve(world, tolerance=1e-6);"
+        "painless.frontier(world); painless.solve(painless.gridworld(constraints=3), painless.CBP(), iterations=20);"
+        "print('numba' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"

@@ -38,6 +38,11 @@ class Ending(NamedTuple):
     stopped: str = ""  # why it did not go on, with a remedy
     note: str = ""  # a sentence more
 
+    @property
+    def hurried(self) -> bool:
+        """Whether there is no time left."""
+        return any(self.stopped == stop.value for stop in Stop)
+
     def stop(self, why: Stop | None) -> Ending:
         """Return the ending of a run that was stopped, if it was."""
         return self if why is None else self._replace(stopped=why.value)
@@ -55,14 +60,14 @@ def finished(
 
     `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer.
     """
-    if ending.stopped:
+    if ending.hurried:
         clock.extend()
     else:
         clock.allow_again(LEAST_SECONDS)
         answer = closed_in(certifier, answer, improve=trace is None)
-    prices = _prices(case, certifier, answer, clock, narrow=not ending.stopped)
+    prices = _prices(case, certifier, answer, clock, narrow=not ending.hurried)
     answer = certifier.bounded(answer)
-    if not ending.stopped:
+    if not ending.hurried:
         clock.release()
     return feasible_solution(
         case, answer, prices, ending, clock, response=certifier.game.response, trace=trace

@@ -15,7 +15,7 @@ from painless.cli.common import say_aside
 from painless.compiling import before_compiling
 
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-COMPILING = "Compiling for this machine, once; this takes up to about 20 s …"
+COMPILING = "Compiling for this machine, once; this takes a few seconds …"
 
 
 class Terminated(SystemExit):

@@ -147,7 +147,7 @@ def flow_sweep(
 
 
 @njit
-def even_sweep(
+def even_sweeps(
     start: Indices,
     stop: Indices,
     target: Indices,
@@ -156,23 +156,26 @@ def even_sweep(
     gain: Array,
     value: Array,
     updated: Array,
+    count: int,
     begin: int,
     end: int,
 ) -> None:
-    """One Jacobi sweep of begin..end − 1: `updated` = u + γPV.
+    """Jacobi sweeps of begin..end − 1: `updated` = u + γPV, then V from that, and so on by turns.
 
-    It keeps no account of the changes, which would take longer than the rest: see `change`.
+    They keep no account of the changes, which would take longer than the rest: see `change`.
     """
     utilities = np.uint64(value.shape[1])
-    for s in range(np.uint64(begin), np.uint64(end)):
-        for j in range(np.uint64(0), utilities, np.uint64(2)):
-            h = min(j + np.uint64(1), utilities - np.uint64(1))
-            total, other = gain[s, j] + stay[s] * value[s, j], gain[s, h] + stay[s] * value[s, h]
-            for k in range(start[s], stop[s]):
-                t = np.uint64(target[k])
-                total += weight[k] * value[t, j]
-                other += weight[k] * value[t, h]
-            updated[s, j], updated[s, h] = total, other
+    for _ in range(count):
+        for s in range(np.uint64(begin), np.uint64(end)):
+            for j in range(np.uint64(0), utilities, np.uint64(2)):
+                h = min(j + np.uint64(1), utilities - np.uint64(1))
+                total, other = gain[s, j] + stay[s] * value[s, j], gain[s, h] + stay[s] * value[s, h]
+                for k in range(start[s], stop[s]):
+                    t = np.uint64(target[k])
+                    total += weight[k] * value[t, j]
+                    other += weight[k] * value[t, h]
+                updated[s, j], updated[s, h] = total, other
+        value, updated = updated, value
 
 
 @njit

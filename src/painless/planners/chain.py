@@ -16,6 +16,7 @@ The errors are proved (MacQueen 1966), with r = u + γPV − V:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -107,6 +108,11 @@ class ChangingChain:
         return self.chain
 
 
+def _most_roundings(chain: Chain) -> float:
+    """Return the relative error of a sweep, at most."""
+    return (STEPS + 3 * int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
+
+
 def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
     """Order the states of each thread's range so that the most probable successors come first."""
     states = len(chain.stay)
@@ -140,20 +146,20 @@ class Values:
             return self.solve(chain, tolerance)
         except TimeoutError:
             self.along_flow = False
-            self._even_sweep(chain)
+            self._even_sweeps(chain, 1)
             self._range(lambda *part: kernels.change(self._spare, self.value, *part))
             self._low, self._high = self.discount * self._low, self.discount * self._high
-            return self._centred(self._rounding(chain))
+            return self._centred(self._rounding(_most_roundings(chain)))
 
     def solve(self, chain: Chain, tolerance: float) -> Array:
         """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,)."""
-        self.order = None
+        self.order, roundings = None, _most_roundings(chain)
         if self.narrow:
             self._solve_narrow(chain)
         width, rate, turns = self.sweep(chain, 1), 0.0, 0
         done, entered = 1, width  # sweeps of this kind, and the width when they began
         while True:
-            rounding = self._rounding(chain)
+            rounding = self._rounding(roundings)
             goal = 2 * (1 - self.discount) * max(tolerance, rounding)
             if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
                 if done > BURST and width > 0:
@@ -175,9 +181,8 @@ class Values:
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
 
-    def _rounding(self, chain: Chain) -> float:
-        """Return what rounding may do to the values, at most."""
-        roundings = (STEPS + 3 * int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
+    def _rounding(self, roundings: float) -> float:
+        """Return what rounding may do to the values, at most, if a sweep may do this to them, relatively."""
         return float(roundings * max(self.value.max(), -self.value.min()) / (1 - self.discount))
 
     def _centred(self, rounding: float) -> Array:
@@ -229,12 +234,11 @@ class Values:
         """Sweep, and return how wide the residual's range is at most."""
         if self.along_flow and self.order is None:
             self.order = flow_order(chain, self.threads)
-        for _ in range(count):
-            if self.along_flow:
+        if self.along_flow:
+            for _ in range(count):
                 self._flow_sweep(chain)
-            else:
-                self._even_sweep(chain)
-        if not self.along_flow:
+        else:
+            self._even_sweeps(chain, count)
             self._range(lambda *part: kernels.change(self._spare, self.value, *part))
         self.tick(count)
         self._low, self._high = self.discount * self._low, self.discount * self._high
@@ -248,12 +252,19 @@ class Values:
             before[:] = self.value
         self._range(lambda *part: kernels.flow_sweep(*chain, order, self.value, before, *part))
 
-    def _even_sweep(self, chain: Chain) -> None:
-        def part(begin: int, end: int) -> None:
-            kernels.even_sweep(*chain, self.value, self._spare, begin, end)
+    def _even_sweeps(self, chain: Chain, count: int) -> None:
+        """Sweep evenly; two threads wait for each other after every sweep."""
+        states = len(self.value)
+        at_once = 1 if self.threads.both(states) else count
+        for _ in range(count // at_once):
+            value, spare = self.value, self._spare
 
-        self.threads.share(part, len(self.value), PIECES)
-        self.value, self._spare = self._spare, self.value
+            def part(begin: int, end: int, value: Array = value, spare: Array = spare) -> None:
+                kernels.even_sweeps(*chain, value, spare, at_once, begin, end)
+
+            self.threads.share(part, states, PIECES)
+            if at_once % 2:
+                self.value, self._spare = spare, value
 
     def _range(self, kernel: Callable[[Array, Array, int, int], None]) -> None:
         """Run a kernel that writes the least and the largest change of a range of states, for all of them."""
@@ -263,8 +274,8 @@ class Values:
             kernel(low, high, begin, end)
             return low, high
 
-        parts = np.array(self.threads.share(part, len(self.value)))  # (parts, 2, J)
-        self._low, self._high = parts[:, 0].min(0), parts[:, 1].max(0)
+        low, high = zip(*self.threads.share(part, len(self.value)), strict=True)
+        self._low, self._high = reduce(np.minimum, low), reduce(np.maximum, high)
 
     def _centre(self) -> None:
         """Move V to the middle of what is proved."""

@@ -42,22 +42,21 @@ def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> Progra
     (array([0.75, 0.25, 0.  ]), array([1.]), 0.75)
     """
     count, rows = slack.shape
-    matrix = np.zeros((rows + 1, count + rows))
+    matrix = np.zeros((rows + 1, count + rows + 1))  # the last column is the right-hand side
     matrix[:rows, :count] = slack.T
-    matrix[np.arange(rows), count + np.arange(rows)] = -1.0
-    matrix[rows, :policies] = 1.0
-    gain = np.zeros(count + rows)
+    matrix[:rows, count:-1] = -np.eye(rows)
+    matrix[rows, :policies] = matrix[rows, -1] = 1.0
+    gain = np.zeros(count + rows + 1)
     gain[:count] = reward
     try:
         last = _pivoted(matrix, gain, basis)
         if last is None:
             return None
-        chosen = matrix[:, last]
-        solution = np.linalg.solve(chosen, np.eye(rows + 1)[-1])
-        price = np.linalg.solve(chosen.T, gain[last])
+        solution = np.linalg.solve(matrix[:, last], matrix[:, -1])
+        price = np.linalg.solve(matrix[:, last].T, gain[last])
     except np.linalg.LinAlgError:
         return None
-    most = float((gain - price @ matrix).max())
+    most = float((gain - price @ matrix)[:-1].max())
     if not (solution.min() >= -HOLDS and most <= HOLDS * (1.0 + float(np.abs(price).max()))):
         return None
     weights = np.zeros(count + rows)
@@ -65,21 +64,27 @@ def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> Progra
     return ProgramSolution(weights[:count], np.maximum(-price[:-1], 0.0), float(price[-1]))
 
 
-def _pivoted(matrix: Array, gain: Array, basis: Basis) -> Basis | None:
-    """Go from basis to basis, each with factors of its own, to one where no column gains; None if that fails."""
-    basis, idle = basis.copy(), 0
+def _pivoted(matrix: Array, gain: Array, start: Basis) -> list[int] | None:
+    """Go from basis to basis, from `start` on, to one where no column gains; None if that fails."""
+    tableau = np.empty((len(matrix) + 1, len(gain)))  # the last row holds the reduced gains
+    tableau[:-1] = np.linalg.solve(matrix[:, start], matrix)
+    tableau[-1] = gain - gain[start] @ tableau[:-1]
+    reduced, right, basis = tableau[-1, :-1], tableau[:-1, -1], start.tolist()
+    size, idle = np.abs(gain).tolist(), 0
     for _ in range(200 * len(gain)):
-        inverse, mine = np.linalg.inv(matrix[:, basis]), gain[basis]
-        least = PRECISION * (1.0 + float(np.abs(mine).max()))
-        reduced = gain - mine @ inverse @ matrix
-        reduced[basis] = 0.0
+        least = PRECISION * (1.0 + max([size[k] for k in basis]))
         enter = int((reduced > least).argmax() if idle > 4 * len(basis) else reduced.argmax())
-        if not reduced[enter] > least:
+        most = float(reduced[enter])
+        if not most > least:
             return basis
-        leave, step = _leaving((inverse @ matrix[:, enter]).tolist(), inverse[:, -1].tolist(), basis.tolist())
+        column = tableau[:, enter]
+        leave, step = _leaving(column[:-1].tolist(), right.tolist(), basis)
         if leave < 0:
             return None
-        idle = 0 if step * reduced[enter] > PRECISION else idle + 1
+        idle = 0 if step * most > PRECISION else idle + 1
+        row = tableau[leave] / column[leave]
+        tableau -= column[:, None] * row
+        tableau[leave] = row
         basis[leave] = enter
     return None
 
