@@ -477,13 +477,13 @@ def test_failed_units_have_an_exit_code_of_their_own(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scheduler", "127.0.0.1:1"], "--scheduler is for --backend dask"),
-        (["--backend", "slurm", "--host", "0.0.0.0"], "--host is for --backend dask"),
-        (["--partition", "cpu"], "--partition is for --backend slurm"),
-        (["--backend", "dask", "--time", "1"], "--time is for --backend slurm"),
-        (["--tls-cert", "x"], "--tls-cert is for --backend dask or slurm"),
+        (["--scheduler", "127.0.0.1:1"], "--scheduler needs --backend dask"),
+        (["--backend", "slurm", "--host", "0.0.0.0"], "--host needs --backend dask"),
+        (["--partition", "cpu"], "--partition needs --backend slurm"),
+        (["--backend", "dask", "--time", "1"], "--time needs --backend slurm"),
+        (["--tls-cert", "x"], "--tls-cert needs --backend dask or slurm"),
         (["--backend", "dask", "--tls-cert", "x"], "TLS needs all of"),
-        (["--backend", "dask", "--scheduler", "x", "--workers", "2"], "has workers of its own"),
+        (["--backend", "dask", "--scheduler", "x", "--workers", "2"], "has its own workers"),
         (["--backend", "slurm", "--slurm-file", "none.toml"], "none.toml does not exist or is not a file"),
     ],
 )

@@ -66,7 +66,7 @@ ORDER = [
         "remedy",
     ),
     *(
-        "finish",
+        "conclusion",
         "solve",
         "trade_off",
         "optimum",
@@ -74,7 +74,7 @@ ORDER = [
         "surface",
         "batch",
         "training_result",
-        "polished_mixture",
+        "training_mixture",
         "train",
         "checks",
         "problems",

@@ -284,7 +284,7 @@ def test_mixture_meets_the_constraints_by_its_estimates():
     from painless.feature_policies import start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.polished_mixture import polished_mixture
+    from painless.training_mixture import training_mixture
 
     first = start_policy(CoinBetting(), OneHot(2, 2))
     from painless.feature_policies import LinearQ
@@ -298,8 +298,8 @@ def test_mixture_meets_the_constraints_by_its_estimates():
         weights=[],
         kept=[first, second],
     )
-    np.testing.assert_allclose(polished_mixture(run, np.array([3.5])).weights, [0.5, 0.5])
-    closest = polished_mixture(run, np.array([9.0]))
+    np.testing.assert_allclose(training_mixture(run, np.array([3.5])).weights, [0.5, 0.5])
+    closest = training_mixture(run, np.array([9.0]))
     assert closest.policies == (second,)
 
 
@@ -309,7 +309,7 @@ def test_the_mixture_does_not_fall_for_a_lucky_iterate():
     from painless.feature_policies import LinearQ, start_policy
     from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.polished_mixture import polished_mixture
+    from painless.training_mixture import training_mixture
 
     policies = [start_policy(CoinBetting(), OneHot(2, 2))]
     for _ in range(5):
@@ -320,7 +320,7 @@ def test_the_mixture_does_not_fall_for_a_lucky_iterate():
         run = TrainingState(
             Position(policies[-1], None), np.random.default_rng(0), values, [np.zeros(2)] * 6, [], policies
         )
-        return [policies.index(p) for p in polished_mixture(run, np.array([threshold])).policies]
+        return [policies.index(p) for p in training_mixture(run, np.array([threshold])).policies]
 
     assert chosen([1.0, 9.0, 1.0, 8.0, 8.0, 8.0], [5.0] * 6, 4.0) in ([4], [5])
     assert chosen([1.0, 9.0, 1.0, 8.0, 8.0, 8.0], [5.0, 5.0, 0.0] * 2, 4.0) == [1], (

@@ -1,4 +1,4 @@
-"""What comes before an algorithm starts: the case, what the algorithm may know of it, and the loop itself."""
+"""Preparation of an algorithm: the case, what the algorithm may know of it, and the loop."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Why no policy meets all constraints, and what would help: which limits conflict, and how far each has to be loosened.
+"""Why a problem is infeasible, and what helps: which limits conflict, and how far each must be loosened.
 
-A smallest set of constraints that conflict is found by leaving out one after another. Loosening one limit alone can only help if it is
-in that set; how far it has to go is a constrained problem of its own: the best value of that constraint, with all others held. Whatever
-is advised is attained by a policy that was evaluated, and rounded to the side that works.
+A minimal set of conflicting constraints is found by leaving out one after another. Loosening one limit alone helps only if it is in
+that set. How far it must be loosened is a constrained problem of its own: the best value of that constraint with all others held.
+An evaluated policy attains every advised limit, which is rounded to the feasible side.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from painless.render import number, number_beyond
 from painless.solution import Infeasibility
 from painless.units import Units, normalise, rounded
 
-GAP = 1e-9  # relative to 1/(1−γ), to which the best value of a constraint is found
-ROUNDS = 100  # of master and pricing for it; a handful is usual
-NEAR = 0.2 * PRECISION  # relative; a limit that is tighter by less is met as well
-RESOLUTION = 1e-6  # relative to span/(1−γ): advised limits are looser than they need be by no more
+GAP = 1e-9  # of the best value of a constraint, relative to 1/(1−γ)
+ROUNDS = 100  # of master and pricing for it; usually a few suffice
+NEAR = 0.2 * PRECISION  # relative; a limit tightened by less than this is still met
+RESOLUTION = 1e-6  # relative to span/(1−γ): advised limits are looser than necessary by at most this
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """An infeasibility, the limits that suffice alone, and the sentences that say so."""
+    """Why a problem is infeasible, the limits that suffice alone, and the status."""
 
     infeasibility: Infeasibility
-    remedy: Array  # (K,) the limit that suffices alone, in the user's terms; not a number where none does
+    remedy: Array  # (K,) the limit that suffices alone, in the user's terms; NaN if none does
     sentence: str
 
 
 def explain(problem: CMDP, low: Array, tick: Callable[[], None]) -> Explanation:
-    """Explain why a problem is infeasible; `low` (K,) are values that the returned policy has at least, in the internal sense."""
+    """Explain why a problem is infeasible; `low` (K,) bounds the returned policy's values from below, in the internal sense."""
     search = _Search(problem, tick)
     count = problem.shape[2]
     joint = low - problem.threshold
@@ -49,14 +49,14 @@ def explain(problem: CMDP, low: Array, tick: Callable[[], None]) -> Explanation:
         for index in members:
             remedy[index] = search.remedy(index)
     except TimeoutError:
-        pass  # what was not found in time is not advised
+        pass  # advise only what was found in time
     together = [search.looser(i, float(low[i])) for i in range(count) if joint[i] < 0]
     sentence = _sentence(problem, members, remedy, [i for i in range(count) if joint[i] < 0], together)
     return Explanation(Infeasibility(joint, own, members), remedy, sentence)
 
 
 class _Search:
-    """What is asked of an infeasible problem, in normalised units and without presolving."""
+    """Searches for conflicts and remedies, in normalised units and without a presolve."""
 
     def __init__(self, problem: CMDP, tick: Callable[[], None]) -> None:
         self.problem, self.tick = problem, tick
@@ -65,10 +65,10 @@ class _Search:
         self.normal, self.units = normalise(problem)
         self.missed = misses_constant(problem, self.units)  # (K,) constraints that are constant
         self.engine: Engine = engine_of(self.normal)
-        self.engine.heed(tick)
+        self.engine.call_between_steps(tick)
 
     def conflict(self) -> tuple[int, ...]:
-        """Return constraints that cannot be met together, though any fewer of them can."""
+        """Return a minimal set of constraints that cannot be met together."""
         if self.missed.any():
             return (int(np.flatnonzero(self.missed)[0]),)
         relaxation = Relaxation(self.problem, self.normal, self.units)
@@ -83,7 +83,7 @@ class _Search:
         return own
 
     def remedy(self, index: int) -> float:
-        """Return the limit that suffices for one constraint if all others stay, in the user's terms; NaN where none does."""
+        """Return the limit that suffices for one constraint if all others stay, in the user's terms; NaN if none does."""
         others = [i for i in range(self.normal.shape[2]) if self.units.kept[i] != index]
         if np.delete(self.missed, index).any():
             return np.nan
@@ -97,7 +97,7 @@ class _Search:
         return self.looser(index, self._value(index, float(best.low[0])))
 
     def looser(self, index: int, value: float) -> float:
-        """Return a limit in the user's terms that a policy with at least this value meets, with digits that people can type."""
+        """Return a limit with few digits, in the user's terms, that a policy with at least this value meets."""
         sign = float(self.problem.sign[1 + index])
         span = float(self.units.span[1 + index]) / (1 - self.problem.discount)
         nearest = float(f"{sign * value:.9g}")
@@ -110,12 +110,12 @@ class _Search:
         return rounded(self.units.exact(1 + index, value), up=False)
 
     def _best(self, reward: Array, others: list[int]) -> Answer | None:
-        """Return the best policy for a utility that meets the other constraints, or None where none does."""
+        """Return the best policy for a utility that meets the other constraints, or None if none does."""
         part = self.normal.with_constraints(
             reward, self.normal.constraint_reward[others], self.normal.threshold[others]
         )
         engine = engine_of(part)
-        engine.heed(self.tick)
+        engine.call_between_steps(self.tick)
         slater = slater_policy(part, engine)
         if slater.stopped is not None:
             raise TimeoutError
@@ -129,7 +129,7 @@ class _Search:
 def _sentence(
     problem: CMDP, members: tuple[int, ...], remedy: Array, missed: list[int], together: list[float]
 ) -> str:
-    """Say what conflicts, which limit suffices alone, and which ones do together."""
+    """Return the status: which constraints conflict, and which limits suffice, alone or together."""
 
     def named(index: int, limit: float) -> str:
         return f"{problem.name('constraints', index)} {problem.sense[index]} {number_text(limit)}"
@@ -159,7 +159,7 @@ def _sentence(
 
 
 def number_text(value: float) -> str:
-    """Return a number in full: what is advised has to work as it is shown."""
+    """Return a number in full, so that the advice works as shown."""
     short = number(value)
     return short if float(short) == value else repr(float(value))
 

@@ -1,4 +1,4 @@
-"""The verb: `solve` a problem with a planner or an algorithm, and return a policy with its proof."""
+"""`solve`: find a policy with a planner or an algorithm, and prove its gap."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from painless.arrays import Array, one_thread
 from painless.averages import MultiplierAverages, Output
 from painless.bellman import occupancy_policy
 from painless.clock import Clock
+from painless.conclusion import Ending, conclude, infeasible_solution
 from painless.errors import InputError
 from painless.evaluators import Evaluator, exact_evaluator
-from painless.finish import Ending, finished, infeasible_solution
 from painless.framework import Recorder
 from painless.mapped import unchanged
 from painless.planners.engine import occupancy
@@ -34,10 +34,10 @@ from painless.problem import CMDP, require_problem
 from painless.solution import Solution
 
 FINAL_ROUNDS = 16  # of the proof after the last iteration; each costs about one policy iteration
-FINAL_GAP = 1e-6  # relative; after the last iteration the gap of a swept model is not closed further
-EXACT = 0.03  # the error of a swept best response's values, relative to the gap to prove
-PATIENCE = 8  # proofs in a row that close no gap: the iterates get no better
-FIRST_CHECK = 16  # iterations before the first proof is tried; after that, every n/8
+FINAL_GAP = 1e-6  # relative gap at which the proof of a swept model ends after the last iteration
+EXACT = 0.03  # error of a swept best response's values, relative to the gap to prove
+PATIENCE = 8  # proofs in a row without progress, after which a run stops
+FIRST_CHECK = 16  # iterations before the first proof; after that, every n/8
 
 
 @unchanged
@@ -57,20 +57,20 @@ def solve(
     """Find a feasible policy, and prove how far from optimal it can be.
 
     Arguments:
-        algorithm: the fastest planner for this model by default, or `PRM()` where `iterations` are given; `solution.reason` says
-            why. A planner, `LinearProgram()` or `ColumnGeneration()`, or an algorithm whose own iterates are
-            returned: `CBP()`, the paper's, `PRM()`, `GDA`, `CRPO`, or a `PrimalDual` of your own.
+        algorithm: a planner, `LinearProgram()` or `ColumnGeneration()`, or an algorithm, whose own iterates are returned:
+            `CBP()` (the paper's), `PRM()`, `GDA`, `CRPO`, or your own `PrimalDual`. By default the fastest planner for the
+            model, or `PRM()` if `iterations` are given; `solution.reason` says why.
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
-        time_limit: in seconds; the best answer so far is returned with its proof. So it is on Ctrl-C.
-        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default. In states where it
-            leaves out an available action, 1 % of the uniform policy is mixed in, since what starts at 0 would stay there.
+        time_limit: in seconds; after it, and on Ctrl-C, the best answer so far is returned with its proof.
+        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default. In states where an
+            available action has probability 0, which would stay 0, 1 % of the uniform policy is mixed in.
         output: which policy to return after a given number of iterations.
-        evaluator: makes an evaluator of the problem in normalised units, such as
+        evaluator: a function from the problem in normalised units to an evaluator, such as
             `lambda normal: TemporalDifference(normal, 1000)`; exact by default. The algorithm then sees
             estimates; the trace, the policy and its proof stay exact.
-        seed: random seed; nothing is random when evaluation is exact.
-        progress: called now and then with a `Progress`.
+        seed: random seed; exact evaluation is deterministic.
+        progress: called regularly with a `Progress`.
 
     >>> import painless
     >>> solution = painless.solve(painless.gridworld())
@@ -85,7 +85,10 @@ def solve(
     clock, reason = Clock(time_limit), ""
     start = starting_policy(initial_policy, problem.actions)
     if algorithm is None and (iterations is not None or evaluator is not None):
-        algorithm, reason = PRM(), "PRM needs no tuning, and is the default where an algorithm is to run."
+        algorithm, reason = (
+            PRM(),
+            "PRM is the default algorithm for a given number of iterations: it needs no tuning.",
+        )
     elif algorithm is None:
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
@@ -116,13 +119,13 @@ def solve(
         run = _Iterating(prepared, certifier, steps, prior, iterations, output, clock, progress, recorder)
         answer, ending = run.to_the_end(ending)
         trace = prepared.trace(run.recorder.trace().run(0))
-        return finished(prepared, certifier, answer, ending, clock, trace)
+        return conclude(prepared, certifier, answer, ending, clock, trace)
 
 
 def _checked_limit(
     algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
 ) -> float | None:
-    """Refuse an algorithm, a horizon or a tolerance that is none; return the time limit."""
+    """Validate the arguments; return the time limit."""
     if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
         require_single(require_algorithm(algorithm))
     check_horizon(iterations, output)
@@ -132,7 +135,7 @@ def _checked_limit(
 
 
 def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
-    """Refuse a horizon that is not a whole number of at least 1, and an average that lacks one."""
+    """Check that the horizon is a positive integer, and that an output that needs it has one."""
     if not isinstance(output, Output):
         raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
     if iterations is not None:
@@ -142,22 +145,22 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
 
 
 def _precision(prepared: Prepared, tolerance: float) -> float:
-    """Return how exact the values of swept best responses have to be: a small part of the gap to prove."""
+    """Return the precision of swept best responses' values: a small part of the gap to prove."""
     return EXACT * prepared.target(tolerance)(max(float(prepared.slater.value[0]), 0.0))
 
 
 def _planned(planned: Planned, ending: Ending, clock: Clock) -> Solution:
-    """Return what a planner found as a solution."""
+    """Return the result of a planner as a solution."""
     ending = ending._replace(algorithm=planned.planner, note=planned.note).stop(planned.stop)
     if planned.answer is None or planned.certifier is None:
         return infeasible_solution(planned.case, ending, clock)
-    return finished(planned.case, planned.certifier, planned.answer, ending, clock)
+    return conclude(planned.case, planned.certifier, planned.answer, ending, clock)
 
 
 def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
-    """Plan where there is no Slater point: algorithms need a bound on the multipliers."""
+    """Plan if there is no Slater point, since algorithms need a multiplier bound."""
     why = prepared.feasibility.value
-    reason = f"{why[0].upper()}{why[1:]}, so that no bound on the multipliers is known: planned in place of {ending.algorithm}."
+    reason = f"{why[0].upper()}{why[1:]}, so {ending.algorithm} has no multiplier bound: the linear program replaced it."
     return _planned(
         LinearProgram().answer(prepared, Task(ending.tolerance, clock)), ending._replace(reason=reason), clock
     )
@@ -165,7 +168,7 @@ def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
 
 @dataclass
 class _Iterating:
-    """One run of an algorithm, with everything that is collected on the way."""
+    """One run of an algorithm, with its averages and its proof."""
 
     prepared: Prepared
     certifier: Certifier
@@ -219,7 +222,7 @@ class _Iterating:
                 if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
                     return answer, ending
                 if stalled >= PATIENCE:
-                    why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or name none"
+                    why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or leave the choice to solve"
                     return answer, ending._replace(stopped=why)
             self._report(mixture.value)
             rounds += 1
@@ -239,7 +242,7 @@ class _Iterating:
             self.clock.tick()
 
     def _bound(self) -> None:
-        """Prove as good a bound as a few best responses give."""
+        """Prove a bound with a few best responses."""
         exact, target = self.certifier.engine.exact, self.prepared.target(FINAL_GAP)
         self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
 
@@ -248,7 +251,7 @@ class _Iterating:
         return self.certifier.answer(self.certifier.polish().weights)
 
     def _stopped(self) -> Answer:
-        """Answer from what is known, as well as can be done in a moment."""
+        """Return the best answer that what is known gives quickly."""
         self.clock.extend()
         try:
             if self.certifier.engine.exact:

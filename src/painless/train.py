@@ -26,13 +26,13 @@ from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.feature_policies import MixturePolicy, start_policy
 from painless.features.base import FeatureMap
 from painless.framework import Position, Trace, take_step
-from painless.polished_mixture import polished_mixture
 from painless.prepare import INITIAL_MULTIPLIER
 from painless.problem import CMDP
 from painless.sampled_feasibility import sampled_slack
 from painless.scaled_simulator import ScaledSimulator
 from painless.simulator import Simulator, Specification, require_simulator
 from painless.solution import Kind, Status
+from painless.training_mixture import training_mixture
 from painless.training_result import Training
 from painless.validation import as_floats, function, number, share, whole
 
@@ -284,7 +284,7 @@ class _Train:
             self.progress(TrainingProgress(len(run.values), self.iterations, value))
 
     def _finish(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
-        mixture = polished_mixture(run, self.scaled.specification.threshold)
+        mixture = training_mixture(run, self.scaled.specification.threshold)
         estimate = self._estimate(mixture)
         verdict = _verdicts(estimate, self.specification)
         steps = {"feasibility": int(bound["steps"]), "training": run.steps, "evaluation": estimate.steps}

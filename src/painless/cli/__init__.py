@@ -1,4 +1,4 @@
-"""The command line: arguments to objects, objects to tables; no logic of its own. A file for each command."""
+"""The command line: parses arguments and prints results, without logic of its own. One file per command."""
 
 from painless.cli.app import app, main
 

@@ -1,4 +1,4 @@
-"""The commands together, and how errors end."""
+"""The command-line application: all commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ for command in (solve, frontier, train, evaluate, sweep, reproduce, score, probl
 
 
 def main() -> None:
-    """Run the command line; what goes wrong ends with one line and an exit code, never with a traceback."""
+    """Run the command line; an error ends with one line and an exit code, never with a traceback."""
     prepare_streams()
     with quiet_libraries(), ending_in_order():
         try:
@@ -58,7 +58,7 @@ def _run() -> Any:
 
 
 def _lost(error: OSError) -> int:
-    """Say what cannot be written to, unless it is a pipe, as of `painless … | head`: its reader has seen enough."""
+    """Report what cannot be written; a closed pipe (`painless … | head`) is not an error."""
     drop_output()
     if isinstance(error, BrokenPipeError):
         return UNREAD
@@ -70,7 +70,7 @@ def _lost(error: OSError) -> int:
 
 
 def _command() -> Any:
-    """Run a command; end it with one line where it cannot go on."""
+    """Run a command; on an error, print one line and exit."""
     try:
         return app(standalone_mode=False)
     except InputError as error:
@@ -91,17 +91,17 @@ def _command() -> Any:
 
 
 def _end_by_signal(error: BaseException | None) -> None:
-    """End if an error has a signal for its cause."""
+    """Exit if a signal caused the error."""
     while error is not None:
         if isinstance(error, Terminated):
             fail(error.sentence, error.code)
         if isinstance(error, KeyboardInterrupt):
-            fail("interrupted before there was an answer", STOPPED)
+            fail("interrupted before the first result", STOPPED)
         error = error.__cause__ or error.__context__
 
 
 def _refuse_usage(error: Any) -> None:
-    """Say in one line what is wrong with the arguments; where there are none, the help has been shown."""
+    """Report wrong arguments in one line; without any arguments, the help has been shown already."""
     if type(error).__name__ == "NoArgsIsHelpError":
         raise SystemExit(error.exit_code)
     place = getattr(error, "ctx", None)

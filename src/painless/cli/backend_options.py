@@ -1,4 +1,4 @@
-"""The options that say where work is done; `sweep`, `reproduce` and `train` share them."""
+"""The backend options, which `sweep`, `reproduce` and `train` share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from painless.backends import Backend
     from painless.experiments import Failure
 
-LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal
-SHOWN = 20  # failed units that are printed one by one
-GROUP = "Where work is done"
+LINE_EVERY = 30.0  # seconds between two lines of progress without a terminal
+SHOWN = 20  # failed units that are printed
+GROUP = "Backend"
 
 
 class BackendName(StrEnum):
-    """The backends by the names of the command line."""
+    """Names of the backends."""
 
     LOCAL = "local"
     DASK = "dask"
@@ -38,32 +38,32 @@ def _option(text: str, **more: Any) -> Any:
 
 
 def choose_backend(
-    backend: Annotated[BackendName, _option("Processes here, Dask, or SLURM.")] = BackendName.LOCAL,
-    workers: Annotated[int | None, _option("Processes; 1 by default.", min=1)] = None,
+    backend: Annotated[BackendName, _option("Local processes, Dask or SLURM.")] = BackendName.LOCAL,
+    workers: Annotated[int | None, _option("Number of processes; default: 1.", min=1)] = None,
     scheduler: Annotated[
         str | None, _option("dask: address of a running scheduler.", metavar="ADDRESS")
     ] = None,
     host: Annotated[
-        str | None, _option("dask: where a scheduler that is started here listens; loopback by default.")
+        str | None, _option("dask: address that a local scheduler listens on; default: loopback.")
     ] = None,
     slurm_file: Annotated[
         Path | None, _option("slurm: a TOML file with a table named slurm.", metavar="FILE")
     ] = None,
     partition: Annotated[str | None, _option("slurm: partition.")] = None,
     account: Annotated[str | None, _option("slurm: account.")] = None,
-    cores: Annotated[int | None, _option("slurm: cores of a job.", min=1)] = None,
-    memory: Annotated[str | None, _option("slurm: memory of a job, such as 8GB.")] = None,
+    cores: Annotated[int | None, _option("slurm: cores per job.", min=1)] = None,
+    memory: Annotated[str | None, _option("slurm: memory per job, such as 8GB.")] = None,
     job_time: Annotated[
-        str | None, typer.Option("--time", help="slurm: time limit of a job.", rich_help_panel=GROUP)
+        str | None, typer.Option("--time", help="slurm: time limit per job.", rich_help_panel=GROUP)
     ] = None,
     interface: Annotated[
-        str | None, _option("slurm: network between here and the nodes, such as ib0; loopback by default.")
+        str | None, _option("slurm: network interface to the nodes, such as ib0; default: loopback.")
     ] = None,
-    tls_ca_file: Annotated[str | None, _option("Certificate authority, PEM.", metavar="FILE")] = None,
-    tls_cert: Annotated[str | None, _option("Certificate, PEM.", metavar="FILE")] = None,
-    tls_key: Annotated[str | None, _option("Its key, PEM.", metavar="FILE")] = None,
+    tls_ca_file: Annotated[str | None, _option("TLS certificate authority (PEM).", metavar="FILE")] = None,
+    tls_cert: Annotated[str | None, _option("TLS certificate (PEM).", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, _option("TLS key (PEM).", metavar="FILE")] = None,
 ) -> Backend | None:
-    """Return the backend that the options ask for; None if they ask for nothing."""
+    """Return the backend that the options ask for; None without any."""
     from painless.backends import Dask, Jobs, Local, Slurm, load_jobs
 
     asked = {
@@ -87,14 +87,14 @@ def choose_backend(
         jobs = Jobs() if slurm_file is None else load_jobs(slurm_file)
         return Slurm(jobs.but(**asked), workers=workers or 1, tls=tls)
     if scheduler is not None and (workers is not None or host is not None):
-        raise InputError("--scheduler has workers of its own; leave --workers and --host out")
+        raise InputError("--scheduler has its own workers; remove --workers and --host")
     return Dask(scheduler, workers=workers or 1, host=host or "127.0.0.1", tls=tls)
 
 
 def _refuse(backend: str, options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"--{name} is for --backend {backend}; add that, or leave it out")
+            raise InputError(f"--{name} needs --backend {backend}; add that or remove --{name}")
 
 
 def _tls(files: Mapping[str, str | None]) -> Any:
@@ -109,7 +109,7 @@ def _tls(files: Mapping[str, str | None]) -> Any:
 
 
 def with_backend(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all the options of `choose_backend` in place of its parameter `backend`, a backend or None."""
+    """Replace a command's parameter `backend`, a backend or None, by the options of `choose_backend`."""
     own = inspect.signature(command).parameters
     chosen = inspect.signature(choose_backend).parameters
 
@@ -129,13 +129,13 @@ def with_backend(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function; the types behind TYPE_CHECKING are none of the command line's."""
+    """Return the annotations of a function; `Backend` is imported for type checkers only."""
     return get_type_hints(function, localns={"Backend": object}, include_extras=True)
 
 
 @contextmanager
 def unit_progress() -> Iterator[Callable[[int, int], None]]:
-    """Tell how many units are done and the time left: a bar on a terminal, else a line now and then."""
+    """Show how many units are done and the time left: a bar on a terminal, else a line every 30 seconds."""
     with progress_bar(True) as report:
         if report is None:
             yield Lines()
@@ -144,14 +144,14 @@ def unit_progress() -> Iterator[Callable[[int, int], None]]:
 
 
 class Lines:
-    """Progress as lines on the error stream, for logs of batch systems."""
+    """Progress as lines on standard error, for the logs of batch systems."""
 
     def __init__(self) -> None:
         self.start = self.last = time.monotonic()
-        self.before: int | None = None  # units that were there at the start
+        self.before: int | None = None  # units that were done at the start
 
     def __call__(self, done: int, total: int) -> None:
-        """Print a line if it is time for one."""
+        """Print a line if the last one is old enough."""
         now = time.monotonic()
         if self.before is None:
             self.before = done
@@ -163,7 +163,7 @@ class Lines:
 
 
 def time_left(seconds: float) -> str:
-    """Return seconds as a person would say them.
+    """Return seconds in a readable unit.
 
     >>> time_left(59), time_left(3599), time_left(7300)
     ('59 s', '60 min', '2 h')
@@ -174,7 +174,7 @@ def time_left(seconds: float) -> str:
 
 
 def report_failures(failures: list[Failure]) -> None:
-    """Name the units that failed and end with the exit code for them, if there are any."""
+    """If units failed, name them and exit."""
     if not failures:
         return
     for failure in failures[:SHOWN]:
@@ -183,6 +183,6 @@ def report_failures(failures: list[Failure]) -> None:
     if len(failures) > SHOWN:
         say_aside(f"... and {len(failures) - SHOWN} more")
     fail(
-        f"{len(failures)} unit(s) failed; the others are stored, and the same command tries these again",
+        f"{len(failures)} unit(s) failed; the others are stored. Run the same command to retry",
         INCOMPLETE,
     )

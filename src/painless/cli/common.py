@@ -1,4 +1,4 @@
-"""What the commands share: arguments to objects, options, progress, exit codes."""
+"""Shared by all commands: options, parsing of arguments, output, progress and exit codes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ if TYPE_CHECKING:
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
 PICTURES = (".png", ".pdf", ".svg")
-WIDEST = 30  # characters of a heading above numbers
+WIDEST = 30  # characters of a column heading
 
 
 Problem = Annotated[
     str,
-    typer.Argument(help=f"A registered name (see `painless problems`) or a {either(formats.FORMATS)} file."),
+    typer.Argument(
+        help=f"Name of a registered problem (see `painless problems`) or {either(formats.FORMATS)} file."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm, such as alpha=8 of cbp."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Setting of the algorithm, such as alpha=8 for cbp; repeatable."
+    ),
 ]
 Parameters = Annotated[
     list[str] | None,
@@ -42,44 +46,44 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of a registered problem, such as states=100, or of a "
-        f"{either(formats.with_parameters())} file, such as cost=energy.",
+        help="Parameter of a registered problem (states=100) or of a "
+        f"{either(formats.with_parameters())} file (cost=energy); repeatable.",
     ),
 ]
 Discount = Annotated[float | None, typer.Option(help="Override the problem's discount.")]
 Threshold = Annotated[
     list[float] | None,
-    typer.Option(help="Override thresholds and budgets: once for each constraint, in order."),
+    typer.Option(help="Override the limits: once for each constraint, in order."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def say(line: object = "") -> None:
-    """Print a line; names in it are text, whatever they contain."""
+    """Print a line, with control characters escaped."""
     print(visible(line))
 
 
 def say_table(title: str, table: str) -> None:
-    """Print a line and a table of `text_table` under it, whose cells are safe already."""
+    """Print a line and below it a table from `text_table`, which has escaped its cells."""
     print(f"{visible(title)}\n{table}")
 
 
 def say_json(content: Mapping[str, Any]) -> None:
-    """Print one JSON object, with null for what is not a finite number."""
+    """Print one JSON object; numbers that are not finite become null."""
     from painless.pages.html import plain
 
     print(json.dumps(plain(dict(content)), allow_nan=False))
 
 
 def say_aside(line: object) -> None:
-    """Print a line on the error stream, if that takes one."""
+    """Print a line to standard error, unless that is closed."""
     with suppress(OSError):
         print(visible(line), file=sys.stderr, flush=True)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End with one line on the error stream."""
+    """Print one line to standard error and exit."""
     say_aside(f"Error: {message}")
     raise SystemExit(code)
 
@@ -87,7 +91,7 @@ def fail(message: str, code: int) -> NoReturn:
 def find_problem(
     name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
 ) -> CMDP:
-    """Return a registered table or one from a file, with another discount or other limits if given."""
+    """Return a registered table or one from a file, with the discount and limits overridden if given."""
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 
@@ -132,12 +136,12 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
 
 
 def make_algorithm(name: str, make: Callable[..., Any], settings: list[str] | None, **options: Any) -> Any:
-    """Return an algorithm or a planner with its settings; those with an option of their own are None where it is not given."""
+    """Return an algorithm or a planner with its settings; `options` are those with their own option, None if not given."""
     known = settings_of(make)
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
         if option not in known:
-            raise InputError(f"{name} has no {option}; leave --{option} out, or choose another --algorithm")
+            raise InputError(f"{name} has no {option}; remove --{option} or choose another --algorithm")
     return build(name, make, given | named(settings, name, known, "setting", "--set"))
 
 
@@ -163,7 +167,7 @@ def named(
 
 
 def check_folder(path: Path | None) -> None:
-    """Refuse a folder that cannot be written to, before anything is computed."""
+    """Raise an error for a folder that cannot be written to, before anything is computed."""
     if path is None:
         return
     with _usable(path):
@@ -175,7 +179,7 @@ def check_folder(path: Path | None) -> None:
 
 
 def check_file(path: Path | None, endings: Sequence[str]) -> None:
-    """Refuse a file that cannot be written, or whose ending says nothing, before anything is computed."""
+    """Raise an error for a file that cannot be written or has an unknown ending, before anything is computed."""
     if path is None:
         return
     if path.suffix not in endings:
@@ -196,7 +200,7 @@ def _usable(path: Path) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """Show how far a run is, on the terminal's error stream if it is one: what, done, and of how many."""
+    """Show a progress bar if standard error is a terminal; yield a function of description, done and total."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
@@ -220,15 +224,15 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """End with our own exit code where Ctrl-C comes before there is anything to return."""
+    """Exit with code 4 if Ctrl-C comes before the first result."""
     try:
         yield
     except KeyboardInterrupt:
-        fail("interrupted before there was an answer", STOPPED)
+        fail("interrupted before the first result", STOPPED)
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
-    """Print a table; all columns but the first are aligned to the right, and only the first may be broken."""
+    """Print a table: the first column is left-aligned and may wrap, the others are right-aligned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

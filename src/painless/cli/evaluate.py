@@ -1,4 +1,4 @@
-"""`painless evaluate`: a saved policy on fresh episodes."""
+"""`painless evaluate`: evaluate a saved policy on fresh episodes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from painless.errors import InputError
 
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(help="A folder that `solve --save` or `train --save` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="Folder written by `solve --save` or `train --save`.")],
     episodes: Annotated[int, typer.Option(min=2, help="Number of episodes.")] = 1000,
-    confidence: Annotated[float, typer.Option(help="Probability that all intervals hold.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Probability that all intervals hold together.")] = 0.95,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -41,7 +41,7 @@ def evaluate(
         }
         say_json(content)
         return
-    title = f"{folder}: {found.episodes} episodes, intervals at {100 * found.confidence:g} % at once"
+    title = f"{folder}: {found.episodes} episodes, simultaneous {100 * found.confidence:g} % intervals"
     print_table(title, HEADER, estimate_rows(found, names, minimise=minimise))
 
 
@@ -58,10 +58,10 @@ def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
         solution.require_fit(table)
         return solution.policy, table, solution.constraint_names, solution.minimise
     if not (folder / "training.json").exists():
-        raise InputError(f"{folder} holds no saved solution or training; save one with --save {folder}")
-    results.read(folder / "training.json", "training")  # refuses a folder whose files do not belong together
+        raise InputError(f"{folder} contains no saved solution or training; save one with --save {folder}")
+    results.read(folder / "training.json", "training")  # raises if the files do not belong together
     try:
         simulator = make_simulator(files.read(folder / "problem.json"))
-    except TypeError as error:  # settings that it does not have
-        raise InputError(f"{folder / 'problem.json'} describes no simulator: {error}; train anew") from error
+    except TypeError as error:  # unknown settings
+        raise InputError(f"{folder / 'problem.json'} describes no simulator: {error}; train again") from error
     return load_policy(folder / "policy.npz"), simulator, simulator.specification.constraint_names, False

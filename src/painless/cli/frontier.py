@@ -1,4 +1,4 @@
-"""`painless frontier`: the best value for every limit of one constraint, and what each unit costs."""
+"""`painless frontier`: the best value for every limit of one constraint, with shadow prices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def frontier(
     constraint: Annotated[
         str,
         typer.Option(
-            metavar="NAME_OR_NUMBER", help="The constraint whose limit varies; the first is number 0."
+            metavar="NAME_OR_NUMBER", help="Constraint whose limit varies: its name, or its number from 0."
         ),
     ] = "0",
     parameters: Parameters = None,
@@ -46,12 +46,11 @@ def frontier(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="How far the frontier may lie above the lines between vertices, relative to its ranges; by "
-            "default 1e-12, or 1e-4 for more than 2000 states."
+            help="Relative error of the frontier; default: 1e-12, or 1e-4 for more than 2000 states."
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="In seconds; then the vertices so far are returned.")
+        float | None, typer.Option(help="Time limit in seconds; then return the vertices so far.")
     ] = None,
     as_json: AsJson = False,
     out: Annotated[
@@ -63,7 +62,7 @@ def frontier(
     ] = None,
     report_file: Report = None,
 ) -> None:
-    """Find the best value for every limit of one constraint: all vertices, with their shadow prices."""
+    """Find the best value for every limit of one constraint, with shadow prices."""
     from painless.frontier import Infeasible
     from painless.frontier import frontier as run
     from painless.solution import Kind
@@ -106,7 +105,7 @@ def describe(report: Any) -> Any:
 
 
 def write(frontier: Frontier, path: Path) -> None:
-    """Write a frontier as JSON or draw it, by the ending of the path."""
+    """Write a frontier as JSON or as a figure, by the ending of the path."""
     if path.suffix == ".json":
         from painless.files import write_atomically
 

@@ -1,4 +1,4 @@
-"""`painless problems` and `painless check`: what there is, and what is in a file."""
+"""`painless problems` and `painless check`: list the registered problems, and validate one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ def problems() -> None:
 
     from painless.problems import REGISTRY, SIMULATORS
 
-    table = Table("name", "what it is", "parameters (-p name=value)", box=None, padding=(0, 2))
+    table = Table("name", "description", "parameters (-p name=value)", box=None, padding=(0, 2))
     for name, make in {**REGISTRY, **SIMULATORS}.items():
         text = (inspect.getdoc(getattr(make, "func", make)) or "").removeprefix("Return ")
         defaults = inspect.signature(make).parameters.values()
         shown = ", ".join(f"{p.name}={p.default}" for p in defaults if p.default is not None)
         table.add_row(name, text.splitlines()[0], shown)
     Console().print(table)
-    say("Simulators have no table; train them: " + ", ".join(SIMULATORS))
+    say("Simulators have no table; use painless train: " + ", ".join(SIMULATORS))
 
 
 def check(
     problem: Problem,
     parameters: Parameters = None,
 ) -> None:
-    """Validate a problem, and show what is in it."""
+    """Validate a problem and summarise it."""
     from painless.render import number, text_table
 
     table = find_problem(problem, parameters, None, None)

@@ -1,4 +1,4 @@
-"""`painless plot`: the pictures of something saved, as files."""
+"""`painless plot`: draw figures of saved results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from painless.cli.common import check_folder, say
 
 
 class PictureFormat(StrEnum):
-    """Kinds of files."""
+    """File formats of figures."""
 
     PNG = "png"
     PDF = "pdf"
@@ -20,22 +20,20 @@ class PictureFormat(StrEnum):
 
 
 def plot(
-    folder: Annotated[
-        Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="Saved solution, frontier, training run or sweep.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write; by default `figures` in the folder."),
+        typer.Option(metavar="FOLDER", help="Output folder; default: `figures` in the folder."),
     ] = None,
     formats: Annotated[
         list[PictureFormat] | None,
-        typer.Option("--format", help="png, pdf or svg; repeatable. By default png."),
+        typer.Option("--format", help="png, pdf or svg; repeatable. Default: png."),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option(help="For a frontier on a grid: the limit at which to draw the map.")
+        float | None, typer.Option(help="For a frontier on a grid: limit at which to draw the map.")
     ] = None,
 ) -> None:
-    """Draw the pictures of a saved solution, frontier, training run or sweep: PNG, PDF and SVG."""
+    """Draw the figures of a saved solution, frontier, training run or sweep."""
     from painless.report.figures import save_figure
     from painless.report.static import pictures_of
 

@@ -1,4 +1,4 @@
-"""Problem files on the command line: what may be said about one with -p."""
+"""Problem files on the command line: their parameters with -p."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from painless.registry import require_settings
 def file_arguments(
     name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
 ) -> dict[str, Any]:
-    """Return the arguments of `load`; with -p come the parameters of the file's format, lists with commas.
+    """Return the arguments of `load`; -p gives the parameters of the file's format, with commas in lists.
 
     >>> file_arguments("model.drn", ["cost=energy", "limit=1,2.5"], 0.9, None)
     {'cost': 'energy', 'limit': [1.0, 2.5], 'discount': 0.9}
     """
     known, ending = formats.of(name).parameters, either(formats.with_parameters())
     if parameters and not known:
-        raise InputError(
-            f"--parameter is for registered problems and {ending} files; {name} has its own numbers"
-        )
+        raise InputError(f"--parameter is for registered problems and {ending} files; remove it for {name}")
     given: dict[str, Any] = {}
     for pair in parameters or []:
         key, equals, text = pair.partition("=")

@@ -1,4 +1,4 @@
-"""The process around a command: signals end it in order, and libraries say nothing that users cannot act on."""
+"""The process around a command: orderly exit on signals, and no warnings of libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPILING = "Compiling for this machine, once; this takes a few seconds …"
 
 
 class Terminated(SystemExit):
-    """A signal that asks to end: what is open is closed, checkpoints are written, and workers are ended."""
+    """A signal asked the process to end: files are closed, checkpoints written and workers stopped."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -30,7 +30,7 @@ class Terminated(SystemExit):
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Turn the first signal that asks to end into `Terminated`; the next one ends the process at once."""
+    """Raise `Terminated` on the first such signal; the second one ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -43,7 +43,9 @@ def ending_in_order() -> Iterator[None]:
 
     try:
         for number in SIGNALS:
-            if before[number] == signal.SIG_DFL:  # else it is ignored, as with nohup, or somebody else's
+            if (
+                before[number] == signal.SIG_DFL
+            ):  # otherwise it is ignored, as with nohup, or handled elsewhere
                 signal.signal(number, end)
         yield
     finally:
@@ -53,7 +55,7 @@ def ending_in_order() -> Iterator[None]:
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Show no warnings of libraries, unless Python was asked for them; announce that kernels are compiled."""
+    """Hide warnings of libraries, unless Python was started with -W; announce compilation."""
     shown: Any = warnings.showwarning
     if not sys.warnoptions:
         warnings.showwarning = lambda *ignored, **named: None

@@ -1,4 +1,4 @@
-"""`painless report`: the page of something saved."""
+"""`painless report`: an interactive page of saved results."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ if TYPE_CHECKING:
 
 Report = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FILE.html", help="Write a page to explore the answer, in one file."),
+    typer.Option("--report", metavar="FILE.html", help="Write an interactive report, as one HTML file."),
 ]
 
 
 def report(
-    folder: Annotated[
-        Path, typer.Argument(help="What --save or painless sweep wrote: a solution, frontier, run or sweep.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="Saved solution, frontier, training run or sweep.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Where to write; by default report.html in the folder."),
+        typer.Option(metavar="FILE.html", help="Output file; default: report.html in the folder."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The title; by default the folder's name.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title; default: the folder's name.")] = None,
 ) -> None:
-    """Make a page to explore a saved solution, frontier, training run or sweep: one file, no network."""
+    """Write an interactive page of a saved solution, frontier, training run or sweep: one file that needs no network."""
     from painless.report.page import page_of, write_page
 
     check_report(out)
@@ -40,7 +38,7 @@ def report(
 
 
 def check_report(path: Path | None) -> None:
-    """Refuse what cannot be a page before anything is computed."""
+    """Raise an error for a path that cannot be a page, before anything is computed."""
     check_file(path, (".html",))
 
 

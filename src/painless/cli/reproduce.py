@@ -1,4 +1,4 @@
-"""`painless reproduce`: the paper's experiments, run, drawn and judged."""
+"""`painless reproduce`: run the paper's experiments, draw its figures and check its claims."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ def reproduce(
     backend: Backend,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]…", help="Experiments, such as mb-sensitivity; all by default."),
+        typer.Argument(metavar="[ID]…", help="Experiments, such as mb-sensitivity; default: all."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few seeds, short horizons: the whole pipeline in two minutes.")
+        bool, typer.Option("--quick", help="Run few seeds and short horizons, in about two minutes.")
     ] = False,
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Results, figures and report; what it holds is not done again."),
+        typer.Option(
+            metavar="FOLDER", help="Folder for results, figures and report; stored results are reused."
+        ),
     ] = Path("out/reproduce"),
 ) -> None:
-    """Run the experiments of the paper, draw its figures and tables, and judge its claims."""
+    """Run the experiments of the paper, draw its figures and tables, and check its claims."""
     from painless.experiments.paper.scale import FULL, QUICK
     from painless.experiments.reproduce import complete, find_experiments, run_experiments
     from painless.experiments.store import Store
@@ -42,7 +44,7 @@ def reproduce(
             failures = run_experiments(experiments, scale, store, backend=backend, progress=progress)
         written = write_report([one for one in experiments if complete(one, scale, store)], scale, store)
     except KeyboardInterrupt:
-        fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
+        fail(f"interrupted; finished units are in {out}. Run the same command to continue", STOPPED)
     for claim in written.claims:
         say(f"{claim.verdict.value:14}  {claim.id:26}  {claim.claim}")
     summary = ", ".join(f"{count} {verdict}" for verdict, count in written.counts.items() if count)

@@ -1,4 +1,4 @@
-"""`painless score`: the default settings against baselines tuned in hindsight, on the public suite."""
+"""`painless score`: compare the default settings with baselines tuned in hindsight, on the public suite."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from painless.cli.common import PICTURES, AsJson, Seed, check_file, interruptibl
 
 
 def score(
-    quick: Annotated[bool, typer.Option("--quick", help="Part of the suite, in one minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run part of the suite, in about one minute.")
+    ] = False,
     seed: Seed = 0,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 2,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the performance profiles into a file.")
+        Path | None, typer.Option(metavar="FILE", help="Write a figure of the performance profiles.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

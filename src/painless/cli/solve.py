@@ -1,4 +1,4 @@
-"""`painless solve`: a table with a proof."""
+"""`painless solve`: solve a table, with a proof of the gap."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from painless.solution import Solution
 
 
-DEFAULT = "prm"  # whose settings --set gives where no algorithm is named
+DEFAULT = "prm"  # the algorithm that --set configures if none is named
 
 
 class Start(StrEnum):
-    """Where a run starts."""
+    """The initial policy of a run."""
 
     UNIFORM = "uniform"
     DIRICHLET = "dirichlet"
@@ -56,19 +56,19 @@ def solve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(algorithms_and_planners())}; by default chosen for the model, and prm with --iterations.",
+            help=f"{either(algorithms_and_planners())}; default: chosen for the model, or prm with --iterations.",
         ),
     ] = None,
     settings: Settings = None,
     parameters: Parameters = None,
-    iterations: Annotated[int | None, typer.Option(help="Run for exactly this many iterations.")] = None,
-    tolerance: Annotated[float, typer.Option(help="Without --iterations: the relative gap to prove.")] = 1e-3,
+    iterations: Annotated[int | None, typer.Option(help="Run exactly this many iterations.")] = None,
+    tolerance: Annotated[float, typer.Option(help="Relative gap to prove, without --iterations.")] = 1e-3,
     time_limit: Annotated[
-        float | None, typer.Option(help="In seconds; then the best proved answer is returned.")
+        float | None, typer.Option(help="Time limit in seconds; then return the best result so far.")
     ] = None,
     discount: Discount = None,
     threshold: Threshold = None,
-    initial: Annotated[Start, typer.Option(help="The first policy.")] = Start.UNIFORM,
+    initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
     as_json: AsJson = False,
     save: Annotated[
@@ -76,7 +76,10 @@ def solve(
     ] = None,
     report_file: Report = None,
 ) -> None:
-    """Solve a problem: the best feasible policy, shadow prices, and the proved gap."""
+    """Find the best feasible policy and its shadow prices, and prove the gap.
+
+    Ctrl-C returns the best result so far.
+    """
     check_report(report_file)
     check_folder(save)
     cmdp = find_problem(problem, parameters, discount, threshold)
@@ -106,7 +109,7 @@ def answer(
     note: str = "",
     **options: Any,
 ) -> NoReturn:
-    """Solve, save, print, and end with the exit code that says how it ended; `options` go to `painless.solve`."""
+    """Solve, save, print, and exit with the code of the status; `options` go to `painless.solve`."""
     from painless.optimum import known_optimum
     from painless.solve import solve as run
 
@@ -125,7 +128,7 @@ def answer(
 
 
 def find_method(name: str | None, settings: list[str] | None) -> Any:
-    """Return the algorithm or planner of a name; None, if none is named, leaves the choice to `painless.solve`."""
+    """Return the algorithm or planner with this name; None, if none is named, lets `painless.solve` choose."""
     if name is None and not settings:
         return None
     name = name or DEFAULT
@@ -133,7 +136,7 @@ def find_method(name: str | None, settings: list[str] | None) -> Any:
 
 
 def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
-    """Return the first policy, or None for the uniform one."""
+    """Return the initial policy, or None for the uniform one."""
     from painless.policy import dirichlet_policy
 
     rng = np.random.default_rng(seed)
@@ -164,7 +167,7 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
 
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
-    """Print the answer; after a given number of iterations also their average, which experiments are about."""
+    """Print the solution; after a given number of iterations also their average, which experiments report."""
     from painless.optimum import known_optimum
     from painless.solution import Kind
 
@@ -181,17 +184,17 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
 
 
 def about_average(value: float, gap: float | None, violation: Any) -> str:
-    """Return a sentence about the average iterate that nobody takes for one about the returned policy.
+    """Return a sentence about the average iterate, marked as not the returned policy.
 
     >>> print(about_average(1.5, 0.25, [-0.5]))
-    All iterates on average, not the returned policy: value 1.5, 0.25 worse than the optimum; violation -0.5 (met if negative).
+    Average of all iterates, not the returned policy: value 1.5, 0.25 worse than the optimum; violation -0.5 (met if negative).
     """
     from painless.render import number
 
     distance = "" if gap is None else f", {number(gap)} worse than the optimum"
     missed = ", ".join(number(v) for v in violation)
     end = f"; violation {missed} (met if negative)" if missed else ""
-    return f"All iterates on average, not the returned policy: value {number(value)}{distance}{end}."
+    return f"Average of all iterates, not the returned policy: value {number(value)}{distance}{end}."
 
 
 def _exit_code(solution: Solution) -> int:

@@ -1,4 +1,4 @@
-"""Standard streams that cannot fail by their encoding, and what happens when one is closed, full, or no longer read."""
+"""Standard streams: any encoding works, and closed, full or unread streams are handled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-UNREAD = 141  # the exit code of a process that nobody reads from any more, 128 + SIGPIPE
-HANDLER = "painless"  # of what an encoding has no room for
+UNREAD = 141  # exit code of a process whose output pipe was closed, 128 + SIGPIPE
+HANDLER = "painless"  # codec error handler for characters that an encoding lacks
 SPELLED = {
     "≥": ">=",
     "≤": "<=",
@@ -25,7 +25,7 @@ SPELLED = {
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
-    """Spell what cannot be encoded: signs in ASCII, all else as escapes."""
+    """Replace characters that cannot be encoded: signs by ASCII, all others by escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
@@ -40,27 +40,27 @@ codecs.register_error(HANDLER, _spelled)
 
 
 def encodable(text: str) -> str:
-    """Return text as standard output can show it, so that a table keeps its columns."""
+    """Return text as standard output can show it, so that the columns of a table stay aligned."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, HANDLER).decode(encoding)
 
 
 def prepare_streams() -> None:
-    """Open what was closed, and let no encoding stop a line."""
+    """Reopen closed streams, and replace characters that the encoding lacks."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
-        with suppress(AttributeError, ValueError):  # a stream of somebody else's
+        with suppress(AttributeError, ValueError):  # a replaced stream
             getattr(sys, name).reconfigure(errors=HANDLER)
 
 
 def flush_output() -> None:
-    """Write what is still held back, while there is someone to tell if that fails."""
+    """Flush standard output while an error can still be reported."""
     sys.stdout.flush()
 
 
 def drop_output() -> None:
-    """Forget what is still held back: the interpreter would try to write it at its end, and complain."""
+    """Discard buffered output, which the interpreter would otherwise try to write at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nothing: Any = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

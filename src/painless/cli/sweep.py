@@ -1,4 +1,4 @@
-"""`painless sweep`: many runs from a file, in parallel, resumed where they stopped."""
+"""`painless sweep`: many runs from a file, in parallel and resumable."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @with_backend
 def sweep(
-    file: Annotated[Path, typer.Argument(help="A TOML file: problems × algorithms × settings × seeds.")],
+    file: Annotated[Path, typer.Argument(help="TOML file: problems × algorithms × settings × seeds.")],
     backend: Backend | None,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The store; what it holds is not done again.")
+        Path, typer.Option(metavar="FOLDER", help="Folder for results; stored results are reused.")
     ] = Path("out/sweep"),
 ) -> None:
-    """Run a sweep, and show the last averages of every setting."""
+    """Run a sweep and print the averages of every setting."""
     from painless.experiments import Store, Sweep, load_sweep, run_sweep
 
     check_folder(out)
@@ -33,7 +33,7 @@ def sweep(
         with unit_progress() as progress:
             failures = run_sweep(plan, store, backend=backend, progress=progress)
     except KeyboardInterrupt:
-        fail(f"interrupted; what is done is in {out}, and the same command goes on from there", STOPPED)
+        fail(f"interrupted; finished units are in {out}. Run the same command to continue", STOPPED)
     say(f"Averages over all iterations; the results are in {out}")
     _print_tables(Sweep(tuple(unit for unit in plan.units if store.holds(unit.settings))), store)
     report_failures(failures)

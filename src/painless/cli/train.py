@@ -1,4 +1,4 @@
-"""`painless train`: a policy from samples."""
+"""`painless train`: train a policy from samples."""
 
 from __future__ import annotations
 
@@ -46,15 +46,13 @@ if TYPE_CHECKING:
 def train(
     problem: Annotated[
         str,
-        typer.Argument(
-            help="A simulator such as cartpole, gym:ID for an environment, or a table to sample from."
-        ),
+        typer.Argument(help="Simulator such as cartpole, gym:ID for Gymnasium, or a table to sample from."),
     ],
     algorithm: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help=f"{either(ALGORITHMS)}. On simulators the time of prm grows with the square of the iterations.",
+            help=f"{either(ALGORITHMS)}; on simulators, the time of prm is quadratic in the iterations.",
         ),
     ] = "cbp",
     settings: Settings = None,
@@ -63,19 +61,20 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(EVALUATORS)}; by default anchored-lstdq on simulators and td on tables.",
+            help=f"{either(EVALUATORS)}; default: anchored-lstdq on simulators, td on tables.",
         ),
     ] = None,
-    iterations: Annotated[int, typer.Option(help="The horizon T.")] = 200,
-    rollouts: Annotated[int, typer.Option(min=1, help="Episodes for each evaluation.")] = 50,
+    iterations: Annotated[int, typer.Option(help="Number of iterations T.")] = 200,
+    rollouts: Annotated[int, typer.Option(min=1, help="Episodes per evaluation.")] = 50,
     samples: Annotated[
-        int, typer.Option(min=1, help="For tables: samples for each pair and evaluation.")
+        int, typer.Option(min=1, help="For tables: samples per state-action pair and evaluation.")
     ] = 1000,
     entropy: Annotated[
-        float | None, typer.Option(help="Strength ν of entropy regularisation; 0 by default. Not for prm.")
+        float | None, typer.Option(help="Strength ν of entropy regularisation; default: 0. Not for prm.")
     ] = None,
     multiplier_bound: Annotated[
-        list[float] | None, typer.Option(help="U, once for each constraint, in place of a feasibility phase.")
+        list[float] | None,
+        typer.Option(help="Multiplier bound U, once for each constraint; skips the feasibility phase."),
     ] = None,
     constraint: Annotated[
         list[str] | None,
@@ -87,17 +86,22 @@ def train(
         int | None, typer.Option(min=0, help="For gym: the entry of a vector reward to maximise.")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="For gym: tiles, fourier or one-hot; by default from the observations.")
+        str | None,
+        typer.Option(help="For gym: tiles, fourier or one-hot; default: by the observation space."),
     ] = None,
     exploration: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Share of random actions in extra episodes: 0.2 for gym, else 0."),
+        typer.Option(
+            min=0, max=1, help="Share of random actions in extra episodes; default: 0.2 for gym, else 0."
+        ),
     ] = None,
-    time_limit: Annotated[int | None, typer.Option(min=1, help="For gym: the longest episode.")] = None,
+    time_limit: Annotated[
+        int | None, typer.Option(min=1, help="For gym: maximum number of steps per episode.")
+    ] = None,
     episodes: Annotated[int, typer.Option(min=2, help="Episodes to evaluate the returned policy.")] = 1000,
     discount: Discount = None,
     threshold: Threshold = None,
-    initial: Annotated[Start, typer.Option(help="For tables: the first policy.")] = Start.UNIFORM,
+    initial: Annotated[Start, typer.Option(help="For tables: initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
     as_json: AsJson = False,
     save: Annotated[
@@ -108,7 +112,10 @@ def train(
     report_file: Report = None,
     backend: Backend | None = None,
 ) -> None:
-    """Train a policy from samples, and evaluate it with confidence intervals."""
+    """Train a policy from samples and evaluate it with confidence intervals.
+
+    Ctrl-C returns the best result so far.
+    """
     from painless.problems import SIMULATORS
 
     check_report(report_file)
@@ -127,9 +134,7 @@ def train(
         about = {"simulator": problem, **given}
     else:
         if backend is not None:
-            raise InputError(
-                "--workers and --backend are for simulators; a table is trained on in this process"
-            )
+            raise InputError("--workers and --backend are for simulators; a table is trained in this process")
         cmdp = find_problem(problem, parameters, discount, threshold)
         answer(
             problem,
@@ -173,7 +178,7 @@ def train(
 
 
 def _about_samples(problem: str) -> str:
-    return f"{problem} is a table, of which samples were drawn; painless solve {problem} uses it as it is."
+    return f"{problem} is a table and was sampled; painless solve {problem} uses the table itself."
 
 
 def _environment(
@@ -183,7 +188,7 @@ def _environment(
     threshold: list[float] | None,
     constraint: list[str] | None,
 ) -> dict[str, Any]:
-    """Describe a Gymnasium environment; its limits come from --constraint alone."""
+    """Describe a Gymnasium environment; only --constraint sets its limits."""
     if parameters or threshold:
         raise InputError(
             "--parameter and --threshold are for registered problems; use --constraint with gym:ID"
@@ -201,7 +206,7 @@ def _features(simulator: Any, kind: str | None) -> Any:
 
 
 def _evaluator(name: str, problem: str, *, simulated: bool, **options: Any) -> Callable[..., Any]:
-    """Return what makes an evaluator, with those of the options that are settings of it."""
+    """Return an evaluator's factory with those of the options that it takes."""
     make = find_evaluator(name, problem, simulated)
     return partial(make, **{one: value for one, value in options.items() if one in settings_of(make)})
 

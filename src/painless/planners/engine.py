@@ -99,7 +99,7 @@ class Engine(Protocol):
         Where no policy comes, the one with the largest weight decides. Values may differ from the averages by about `precision`.
         """
 
-    def heed(self, tick: Callable[[], None]) -> None:
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
 

@@ -112,7 +112,7 @@ class Factorised:
         table = mixed_table(self, policies, weights)
         return table, self.values(table)
 
-    def heed(self, tick: Callable[[], None]) -> None:
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""
         self._tick = tick
 

@@ -48,7 +48,7 @@ class Swept:
         """The pricer, made when it is first needed."""
         return Pricer(self.problem, lambda: self._tick())
 
-    def heed(self, tick: Callable[[], None]) -> None:
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps from now on; it may raise."""
         self._tick = tick
 

@@ -1,6 +1,6 @@
-"""Planning: exact answers from a known model. The game of `game` is its one loop.
+"""Planning: exact solutions of a known model. All planners share the loop in `game`.
 
-A new planner is a file of its own and a line of `PLANNERS`.
+To add a planner, write one file and add one line to `PLANNERS`.
 """
 
 from painless.planning.column_generation import ColumnGeneration

@@ -1,13 +1,13 @@
-"""The proof of the gap, and the policy that it is about.
+"""The proof of the gap, and the policy that it holds for.
 
-For any λ ≥ 0 the dual value bounds every feasible policy, at the cost of one unconstrained MDP:
+For any λ ≥ 0 the dual value bounds the reward of every feasible policy, and costs one unconstrained MDP:
 
     d(λ) = max_π V_r + λ·(V_c − b) ≥ V_r(π*)
 
 **Polishing**: among mixtures of the iterates and of the Slater policy, the master (see `game`) picks the one with the largest reward
-that meets the constraints. The stationary policy of the mixed occupancy has exactly the mixed values. With the best
-responses that gave the dual values among the policies, the master's multipliers are the most promising λ for the next one; these
-responses are part of the policy where a planner is asked, not where an algorithm is.
+that meets the constraints. The stationary policy of the mixed occupancy has exactly the mixed values. The best responses that
+gave the dual values join the master too, so that its multipliers are the most promising λ for the next one. A planner's policy
+mixes these responses; an algorithm's policy does not.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from painless.policy import uniform_policy
 
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies
-FINEST = 1e-11  # of swept values, in the engine's unit
+FINEST = 1e-11  # the highest precision of swept values, in the engine's unit
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A policy, its values evaluated anew, and the best bound with the multipliers that prove it."""
+    """A policy with its evaluated values, and the best bound with the multipliers that prove it."""
 
     policy: Array  # (S, A)
     value: Array  # (J,)
@@ -48,21 +48,21 @@ class Answer:
 
 
 def better(one: Answer, other: Answer) -> Answer:
-    """Return the better of two answers: one that is feasible, then the one with the larger reward."""
+    """Return the better of two answers: a feasible one, then the one with the larger reward."""
     return max(one, other, key=lambda answer: (answer.feasible, answer.value[0]))
 
 
 class Certifier:
     """Collects candidate policies and dual values; polishes and proves on request.
 
-    Everything is in normalised units. Memory is bounded: when there are too many candidates, those closest to
-    being of use under the latest multipliers stay.
+    Everything is in normalised units. Memory is bounded: if there are too many candidates, the most useful ones under the
+    latest multipliers stay.
 
     Arguments:
-        slater: the Slater policy, which is the first candidate; None where it is not known yet.
-        precision: of the values of swept best responses, so fine that it does not count beside the gap to prove.
+        slater: the Slater policy, which is the first candidate; None if not known yet.
+        precision: of the values of swept best responses, small relative to the gap to prove.
         relaxation: what counts as feasible; by default in the units of the problem.
-        memory: bytes that the candidates may take; None for as many as there are.
+        memory: bytes that the candidates may take; None for no bound.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Certifier:
 
     @property
     def upper_bound(self) -> float:
-        """What no feasible policy can better, as proved so far."""
+        """The proved upper bound on the reward of feasible policies."""
         return self.game.upper
 
     @property
@@ -98,12 +98,12 @@ class Certifier:
         return self.game.price
 
     def add(self, value: Array, policy: Array | Actions) -> int:
-        """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture; return its place."""
+        """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture; return its index."""
         low = value - self.engine.rounding if self.engine.exact else np.full(len(value), -np.inf)
         return self.game.add(Column(policy, value, low))
 
     def polish(self) -> Mixture:
-        """Return the best feasible mixture of the candidates that are no best responses of the proof."""
+        """Return the best feasible mixture of the candidates, without the best responses of the proof."""
         columns = self.game.columns
         own = [k for k, column in enumerate(columns.known) if column.weight is None]
         mixture = self.game.aim.mix(columns.values[own], np.eye(len(own))[0])
@@ -117,13 +117,13 @@ class Certifier:
     def bound(self, multiplier: Array, tolerance: float | None = None) -> float:
         """Return d(λ), keep it if it is the least so far, and offer the best response to the game.
 
-        A swept d(λ) is larger by at most `tolerance`, or as much as the open gap allows.
+        A swept d(λ) is too large by at most `tolerance`, or by what the open gap allows.
         """
         self.game.respond(multiplier, tolerance)
         return self.game.last_bound
 
     def prove(self, multipliers: Iterable[Array], target: Callable[[float], float], rounds: int) -> Mixture:
-        """Bound at `multipliers`, then let master and pricing take turns until the gap is at most `target` of the bound.
+        """Bound at `multipliers`, then alternate master and pricing until the gap is at most `target(bound)`.
 
         Return the best mixture of all candidates and responses.
         """
@@ -134,9 +134,9 @@ class Certifier:
         return game.mixture
 
     def answer(self, weights: Array, precision: float = 0.0) -> Answer:
-        """Return the stationary policy of a mixture of the candidates, evaluated anew.
+        """Return the stationary policy of a mixture of the candidates, evaluated.
 
-        Where it misses a constraint the Slater policy is mixed in, until it does not. Where there is a Slater point the answer
+        If it misses a constraint, the Slater policy is mixed in until it does not. If there is a Slater point, the answer
         provably meets every constraint.
         """
         count = len(self.game.columns)
@@ -164,7 +164,7 @@ class Certifier:
         return answer
 
     def judge(self, policy: Array) -> Answer:
-        """Evaluate a policy, and mix in the Slater policy where it misses a constraint."""
+        """Evaluate a policy, and mix in the Slater policy if it misses a constraint."""
         value = self.engine.values(policy)
         place = self.game.add(Column(policy, value.guess, value.low))
         return self.answer(np.eye(1 + place)[place])
@@ -174,11 +174,11 @@ class Certifier:
         return self._assessed(policy, self.engine.values(policy))
 
     def bounded(self, answer: Answer) -> Answer:
-        """Return an answer with the bound that is the best by now."""
+        """Return an answer with the best bound so far."""
         return replace(answer, upper_bound=self.upper_bound, multiplier=self.multiplier)
 
     def known(self) -> Answer:
-        """Return the best of the candidates by what is proved of them, at no cost."""
+        """Return the best of the candidates by their proved values, without evaluating any."""
         columns = self.game.columns
         if not len(columns):
             least, most = self.engine.extent
@@ -195,7 +195,7 @@ class Certifier:
         return self._assessed(*self.engine.mixed(policies, weights, precision))
 
     def _spare(self, safe: Array) -> Array:
-        """Return by how much a mixture exceeds each threshold at least, (K,)."""
+        """Return a lower bound on the slack of a mixture, (K,)."""
         used = np.flatnonzero(safe).tolist()
         low = np.array([self.game.columns[k].low for k in used])
         return safe[used] @ low[:, 1:] - self.problem.threshold
@@ -205,7 +205,7 @@ class Certifier:
         return Answer(policy, value.guess, value.low, self.upper_bound, self.multiplier, feasible)
 
     def _attainable(self) -> Array:
-        """Return the thresholds that mixtures are to reach, (K,): lower ones where no policy has slack, by what still counts as met."""
+        """Return the thresholds that mixtures must reach, (K,); without a Slater point, lowered by what still counts as met."""
         wanted = self.problem.threshold
         if self.slater is None or self.slater.feasibility is Feasibility.SLACK:
             return wanted

@@ -1,4 +1,4 @@
-"""Which planner is the fastest for a model, and why."""
+"""The choice of the fastest planner for a model."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
 from painless.problem import CMDP
 
-MANY = 40  # constraints from which the linear program is the faster one on a small model
-SMALL_PAIRS = 2000  # up to which it is
+MANY = 40  # with more constraints the linear program is faster on a small model
+SMALL_PAIRS = 2000  # state-action pairs of a small model
 
 
 def choose(problem: CMDP) -> tuple[Planner, str]:
-    """Return the planner that is expected to be the fastest, and a sentence on why.
+    """Return the planner that is expected to be the fastest, and the reason.
 
     >>> import painless
     >>> choose(painless.gridworld())
-    (ColumnGeneration(smoothing=None, rounds=1000), 'Column generation is the fastest way with 25 states: it factorises systems of this size.')
+    (ColumnGeneration(smoothing=None, rounds=1000), 'Column generation is the fastest planner for 25 states: it factorises systems of this size.')
     """
     states, _, constraints = problem.shape
     if constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
-        why = f"The linear program is the fastest way with {constraints} constraints on a small model."
+        why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
         return LinearProgram(), why
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
-    return ColumnGeneration(), f"Column generation is the fastest way with {states:,} states: it {way}."
+    return ColumnGeneration(), f"Column generation is the fastest planner for {states:,} states: it {way}."

@@ -1,6 +1,6 @@
 """Column generation: large sparse models, with a proof at every step (Dantzig & Wolfe 1960).
 
-With few constraints, K multipliers are all that ties a constrained problem to unconstrained ones. In turn
+Only K multipliers link a constrained problem to unconstrained ones. Two steps alternate:
 
 - the master finds the best mixture of the policies found so far, known by their values alone, and the
   multipliers λ of the constraints in it: its value is a lower bound;
@@ -9,8 +9,8 @@ With few constraints, K multipliers are all that ties a constrained problem to u
 
 The multipliers are smoothed towards those of the best bound (Wentges 1997), which saves solves for K > 1. A first
 game of the same kind, over weights of the constraints alone, finds the joint slack (the Slater gap) or proves that
-there is none. At the end the mixture of at most K + 1 deterministic policies becomes one stationary policy
-through its occupancy, and is evaluated anew.
+there is none. At the end the mixture of at most K + 1 deterministic policies is turned into one stationary policy
+by its occupancy, and evaluated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SearchEnding(Enum):
     """How a search ended."""
 
     PROVED = "the tolerance is proved"
-    ROUNDING = "the tolerance is below what double precision can prove"
+    ROUNDING = "double precision cannot prove this tolerance"
     TIMEOUT = "the time limit was reached"
     INTERRUPT = "interrupted"
     INFEASIBLE = "no policy meets all constraints"
@@ -51,7 +51,7 @@ STOPS = {SearchEnding.TIMEOUT: Stop.TIMEOUT, SearchEnding.INTERRUPT: Stop.INTERR
 
 @dataclass(frozen=True)
 class Search:
-    """Where a search stands: solves so far, the reward of the best feasible mixture, and the bound on all."""
+    """The progress of a search: solves so far, the reward of the best feasible mixture, and the upper bound."""
 
     solves: int
     reward_value: float
@@ -64,19 +64,19 @@ class Searched:
 
     certifier: Certifier
     answer: Answer
-    slack: SlackGame | None  # the game for the joint slack; None where it was not needed
+    slack: SlackGame | None  # the game for the joint slack; None if not needed
     feasible: bool  # whether the answer provably meets every constraint
     ending: SearchEnding
     solves: int  # of unconstrained MDPs
 
     @property
     def upper_bound(self) -> float:
-        """What no feasible policy can better."""
+        """The proved upper bound on the reward of feasible policies."""
         return self.answer.upper_bound
 
     @property
     def slack_bound(self) -> float:
-        """What no policy's joint slack exceeds."""
+        """The proved upper bound on the joint slack."""
         return np.inf if self.slack is None else self.slack.upper
 
     @property
@@ -95,9 +95,9 @@ class ColumnGeneration:
     """The planner for large sparse models: `solve(problem, ColumnGeneration(), tolerance=1e-6)`.
 
     Arguments:
-        smoothing: the share of the best multipliers so far in those that are priced next, in [0, 1); by default
-            0.2 for one constraint and 0.5 for more, which take the fewest solves on Garnets and grids.
-        rounds: the largest number of unconstrained MDPs to solve.
+        smoothing: the weight of the best multipliers so far in the next ones, in [0, 1); by default 0.2 for one
+            constraint and 0.5 for more, which need the fewest solves on Garnets and grids.
+        rounds: the maximum number of unconstrained MDPs to solve.
     """
 
     smoothing: float | None = None
@@ -133,11 +133,11 @@ class ColumnGeneration:
 
         Arguments:
             target: the gap to prove, given the bound; a number is relative to the bound, as in `solve`.
-            clock: when its time is up the best answer so far is returned, as on Ctrl-C.
+            clock: when its time is up, or on Ctrl-C, the best answer so far is returned.
             progress: called after every solve; it may raise KeyboardInterrupt.
-            engine: what solves the model; by default that of its size.
+            engine: solves the model; by default chosen by its size.
             relaxation: what counts as feasible; by default in the units of the problem.
-            start: a policy (S, A) to begin with.
+            start: an initial policy (S, A).
 
         >>> import painless
         >>> planned = ColumnGeneration().plan(painless.gridworld(), 1e-9)
@@ -153,9 +153,9 @@ class ColumnGeneration:
         return Searcher(self, engine, gap, clock or Clock(), progress, relaxation).run(start)
 
     def answer(self, case: Case, task: Task) -> Planned:
-        """Find a policy and its own Slater policy, and form nothing of size S × S.
+        """Find a policy and a Slater policy, without any array of size S × S.
 
-        Where there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
+        If there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
         """
 
         def report(now: Search) -> None:
@@ -181,7 +181,7 @@ class ColumnGeneration:
 
 
 def _slater(planned: Searched) -> SlaterPolicy:
-    """Return what a search found about the slack; its policy is the answer, which is at hand."""
+    """Return the slack that a search found; the answer serves as its policy."""
     answer, engine = planned.answer, planned.certifier.engine
     slack = answer.low[1:] - engine.problem.threshold
     least = TOLERANCE * engine.unit

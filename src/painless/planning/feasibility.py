@@ -1,9 +1,9 @@
-"""Feasibility: the Slater policy, the joint slack, the multiplier bound, and infeasibility explained.
+"""Feasibility: the Slater policy, the joint slack, the multiplier bound, and conflicting constraints.
 
 The Slater policy maximises min_i (V_{c_i} − b_i)/span_i, one policy for all constraints at once. It is
 the solution of a matrix game between policies and weights of the constraints: the best response to the
-weights is one unconstrained MDP, the best mixture a tiny linear program. The two values close in on the
-slack. With s_i its slacks, Σ λ*_i s_i ≤ V_r(π*) − V_r(π_Slater), so that in normalised units
+weights is one unconstrained MDP, the best mixture a tiny linear program. Their values bound the joint slack from
+both sides. With s_i the slacks, Σ λ*_i s_i ≤ V_r(π*) − V_r(π_Slater), so that in normalised units
 
     U_i = 2/((1−γ) s_i)
 """
@@ -25,9 +25,9 @@ from painless.policy import uniform_policy
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
-COARSE = 1e-3  # what counts as open about the slack at first, in the engine's unit
-FINEST = 0.01 * TOLERANCE  # of best responses, likewise
-DIGITS = 1e-6  # of a slack that is not close to 0: where sweeps cost, more of them would change nothing
+COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
+FINEST = 0.01 * TOLERANCE  # the highest precision of best responses, in the same unit
+DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the engine sweeps
 
 
 class Feasibility(Enum):
@@ -41,18 +41,18 @@ class Feasibility(Enum):
 
 @dataclass(frozen=True)
 class SlaterPolicy:
-    """The policy with the largest smallest slack, of a problem in normalised units."""
+    """The policy with the largest joint slack (the smallest slack of all constraints), in normalised units."""
 
     policy: Array  # (S, A)
     occupancy: Array  # (S, A)
     value: Array  # (J,)
     low: Array  # (J,) proved: the policy has at least these values
     slack: Array  # (K,) V_c − b of this policy
-    weight: Array  # (K,) of the constraints; no policy has a larger slack under them, which proves this one
+    weight: Array  # (K,) of the constraints; they prove that no policy has a larger joint slack
     feasibility: Feasibility
-    proved_slack: Array  # (K,) by how much each constraint is met at least; negative where it may be missed
-    evaluations: int = 0  # of policies that the search took
-    stopped: BaseException | None = None  # what ended the search before its time
+    proved_slack: Array  # (K,) lower bound on each slack; negative where the constraint may be missed
+    evaluations: int = 0  # of policies during the search
+    stopped: BaseException | None = None  # what stopped the search early
 
 
 class SlackGame(Game):
@@ -60,9 +60,9 @@ class SlackGame(Game):
 
     Arguments:
         members: the constraints that play; all by default.
-        columns: policies to begin with.
-        enough: the share of the largest slack with which the game may end, unless that is close to 0.
-        precision: of the policies' values; by default a share of what is open.
+        columns: initial policies.
+        enough: the share of the largest slack at which the game may end, unless that is close to 0.
+        precision: of the policies' values; by default a share of the open gap.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SlackGame(Game):
             self.play(self._is_known, rounds)
 
     def _is_known(self) -> bool:
-        """Whether the slack is known to the tolerance; where sweeps cost, its sign and its first digits suffice."""
+        """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
         slack, least = self.mixture.value, TOLERANCE * self.engine.unit
         if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
             return True
@@ -104,9 +104,10 @@ class SlackGame(Game):
 def slater_policy(
     problem: CMDP, engine: Engine | None = None, relaxation: Relaxation | None = None
 ) -> SlaterPolicy:
-    """Return the policy with the largest smallest slack; `problem` is in normalised units.
+    """Return the policy with the largest joint slack; `problem` is in normalised units.
 
-    `relaxation` says what counts as feasible, by default in the units of the problem. Where the engine's tick raises, the best policy so far comes back as `UNKNOWN`.
+    `relaxation` defines what counts as feasible, by default in the units of the problem. If the engine's tick raises, the
+    best policy so far is returned, as `UNKNOWN`.
     """
     game = SlackGame(engine or engine_of(problem))
     try:
@@ -128,7 +129,7 @@ def _mixed(game: SlackGame) -> SlaterPolicy:
     policy = occupancy_policy(occupancy, uniform_policy(problem.actions))
     value = occupancy_value(problem, occupancy)
     if not engine.exact:
-        value = value - PRECISION * engine.unit  # what the visits may lack: the policy has at least these
+        value = value - PRECISION * engine.unit  # lower bounds, allowing for the error of the visits
     low = engine.values(policy).low if engine.exact else value
     return SlaterPolicy(
         *(policy, occupancy, value, low, value[1:] - problem.threshold, game.price, Feasibility.UNKNOWN),
@@ -143,7 +144,7 @@ def _occupancy(engine: Engine, column: Column) -> Array:
 
 
 def _judged(found: SlaterPolicy, game: SlackGame, relaxation: Relaxation) -> SlaterPolicy:
-    """Say whether the constraints can be met; by the relaxed problem where that is close."""
+    """Decide whether the constraints can be met; close cases are decided by the relaxed problem."""
     engine = game.engine
     least = found.proved_slack.min(initial=np.inf)
     if least > TOLERANCE * engine.unit:
@@ -165,7 +166,7 @@ def _judged(found: SlaterPolicy, game: SlackGame, relaxation: Relaxation) -> Sla
 
 
 def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
-    """Return the best single response so far, or the uniform policy, of which only the least is known that any policy has."""
+    """Return the best single response so far, or else the uniform policy with bounds that hold for every policy."""
     engine, problem = game.engine, game.engine.problem
     policy, low = uniform_policy(problem.actions), engine.extent[0]
     if len(game.columns):
@@ -196,13 +197,13 @@ def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
 def conflict(
     problem: CMDP, relaxation: Relaxation | None = None, tick: Callable[[], None] = lambda: None
 ) -> list[int]:
-    """Return constraints that cannot be met together, though any smaller choice of them can.
+    """Return a minimal set of constraints that cannot be met together.
 
     `problem` is infeasible and in normalised units. Each constraint in turn is left out, and stays out
-    where the rest is still proved to be infeasible, relaxed as it may be.
+    if the rest, relaxed, is still proved to be infeasible.
     """
     engine = engine_of((relaxation or Relaxation.of(problem)).relaxed)
-    engine.heed(tick)
+    engine.call_between_steps(tick)
     members = list(range(problem.shape[2]))
     for index in list(members):
         rest = [i for i in members if i != index]

@@ -1,17 +1,17 @@
-"""The game of planning: a master over the values of policies and best responses to its prices take turns.
+"""The game of planning: a master over the values of policies alternates with best responses to its prices.
 
-The master mixes the policies found so far, and prices the utilities that are to reach a threshold. With o the weights of the
+The master mixes the policies found so far, and prices the utilities that must reach a threshold. With o the weights of the
 utilities to maximise, it solves one of
 
-    max_w  Σ_k w_k o·V_k     subject to   Σ_k w_k V_k,i ≥ b_i  for all i that are held           (the reward, say)
+    max_w  Σ_k w_k o·V_k     subject to   Σ_k w_k V_k,i ≥ b_i  for all held i                    (e.g. the reward)
     max_w  min_i Σ_k w_k (V_k,i − b_i)                                                           (the joint slack, o = 0)
 
-which is a lower bound. The best response to its prices λ joins the master, and bounds the same over all policies:
+which is a lower bound. The best response to its prices λ joins the master, and gives an upper bound over all policies:
 
     max_π (o + λ)·V_π − λ·b
 
-This is Dantzig and Wolfe's method (1960). Feasibility, polishing, column generation and frontiers are its uses. The game asks an
-engine for best responses, and knows of no criterion; `stop` ends it, and `propose` may price elsewhere than the master does.
+This is Dantzig and Wolfe's method (1960). Feasibility, polishing, column generation and frontiers use it. The game asks an
+engine for best responses, whatever the criterion; `stop` ends it, and `propose` may choose other prices than the master's.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from painless.planners.engine import UNIT_ROUNDOFF, Actions, Engine
 from painless.planning.master import Mixture, best_mixture, largest_slack
 from painless.problem import CMDP
 
-ROUNDS = 1000  # a handful is usual
-COARSE = 1e-2  # the first responses are asked for as if so much were open, in the engine's unit
-SHARE = 0.1  # how exact a best response is, relative to what is open
-FINEST = 1e-13  # in the engine's unit; no response is asked for more
-ROUNDING = 1e-12  # in the engine's unit; a smaller gain is none
-PATIENCE = 60  # rounds in a row that close nothing; what is left then is rounding
+ROUNDS = 1000  # usually a few suffice
+COARSE = 1e-2  # the open gap assumed for the first responses, in the engine's unit
+SHARE = 0.1  # tolerance of a best response, relative to the open gap
+FINEST = 1e-13  # the smallest tolerance of a response, in the engine's unit
+ROUNDING = 1e-12  # smaller gains are rounding, in the engine's unit
+PATIENCE = 60  # rounds in a row without progress, after which the rest is rounding
 
 
 class Column(NamedTuple):
     """A policy in the master."""
 
-    policy: Array | Actions  # (S, A), or (S,) where it is deterministic
-    value: Array  # (J,) as well as they are known
-    low: Array  # (J,) proved: it has at least these values
-    weight: Array | None = None  # (J,) of the utilities that it is a best response to
-    visits: Array | None = None  # (S,) where they came with it
+    policy: Array | Actions  # (S, A), or (S,) if deterministic
+    value: Array  # (J,) estimates
+    low: Array  # (J,) proved lower bounds
+    weight: Array | None = None  # (J,) of the utilities, to which it is a best response
+    visits: Array | None = None  # (S,) if known
 
     @property
     def multiplier(self) -> Array | None:
-        """The multipliers (K,) that it is best for; None where the reward did not count."""
+        """The multipliers (K,) that it is a best response to; None if the reward had weight 0."""
         return self.weight[1:] / self.weight[0] if self.weight is not None and self.weight[0] > 0 else None
 
 
@@ -55,8 +55,8 @@ class Columns:
     """The policies found so far, in bounded memory.
 
     Arguments:
-        memory: bytes that their policies may take.
-        most: how many there may be.
+        memory: maximum number of bytes of the policies.
+        most: maximum number of policies.
     """
 
     def __init__(self, columns: Iterable[Column] = (), memory: float = np.inf, most: float = np.inf) -> None:
@@ -83,7 +83,7 @@ class Columns:
         return np.array([column.low for column in self.known])
 
     def add(self, column: Column) -> int:
-        """Add a policy, and return its place; one that is known already keeps it, with the better known of its values."""
+        """Add a policy and return its index; a known policy keeps its index and the more precise values."""
         place = len(self.known)
         if column.policy.ndim == 1:
             place = self._place.setdefault(hash(column.policy.tobytes()), place)
@@ -95,12 +95,12 @@ class Columns:
 
     @property
     def full(self) -> bool:
-        """Whether some have to go."""
+        """Whether `drop` is needed."""
         taken = sum(column.policy.nbytes for column in self.known)
         return taken > self.memory or len(self.known) > self.most
 
     def drop(self, score: Array) -> None:
-        """Keep about half of them: the first, and those with the largest scores (n,), the newest first."""
+        """Keep about half: the first, and those with the largest scores (n,), the newest first."""
         score[0] = np.inf
         newest_first = np.arange(len(score))[::-1]
         best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
@@ -117,12 +117,12 @@ def _error(column: Column) -> float:
 
 @dataclass(frozen=True)
 class Aim:
-    """What the master maximises, and which utilities are to reach which thresholds."""
+    """What the master maximises, and the thresholds that the held utilities must reach."""
 
     objective: Array  # (J,) weights of the utilities; all 0 for the joint slack
     held: NDArray[np.intp]  # (H,) the utilities that are held
-    threshold: Array  # (H,) of which the bound is proved
-    reached: Array  # (H,) what mixtures have to reach: a little less where no policy has slack
+    threshold: Array  # (H,) for which the bound is proved
+    reached: Array  # (H,) which mixtures must reach: a little lower if there is no Slater point
 
     @classmethod
     def reward(cls, problem: CMDP, reached: Array | None = None) -> Aim:
@@ -136,7 +136,7 @@ class Aim:
 
     @classmethod
     def slack(cls, problem: CMDP, members: list[int] | None = None) -> Aim:
-        """Return the aim of feasibility: the largest joint slack of some constraints, by default of all; the reward where there is none."""
+        """Return the aim of feasibility: the largest joint slack of some constraints, by default all; the reward if there are none."""
         if not problem.shape[2] or members == []:
             return cls(np.eye(1 + problem.shape[2])[0], *(np.empty(0, np.intp), np.empty(0), np.empty(0)))
         chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
@@ -145,13 +145,13 @@ class Aim:
 
     @property
     def first_price(self) -> Array:
-        """Where to begin, (H,)."""
+        """The initial prices, (H,)."""
         if self.objective.any():
             return np.zeros(len(self.held))
         return np.full(len(self.held), 1 / max(len(self.held), 1))
 
     def weight(self, price: Array) -> Array:
-        """O + λ, (J,)."""
+        """Return o + λ, (J,)."""
         weight = self.objective.copy()
         weight[self.held] += price
         return weight
@@ -164,28 +164,28 @@ class Aim:
         return best_mixture(np.column_stack([values @ self.objective, held]), self.reached, safe)
 
     def bound(self, price: Array, response: float) -> float:
-        """max_π (o + λ)·V_π − λ·b, rounded up, from a bound on the first part."""
+        """Return max_π (o + λ)·V_π − λ·b, rounded up, from a bound on the first term."""
         roundings = (len(price) + 4) * UNIT_ROUNDOFF * float(price @ np.abs(self.threshold))
         return response - float(price @ self.threshold) + roundings
 
 
 class Proposal(Protocol):
-    """Prices elsewhere than the master does, where that closes the gap sooner."""
+    """Chooses other prices than the master's, to close the gap sooner."""
 
     def __call__(self, game: Game) -> Array:
         """Return the prices for the next response, (H,)."""
 
     def learn(self, useful: bool) -> None:
-        """Hear whether the last response improves on the master's mixture."""
+        """Learn whether the last response improves on the master's mixture."""
 
 
 class Game:
-    """One game, with what is proved so far: no policy, and no mixture of policies, reaches more than `upper`.
+    """One game and its proof: no policy, and no mixture of policies, reaches more than `upper`.
 
     Arguments:
-        columns: policies to begin with.
+        columns: initial policies.
         safe: weights (m,) of the first m columns, a mixture that reaches the thresholds.
-        precision: how exact the responses' values have to be, times their weights; by default a share of what is open.
+        precision: of the responses' weighted values; by default a share of the open gap.
         coarse, finest: the first and the last tolerance of a best response, in the engine's unit.
         cautious: whether the master counts on no more than is proved of the policies' values.
     """
@@ -218,8 +218,8 @@ class Game:
         self.proved: list[
             Array
         ] = []  # (J,) values that responses have at least, also of those that were dropped
-        self.watch: Callable[[], None] = lambda: None  # called after every response
-        self.exhausted = False  # whether another round would bring no more
+        self.watch: Callable[[], None] = lambda: None  # called after each response
+        self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
         self._share = SHARE
 
@@ -229,9 +229,9 @@ class Game:
         return self.upper - self.mixture.value
 
     def play(self, stop: Callable[[], bool], rounds: int = ROUNDS, propose: Proposal | None = None) -> bool:
-        """Let master and responses take turns until `stop`; return whether it stopped them.
+        """Alternate master and responses until `stop`; return whether it stopped them.
 
-        Otherwise the rounds are used up, or the game is `exhausted`: what is left is rounding.
+        Otherwise the rounds are used up, or the game is `exhausted`: the rest is rounding.
         """
         least, idle = np.inf, 0
         for turn in range(rounds + 1):
@@ -253,7 +253,7 @@ class Game:
                 propose.learn(useful)
             if useful:
                 self._share = SHARE
-            elif price is master:  # the same once more would bring the same
+            elif price is master:  # the same prices would give the same response
                 self.exhausted = self.engine.exact or tolerance <= self.finest
                 if self.exhausted:
                     self.mix()
@@ -262,7 +262,7 @@ class Game:
         return False
 
     def mix(self) -> Mixture:
-        """Solve the master; where rounding leaves it no feasible mixture, the safe one stays."""
+        """Solve the master; if rounding leaves no feasible mixture, keep the safe one."""
         if len(self.columns):
             values = self.columns.lows if self.cautious else self.columns.values
             safe = None if self.safe is None else np.pad(self.safe, (0, len(values) - len(self.safe)))
@@ -274,7 +274,7 @@ class Game:
         return self.mixture
 
     def respond(self, price: Array, tolerance: float | None = None) -> Column:
-        """Add the best response to prices (H,), and keep the bound that it proves if it is the least so far."""
+        """Add the best response to prices (H,), and keep its bound if it is the lowest so far."""
         wanted = self._tolerance() if tolerance is None else max(tolerance, self.finest)
         weight = self.aim.weight(price)
         precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
@@ -294,7 +294,7 @@ class Game:
         return column
 
     def add(self, column: Column) -> int:
-        """Offer a policy to the master; return its place."""
+        """Offer a policy to the master; return its index."""
         place = self.columns.add(column)
         if self.columns.full:
             price = self.mix().multiplier

@@ -1,4 +1,4 @@
-"""HiGHS, asked for more precision than it gives by itself."""
+"""HiGHS with higher precision than by default."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from painless.arrays import Array
 
-PRECISION = 1e-10  # of primal and dual feasibility, which HiGHS holds to 1e-7 unless told
+PRECISION = 1e-10  # of primal and dual feasibility; the default of HiGHS is 1e-7
 
 
 def minimise(objective: Array, *, time_limit: float = np.inf, **program: Any) -> Any:
-    """Solve a linear program given as SciPy's `linprog` takes it; return SciPy's result, of status 1 where the time is up.
+    """Solve a linear program in the form of SciPy's `linprog`; return SciPy's result, with status 1 if the time is up.
 
     >>> minimise(np.array([1.0]), bounds=[(2, None)]).fun
     2.0

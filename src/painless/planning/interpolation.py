@@ -1,10 +1,10 @@
-"""The multipliers to price next, interpolated between those of the columns, where the frontier is smooth.
+"""The next multipliers to price, interpolated between those of the columns if the frontier is smooth.
 
-The best reward as a function f of the thresholds has the multipliers as its slope, and every column is a point of its
-graph: a policy that is the best for multipliers λ_k has f(V_c) = V_r and f'(V_c) = −λ_k. Wanted is −f'(b).
+The multipliers are the slope of f, the best reward as a function of the thresholds, and every column is a point of its
+graph: a best response to λ_k has f(V_c) = V_r and f'(V_c) = −λ_k. The search is for −f'(b).
 
 - One constraint: Hermite interpolation of f, values and slopes, through the two columns around b and the nearest other.
-- More: with the mixture's Σ w_k V_c(λ_k) = b, were V_c linear in λ, it would be b at Σ w_k λ_k, the secant.
+- More: the mixture has Σ w_k V_c(λ_k) = b. If V_c were linear in λ, it would be b at Σ w_k λ_k (the secant).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from painless.arrays import Array
 from painless.planning.game import Column
 
-LOPSIDED = 0.1  # a column nearer to b than this share of the distance between both
-BEYOND = 0.3  # of that column's distance is where to aim at, on the other side of b
-DISTINCT = 1e-6  # columns nearer than this share of that distance are as good as one
+LOPSIDED = 0.1  # a column is much nearer to b below this share of the distance between both
+BEYOND = 0.3  # share of that column's distance to aim at, on the other side of b
+DISTINCT = 1e-6  # columns closer than this share of that distance count as one
 
 
 def interpolated(columns: list[Column], weights: Array, threshold: Array) -> Array | None:
     """Return the multipliers (K,) that a smooth frontier would have at the thresholds.
 
-    None where a column of the mixture is the best for no multipliers, or the columns do not lie on a smooth frontier.
+    None if a column of the mixture has no multipliers, or the columns do not lie on a smooth frontier.
     """
     used = [columns[k] for k in np.flatnonzero(weights)]
     own = [column.multiplier for column in used if column.multiplier is not None]
@@ -38,7 +38,7 @@ def interpolated(columns: list[Column], weights: Array, threshold: Array) -> Arr
 def _slope(columns: list[Column], around: list[Column], threshold: float) -> Array | None:
     """Return −f' at the threshold, or a little beyond if one of the columns around is much nearer than the other.
 
-    The mixture of both is as good as both are near: where only one gets near, the other has to be replaced.
+    The mixture of both is good only if both are near; if only one is, the other must be replaced.
     """
     first, last = sorted(around, key=_limit)
     width = _limit(last) - _limit(first)

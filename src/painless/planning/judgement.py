@@ -1,14 +1,14 @@
-"""What counts as solved and as feasible. Every path goes through these definitions.
+"""The definitions of "solved" and "feasible", which every planner and algorithm uses.
 
     solved:     gap ≤ tolerance · max(|upper bound|, 1e-6·span_r/(1−γ)),    a finite gap, of a feasible policy
     feasible:   V_c + ε·(V_|c| + |b| + 1e-6·span_c/(1−γ)) ≥ b,              ε = max(1e-9, 16·2⁻⁵³/(1−γ))
 
-V_|c| is the total of |c| under the policy: rounding is relative to the sums that are really involved. A reward with span 0 counts as the
-size of its constant, or 1. The constraint is relaxed by what is linear in the occupancy, so that the problem with relaxed constraints,
+V_|c| is the value of |c| under the policy, since rounding is relative to the sums involved. For a reward with span 0, span_r is the
+size of its constant, or 1. The relaxation is linear in the occupancy, so that the problem with relaxed constraints,
 
     c + ε|c|  with threshold  b − ε·(|b| + 1e-6·span_c/(1−γ)),
 
-is a CMDP like any other: "infeasible" means that some weights of its constraints disprove it.
+is a CMDP too: "infeasible" means that some weights of its constraints prove that it is.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from painless.problem import CMDP
 from painless.units import Units, rounded, utility_range
 
 PRECISION = 1e-9  # the relative error that a constraint may have
-ROUNDINGS = 16  # or so many roundings of every step, if they are more
-LEAST = 1e-6  # of span/(1−γ): values and limits that are smaller count as this large
+ROUNDINGS = 16  # or this many roundings per step, if larger
+LEAST = 1e-6  # of span/(1−γ): smaller values and limits count as this large
 UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -52,13 +52,13 @@ def normal_target(problem: CMDP, units: Units, tolerance: float) -> Callable[[fl
 
 
 def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
-    """Whether a gap is proved that is at most the target; all in the same units."""
+    """Whether the proved gap is at most the target; all in the same units."""
     return bool(feasible and np.isfinite(bound) and np.isfinite(gap) and gap <= target(bound))
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The normalised problem with its constraints relaxed by what the definition of feasible allows."""
+    """The normalised problem, with constraints relaxed as the definition of "feasible" allows."""
 
     problem: CMDP  # the user's
     normal: CMDP
@@ -66,12 +66,12 @@ class Relaxation:
 
     @classmethod
     def of(cls, normal: CMDP) -> Relaxation:
-        """Return that of a problem whose units are the user's."""
+        """Return the relaxation of a problem in the user's units."""
         return cls(normal, normal, Units.of(normal))
 
     @cached_property
     def relaxed(self) -> CMDP:
-        """The relaxed problem, made when it is first needed: it is as large as the model."""
+        """The relaxed problem, built on first use since it is as large as the model."""
         size = np.abs(self.problem.utility[1 + self.units.kept]) / self._span[:, None, None]
         return self.normal.with_constraints(
             self.normal.reward,
@@ -81,12 +81,12 @@ class Relaxation:
 
     @cached_property
     def spare(self) -> Array:
-        """How much a relaxed constraint may at most be met by more, (K',), whatever the policy."""
+        """The most that relaxation can add to the slack of each constraint, (K',), for any policy."""
         return self._gain / (1 - self.problem.discount) + (self.normal.threshold - self._threshold)
 
     @property
     def sure(self) -> Array:
-        """How much a constraint may be missed by any policy, at least, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
+        """The violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
         return self.normal.threshold - self._threshold
 
     def allows(self, policy: Array, low: Array) -> bool:
@@ -127,7 +127,7 @@ class Relaxation:
 
 
 def constant_shortfall(problem: CMDP, units: Units) -> Array:
-    """By how much each constraint that was set aside is missed, (K,), whatever the policy; 0 for the others."""
+    """Return the shortfall of each constant constraint, (K,), the same for every policy; 0 for the others."""
     short: Array = np.zeros(problem.shape[2])
     for index in np.setdiff1d(np.arange(problem.shape[2]), units.kept):
         limit = float(problem.threshold[index])
@@ -137,7 +137,7 @@ def constant_shortfall(problem: CMDP, units: Units) -> Array:
 
 
 def misses_constant(problem: CMDP, units: Units) -> Mask:
-    """Return which constraints that were set aside are missed by more than is allowed, (K,)."""
+    """Return which constant constraints are missed by more than is allowed, (K,)."""
     limit = np.where(np.isfinite(problem.threshold), np.abs(problem.threshold), 0.0)
     allowed = allowance(problem.discount) * (np.abs(units.offset[1:]) + limit)
     return constant_shortfall(problem, units) > allowed

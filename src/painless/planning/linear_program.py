@@ -24,7 +24,7 @@ from painless.policy import uniform_policy
 from painless.problem import CMDP
 from painless.validation import require_sound
 
-TIGHT_PAIRS = 20_000  # up to which it is tried where there is no Slater point
+TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
 CLOSING_ROUNDS = 200  # of best responses after it
 # The seconds that HiGHS takes before it looks at the clock: about this for each transition, and more from so many on.
 SETUP, LARGE = 3e-6, 100_000
@@ -41,8 +41,7 @@ class OptimalOccupancy(NamedTuple):
 class LinearProgram:
     """The exact planner for models of up to a few thousand states.
 
-    It goes through the same verb as the algorithms: `solve(problem, LinearProgram())`. HiGHS is exact to 1e-10; what gap that leaves is
-    closed by best responses.
+    Use it as `solve(problem, LinearProgram())`. HiGHS is exact to 1e-10; best responses close the remaining gap.
     """
 
     @property
@@ -51,13 +50,13 @@ class LinearProgram:
         return "lp"
 
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
-        """Return an optimal occupancy, or None where the constraints cannot be met; TimeoutError after so many seconds."""
+        """Return an optimal occupancy, or None if no policy is feasible; raise TimeoutError after this many seconds."""
         states, actions, constraints = problem.shape
         require_sound(problem.transition)
         pairs = np.flatnonzero(problem.actions)
         transitions = problem.most_successors * len(pairs)
         if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
-            raise TimeoutError  # HiGHS looks at the clock only between steps, of which the first ones are long
+            raise TimeoutError  # HiGHS checks the clock only between steps, and the first ones are long
         kernel = (
             problem.transition
             if not isinstance(problem.transition, np.ndarray)
@@ -80,16 +79,14 @@ class LinearProgram:
         if result.status == 2:
             return None
         if result.status != 0:
-            raise RuntimeError(
-                f"HiGHS gave up on the linear program: {result.message}; try another algorithm"
-            )
+            raise RuntimeError(f"HiGHS failed on the linear program: {result.message}; try another algorithm")
         occupancy = np.zeros(states * actions)
         occupancy[pairs] = np.maximum(result.x, 0.0)
         multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
         return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)
 
     def answer(self, case: Case, task: Task) -> Planned:
-        """Solve the linear program, and close the gap that it leaves; where it is left out, by best responses alone."""
+        """Solve the linear program, and close the remaining gap by best responses, which also replace a skipped program."""
         if case.feasibility is Feasibility.NONE:
             return Planned(self.name, case)
         if case.slater.stopped is not None:
@@ -101,7 +98,7 @@ class LinearProgram:
             case.tick()
             optimum = _occupancy(case, certifier.game.aim.reached, task.clock)
             if optimum is None and slack:
-                note = "The linear program was left out, or gave up: best responses were tried."
+                note = "The linear program was skipped or failed, so best responses were used instead."
             if optimum is not None:
                 certifier.bound(optimum.multiplier, 0.0)
                 policy = occupancy_policy(optimum.occupancy, uniform_policy(case.normal.actions))
@@ -111,7 +108,7 @@ class LinearProgram:
                 answer = better(certifier.answer(mixture.weights), certifier.bounded(answer))
             solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
             if optimum is not None and not solved and not slack:
-                # The little slack that there may be costs more than the tolerance: miss a limit by what counts as met.
+                # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
                 answer = better(certifier.assess(policy), answer)
         except TimeoutError:
             return Planned(self.name, case, certifier, answer, Stop.TIMEOUT, note)
@@ -121,12 +118,12 @@ class LinearProgram:
 
 
 def _occupancy(case: Case, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
-    """Solve the linear program; where there is no Slater point, again with thresholds that still count as met."""
+    """Solve the linear program; without a Slater point, retry with thresholds that still count as met."""
     slack = case.feasibility is Feasibility.SLACK
     if not slack and case.normal.actions.sum() > TIGHT_PAIRS:
         return None
     for limits in (case.normal.threshold,) if slack else (case.normal.threshold, threshold):
-        # Undecided, if HiGHS sees neither a solution nor that there is none; or it would overrun the time that is left.
+        # HiGHS may fail to decide feasibility, or need more than the remaining time.
         with suppress(RuntimeError, TimeoutError):
             clock.tick()
             optimum = LinearProgram().plan(case.normal.with_limits(limits), clock.left)

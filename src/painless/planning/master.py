@@ -3,9 +3,9 @@
     max Σ_k w_k r_k   subject to   Σ_k w_k c_k ≥ b,   w in the simplex            (the reward)
     max t             subject to   Σ_k w_k c_k − b ≥ t,   w in the simplex        (the joint slack)
 
-Both have K + 1 rows, so that their solutions mix at most K + 1 policies. Their multipliers say where to
-look for the next policy (Dantzig & Wolfe 1960). A simplex method for so few rows solves them, and HiGHS where there are many
-rows or where rounding defeats it.
+Both have K + 1 rows, so that their solutions mix at most K + 1 policies. Their multipliers price the next policy
+(Dantzig & Wolfe 1960). A simplex method for few rows solves them, and HiGHS if there are many rows or if
+rounding defeats it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from painless.arrays import Array
 from painless.planning import highs
 from painless.planning.tiny_program import maximise
 
-FEW = 40  # constraints up to which the tiny simplex method is quicker than HiGHS
+FEW = 40  # constraints up to which the tiny simplex method is faster than HiGHS
 
 
 class Mixture(NamedTuple):
@@ -30,9 +30,9 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> Mixture | None:
-    """Return the mixture of largest reward that meets the constraints, or None where there is none.
+    """Return the mixture with the largest reward that meets the constraints, or None if there is none.
 
-    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are weights of a mixture that is known to meet them.
+    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are the weights of a mixture that meets them.
     """
     count, rows = len(value), len(threshold)
     if not rows:
@@ -59,7 +59,7 @@ def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> M
 
 
 def largest_slack(constraint_value: Array, threshold: Array) -> Mixture:
-    """Return the mixture with the largest smallest slack V_c − b, and the weights of the constraints in it.
+    """Return the mixture with the largest joint slack min_i (V_c − b)_i, and the weights of the constraints.
 
     `constraint_value` holds V_c of each policy, (n, K).
     """
@@ -105,7 +105,7 @@ def _slack_by_highs(slack: Array) -> Mixture:
         bounds=[(0, None)] * count + [(None, None)],
     )
     if result.status != 0:
-        raise RuntimeError(f"HiGHS gave up on the joint slack: {result.message}")
+        raise RuntimeError(f"HiGHS failed on the joint slack: {result.message}")
     multiplier = np.maximum(-result.ineqlin.marginals, 0.0)
     return Mixture(_distribution(result.x[:-1]), multiplier / multiplier.sum(), float(result.x[-1]))
 

@@ -1,11 +1,11 @@
 """Parametric planning: the optimal reward as a function of one threshold, vertex by vertex.
 
-    F(b) = max V_r   subject to   V_c ≥ b,  and the other constraints held
+    F(b) = max V_r   subject to   V_c ≥ b  and the other constraints
 
-F is concave and piecewise linear. Between two points of its graph P and Q the chord has a slope −λ; one solve with
-utility r + λ·c either finds a point above the chord, and both halves are treated alike, or proves that the
+F is concave and piecewise linear. The chord between two points of its graph has a slope −λ. One solve with
+utility r + λ·c either finds a point above the chord, which splits it in two, or proves that the
 chord is an edge (Aneja & Nair 1979). The search starts from a policy with the largest V_r and one with the largest
-V_c. Where either has ties, the search itself finds the better end, and the worse one is dropped.
+V_c. If either is tied, the search finds the better end, and the worse one is dropped.
 
 Distances from a chord are measured in a plane where F ranges over [0, 1] on both axes.
 """
@@ -22,7 +22,7 @@ from painless.arrays import Array
 from painless.planning.pool import CONSTRAINT, REWARD, Pool, Supported
 from painless.units import TOLERANCE
 
-STEEPEST = 1 / TOLERANCE  # a larger price buys less of a constraint than its tolerance
+STEEPEST = 1 / TOLERANCE  # the steepest slope that matters at this tolerance
 
 
 class Vertex(NamedTuple):
@@ -34,7 +34,7 @@ class Vertex(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Two neighbouring vertices, and how far F can lie above their chord."""
+    """Two adjacent vertices, and how far F can lie above their chord."""
 
     start: Vertex
     end: Vertex
@@ -47,7 +47,7 @@ class Graph(NamedTuple):
 
     vertices: list[Vertex]
     gap: Array  # (N − 1,) how far F can lie above each edge, along the reward
-    error: float  # and above any of them, relative to its ranges
+    error: float  # the largest distance above any edge, relative to the ranges
 
 
 def trace(
@@ -56,7 +56,7 @@ def trace(
     """Return the graph of F over the threshold of constraint `varied`; `pool` holds the others.
 
     `tolerance` bounds how far F lies above the edges, relative to its range. `progress` is called with the numbers of
-    edges that are proved, and of those that are not yet. When the pool's time is up, or on Ctrl-C, the edges stay as they are then.
+    proved and unproved edges. When the pool's time is up, or on Ctrl-C, the edges so far are returned.
     """
     first, last = (_vertex(pool, weight, varied) for weight in (REWARD, CONSTRAINT))
     area = _Area(pool.rounding, tolerance, first.reward - last.reward, last.constraint - first.constraint)
@@ -65,7 +65,7 @@ def trace(
     while waiting:
         start, end = waiting.pop()
         weight = _slope(start, end, pool.rounding)
-        if weight is None:  # in one respect or the other, the one is as good as the other
+        if weight is None:  # the chord is horizontal or vertical up to rounding
             edges.append(Edge(start, end, 0.0, 0.0))
             continue
         try:
@@ -85,14 +85,14 @@ def trace(
 
 
 def _unproved(start: Vertex, end: Vertex, area: _Area) -> Edge:
-    """Return an edge of which nothing is known but that F falls from one end to the other."""
+    """Return an edge of which only its ends are known, and that F falls between them."""
     dx, dr = end.constraint - start.constraint, start.reward - end.reward
     scale = dx * area.height + dr * area.width
     return Edge(start, end, max(dr, 0.0), max(dx * dr, 0.0) / scale if scale > 0 else 0.0)
 
 
 class _Area(NamedTuple):
-    """What counts as a distance: more than rounding, and more than the tolerance."""
+    """The least distance that counts: more than rounding and the tolerance."""
 
     rounding: float
     tolerance: float
@@ -100,7 +100,7 @@ class _Area(NamedTuple):
     width: float
 
     def above(self, start: Vertex, middle: Vertex, end: Vertex, *, only_rounding: bool = False) -> float:
-        """Return by how much more than nothing `middle` lies above the chord; an area."""
+        """Return by how much more than that `middle` lies above the chord, as an area."""
         dx, dr = end.constraint - start.constraint, start.reward - end.reward
         area = (middle.reward - start.reward) * dx + (middle.constraint - start.constraint) * dr
         least = self.rounding * (dx + dr)
@@ -115,7 +115,7 @@ def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
 
 
 def _slope(start: Vertex, end: Vertex, rounding: float) -> Array | None:
-    """Return (1, λ)/(1 + λ) with the λ of a chord, or None where it falls or rises by no more than rounding."""
+    """Return (1, λ)/(1 + λ) with the λ of a chord, or None if it falls or rises by no more than rounding."""
     dx, dr = end.constraint - start.constraint, start.reward - end.reward
     if dx <= rounding or dr <= rounding:
         return None
@@ -127,7 +127,7 @@ def _is_steep(start: Vertex, end: Vertex) -> bool:
 
 
 def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
-    """Drop what ties have left: ends that another vertex dominates, and points on a straight line."""
+    """Drop ends that another vertex dominates, and points on a straight line."""
     vertices = [edges[0].start, *(edge.end for edge in edges)]
     gaps = [edge.gap for edge in edges]
     low, high = 0, len(vertices) - 1

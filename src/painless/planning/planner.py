@@ -1,7 +1,6 @@
-"""What a planner is: it takes a case, and answers it to a tolerance with a proof.
+"""The planner interface: a planner solves a case to a tolerance, with a proof.
 
-A case is a problem in normalised units, with what is known of it before anybody solves it; what costs is found when it is
-first asked for.
+A case is a problem in normalised units with what all planners need; expensive parts are computed on first use.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ class Case:
     normal: CMDP  # without pairs that no feasible policy takes
     units: Units
     relaxation: Relaxation
-    tick: Callable[[], None]  # raises where it is time to stop
+    tick: Callable[[], None]  # raises when it is time to stop
 
     @classmethod
     def of(cls, problem: CMDP, tick: Callable[[], None] = lambda: None) -> Self:
-        """Presolve, normalise the units, and set constant constraints aside."""
+        """Presolve, normalise the units, and remove constant constraints."""
         smaller, met = presolve(problem)
         normal, units = normalise(smaller, met)
         return cls(problem, normal, units, Relaxation(smaller, normal, units), tick)
 
     @cached_property
     def engine(self) -> Engine:
-        """What solves the normalised problem: factorised systems or sweeps."""
+        """The engine for the normalised problem: factorised systems or sweeps."""
         engine = engine_of(self.normal)
-        engine.heed(self.tick)
+        engine.call_between_steps(self.tick)
         return engine
 
     @cached_property
@@ -56,14 +55,14 @@ class Case:
         return slater_policy(self.normal, self.engine, self.relaxation)
 
     def known(self, engine: Engine, slater: SlaterPolicy) -> Case:
-        """Return it with what a search found on its own."""
+        """Return the case with a Slater policy that a search found."""
         case = copy(self)
         case.__dict__.update(engine=engine, slater=slater)
         return case
 
     @property
     def misses_constant(self) -> bool:
-        """Whether some constraint is missed by every policy alike."""
+        """Whether a constant constraint is violated."""
         return bool(misses_constant(self.problem, self.units).any())
 
     @property
@@ -84,26 +83,26 @@ class Case:
 
 
 class Stop(Enum):
-    """Why a planner did not go on."""
+    """Why a planner stopped early."""
 
     TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
-    INTERRUPT = "interrupted; run it again to go further"
+    INTERRUPT = "interrupted; run it again for longer to close the gap"
 
 
 class Planned(NamedTuple):
-    """What a planner found; `answer` is None where the constraints cannot be met."""
+    """The result of a planner; `answer` is None if no policy is feasible."""
 
-    planner: str  # the name of the one that answers
+    planner: str  # the name of the planner
     case: Case
     certifier: Certifier | None = None
     answer: Answer | None = None
     stop: Stop | None = None
-    note: str = ""  # a sentence more for the status
+    note: str = ""  # another sentence for the status
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands, in the user's terms; not a number where nothing is known yet."""
+    """The progress of a run, in the user's terms; NaN if nothing is known yet."""
 
     iteration: int
     iterations: int | None
@@ -112,19 +111,19 @@ class Progress:
 
     @classmethod
     def of(cls, case: Case, iteration: int, iterations: int | None, value: float, bound: float) -> Progress:
-        """Return where a run stands, from normalised values."""
+        """Return the progress from normalised values."""
         ends = np.array([value, bound]) * case.units.span[0] + case.units.offset[0]
         ends = np.where(np.isfinite(ends), case.problem.sign[0] * ends, np.nan)
         return cls(iteration, iterations, float(ends[0]), float(ends[1]))
 
 
 class Task(NamedTuple):
-    """How a case is to be solved."""
+    """How to solve a case."""
 
     tolerance: float
     clock: Clock
     progress: Callable[[Progress], None] | None = None
-    start: Array | None = None  # a policy (S, A) to begin with
+    start: Array | None = None  # initial policy (S, A)
 
 
 @runtime_checkable
@@ -140,7 +139,7 @@ class Planner(Protocol):
 
 
 def without_slater(planner: str, case: Case, clock: Clock) -> Planned:
-    """Return what is known where the search for a Slater policy was stopped."""
+    """Return what is known if the search for a Slater policy was stopped."""
     clock.extend()
     certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
     try:

@@ -1,9 +1,9 @@
-"""Deterministic policies collected while weights of the utilities are priced, and their best mixtures.
+"""A pool of deterministic policies, and their best mixtures for given weights of the utilities.
 
-    max_π Σ_j w_j V_j(ρ)   subject to   V_{c_i}(ρ) ≥ b_i for the constraints i that are held
+    max_π Σ_j w_j V_j(ρ)   subject to   V_{c_i}(ρ) ≥ b_i for the held constraints i
 
 Without held constraints this is one unconstrained MDP. With them it is a game (see `game`) over all policies found so far, so that
-one weight after another costs a few solves each.
+each new weight costs only a few solves.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Supported(NamedTuple):
     """The best policy for some weights, as a mixture of policies in the pool."""
 
     value: Array  # (J,)
-    mixture: tuple[tuple[int, float], ...]  # the number of each policy, and its weight
+    mixture: tuple[tuple[int, float], ...]  # the index of each policy, and its weight
     upper_bound: float  # no policy that meets the held constraints has a larger weighted value
 
 
 class Pool:
-    """The policies found so far, of a problem in normalised units, some of whose constraints are held."""
+    """The policies found so far for a problem in normalised units with some constraints held."""
 
     def __init__(self, problem: CMDP, held: Sequence[int], tick: Callable[[], None] = lambda: None) -> None:
         self.problem = problem
         self.held = np.array(held, dtype=np.intp)
         self._engine = engine_of(problem, EXACT_STATES)
-        self._engine.heed(tick)
+        self._engine.call_between_steps(tick)
         unit = self._engine.unit
         self.rounding = max(ROUNDING, 32 * UNIT_ROUNDOFF * unit) * unit
         self.threshold = problem.threshold[self.held]
@@ -59,7 +59,7 @@ class Pool:
         return self.columns.values
 
     def meet(self) -> float:
-        """Find the largest joint slack of the held constraints, and return a bound: no policy has more."""
+        """Find the largest joint slack of the held constraints, and return an upper bound on it."""
         game = SlackGame(self._engine, list(self.held), self.columns, precision=0.1 * self.rounding)
         game.finest = 0.1 * self.rounding
         game.respond(game.price)
@@ -67,7 +67,7 @@ class Pool:
         self.solves += game.responses
         self._safe, slack = game.mixture.weights, game.mixture.value
         spare = 0.1 * TOLERANCE * self._engine.unit
-        if slack < spare:  # no Slater point: lower by what counts as met
+        if slack < spare:  # no Slater point: lower the thresholds by what counts as met
             self.threshold = self.threshold + slack - spare
             self.rounding = max(
                 self.rounding, TOLERANCE * self._engine.unit

@@ -1,12 +1,12 @@
-"""Shadow prices with a proof: between which two numbers the price of every limit lies.
+"""Shadow prices with a proof: a proved range for the price of every limit.
 
-Every multiplier λ that is optimal satisfies, for every policy π and any upper bound on the optimum,
+Every optimal multiplier λ satisfies, for every policy π and any upper bound on the optimum,
 
     V_r(π) + λ·(V_c(π) − b) ≤ upper bound,        λ ≥ 0
 
-The least and the largest λ_i over these inequalities are a proved range of each price: from the derivative of the optimum when the limit is
-loosened to that when it is tightened. It narrows as the bound gets better and as policies are added: the best response at an end of
-the range either cuts it off, or shows that the end stays.
+The least and the largest λ_i that satisfy them are a proved range of each price: from the derivative of the optimum when the limit is
+loosened to that when it is tightened. It narrows as the bound improves and as policies are added: the best response at an end of
+the range either cuts it off or confirms it.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
-SETTLED = 1e-12  # a dual value that exceeds the bound by less, in the engine's unit, does not exceed it
-PRICINGS = 40  # best responses for each end of a range, at most; a few are usual
-DIGITS = 1e-10  # a range that is narrower, relatively, is known
-MOVED = 1e-10  # an end that moves by less, relatively, stays
-CLOSING = 8  # and at first to bring the bound down, times the constraints and one
+SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
+PRICINGS = 40  # maximum number of best responses for each end of a range; usually a few suffice
+DIGITS = 1e-10  # relative width of a range that is narrow enough
+MOVED = 1e-10  # relative move of an end that counts as none
+CLOSING = 8  # best responses that first lower the bound, times K + 1
 IMPROVED = 5000  # states up to which the answer is improved while prices are narrowed
-WIDENED = 1e-9  # by which ranges are widened, relatively: the precision of the linear programs
+WIDENED = 1e-9  # relative widening of the ranges: the precision of the linear programs
 
 
 class PriceRanges(NamedTuple):
-    """The least and the largest price of each limit that is not disproved, (K,) each, in normalised units."""
+    """The least and the largest possible price of each limit, (K,) each, in normalised units."""
 
     low: Array
     high: Array
 
 
 def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Answer:
-    """Go on with master and pricing after the gap is proved: prices are known as well as the bound is.
+    """Continue master and pricing after the gap is proved, since prices are as precise as the bound.
 
-    The answer gets better on the way, if `improve`, unless its mixture would cost too much to evaluate.
+    With `improve`, the answer improves too, unless its mixture is too expensive to evaluate.
     """
     rounds = CLOSING * (1 + len(certifier.multiplier))
-    closer, certifier.game.precision = answer, 0.0  # as fine as can be
+    closer, certifier.game.precision = answer, 0.0  # as precise as possible
     try:
         mixture = certifier.prove((), lambda _: 0.0, rounds)
         used = np.flatnonzero(mixture.weights)
@@ -81,7 +81,7 @@ def price_ranges(
 
 
 class _End(NamedTuple):
-    """An end of a range: where it is, (K,), and the number that is proved to lie at or beyond it."""
+    """An end of a range: the multipliers there, (K,), and a proved bound at or beyond it."""
 
     multiplier: Array
     safe: float
@@ -95,7 +95,7 @@ class _Ranges:
         self.unit = certifier.engine.unit
 
     def quick(self) -> Array:
-        """Return an upper end for each price from single inequalities, (K,): r/a where no other constraint is missed."""
+        """Return an upper end for each price from single inequalities, (K,): r/a if no other constraint is missed."""
         slack, room = self._rows()
         slack, room = slack[(slack >= 0).all(1)], room[(slack >= 0).all(1)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -103,12 +103,12 @@ class _Ranges:
         return ratio.min(0, initial=np.inf)
 
     def known(self, index: int) -> bool:
-        """Whether a range is as narrow as anybody reads it."""
+        """Whether a range is narrow enough."""
         low, high = self.ends(index)
         return bool(np.isfinite(high)) and high - low <= DIGITS * high
 
     def cut(self, index: int, side: int) -> bool:
-        """Price at an end of a range; return whether that cuts it off, so that it is worth another try."""
+        """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
         certifier = self.certifier
         end = self._extreme(index, side)
         if end is None:
@@ -123,14 +123,14 @@ class _Ranges:
         return now is None or abs(now[index] - end[index]) > MOVED * end[index] + NONE
 
     def ends(self, index: int) -> tuple[float, float]:
-        """Return both ends of a range, on the safe side of what the linear programs' own precision leaves open."""
+        """Return both ends of a range, widened by the precision of the linear programs."""
         low, high = (self._end(index, side) for side in (-1, 1))
         least = 0.0 if low is None else low.safe
         most = np.inf if high is None else high.safe
         return max(least * (1 - WIDENED) - WIDENED * NONE, 0.0), most * (1 + WIDENED)
 
     def _rows(self) -> tuple[Array, Array]:
-        """Return V_c − b (n, K) and what it may cost at most, bound − V_r (n,), by values that the policies have at least."""
+        """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
         certifier = self.certifier
         low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1)]
@@ -140,7 +140,7 @@ class _Ranges:
         ) / self.unit  # negative where a policy that misses a limit earns more
 
     def _extreme(self, index: int, side: int) -> Array | None:
-        """Return the multipliers with the least (−1) or the largest (+1) λ_i; None where there is no such end."""
+        """Return the multipliers with the least (−1) or the largest (+1) λ_i; None if there is no such end."""
         end = self._end(index, side)
         return None if end is None else end.multiplier
 
@@ -154,9 +154,7 @@ class _Ranges:
             found = room[part] / slack[part, 0]
             only = max(float(found.min() if side > 0 else found.max()), 0.0)
             return _End(np.array([only]), only)
-        scale = np.maximum(
-            np.abs(slack).max(1), np.abs(room)
-        )  # or the precision of HiGHS is none for small rows
+        scale = np.maximum(np.abs(slack).max(1), np.abs(room))  # or HiGHS is imprecise for small rows
         slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
         objective = np.zeros(slack.shape[1])
         objective[index] = -side
@@ -164,7 +162,7 @@ class _Ranges:
         if result.status != 0:
             return None
         multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
-        missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and what it lacks
+        missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
         proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
-        # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every λ that is left.
+        # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every remaining λ.
         return _End(multiplier, -side * min(proved, -side * float(multiplier[index])))

@@ -1,4 +1,4 @@
-"""The search of column generation: one game for the joint slack where it is needed, and one for the reward."""
+"""The search of column generation: a game for the joint slack if needed, and one for the reward."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from painless.units import TOLERANCE
 if TYPE_CHECKING:
     from painless.planning.column_generation import ColumnGeneration
 
-COARSE = 1e-3  # the first response is this exact, in the engine's unit
+COARSE = 1e-3  # tolerance of the first response, in the engine's unit
 AROUND = (
     5e-4,
     5e-3,
     0.05,
 )  # how far from a first policy's prices to seek policies on both sides of the limits
-SPARE = 0.5  # the game for the slack may end with this share of the largest
-EXACT = 0.03  # the error of a policy's values, relative to the gap to prove, times what it is multiplied with
-MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, likewise
-DEAREST = 2 * MARGIN  # what that may cost, likewise
-LEAST_AIM = 1e-6  # a mixture whose gap is a smaller share of the target, and that yet proves nothing, is lost to rounding
-MIXED = 1e-6  # a smaller probability is none
-MOST_MIXED = 100  # states that show prices; as many as there are constraints suffice
+SPARE = 0.5  # the game for the slack may end at this share of the largest slack
+EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
+MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
+DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
+MIXED = 1e-6  # smaller probabilities count as 0
+MOST_MIXED = 100  # states from which prices are read; K of them suffice
 
 
 class Searcher:
@@ -50,7 +50,7 @@ class Searcher:
     ) -> None:
         self.settings, self.engine, self.target, self.progress = settings, engine, target, progress
         self.clock, self.problem = clock, engine.problem
-        engine.heed(clock.tick)
+        engine.call_between_steps(clock.tick)
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
@@ -58,7 +58,7 @@ class Searcher:
         self.answer: Answer | None = None
 
     def run(self, start: Array | None = None) -> Searched:
-        """Search until the gap is proved, or there is no more to gain, or it is stopped."""
+        """Search until the gap is proved, no progress is possible, or the search is stopped."""
         try:
             if start is not None:
                 self._start_from(start)
@@ -75,7 +75,7 @@ class Searcher:
             return self._planned(SearchEnding.TIMEOUT, self.certifier.known())
 
     def _start_from(self, policy: Array) -> None:
-        """Begin around the prices under which the actions that a policy mixes are equally good, on both sides of the limits."""
+        """Start near the prices that make the actions mixed by a policy equally good, on both sides of the limits."""
         multiplier = implied_prices(self.engine, policy, COARSE * self.engine.unit)
         if multiplier is None:
             return
@@ -97,7 +97,7 @@ class Searcher:
         return self._close_in()
 
     def _has_slack(self) -> bool:
-        """Play the game for the joint slack; return whether there is any to speak of."""
+        """Play the game for the joint slack; return whether there is a Slater point."""
         self.slack = SlackGame(
             self.engine, columns=self.game.columns, enough=SPARE, precision=self._precision
         )
@@ -111,7 +111,7 @@ class Searcher:
         return bool((low[1:] >= self.problem.threshold).all())
 
     def _close_in(self) -> SearchEnding:
-        """Let master and responses take turns until their bounds meet."""
+        """Alternate master and responses until their bounds meet."""
         states, _, constraints = self.problem.shape
         proof = _Proof(self)
         self.game.play(
@@ -128,14 +128,14 @@ class Searcher:
         return EXACT * self.target(self.game.upper)
 
     def polished(self) -> Answer:
-        """Return the stationary policy of the best mixture, which exceeds the thresholds by a little where it can."""
+        """Return the stationary policy of the best mixture, which exceeds the thresholds slightly if possible."""
         game, target = self.game, self.target(self.game.upper)
         margin = MARGIN * target / (1 + float(game.price.sum()))
         weights, precision = game.mixture.weights, 0.0
         if self.slack is not None and margin < 0.1 * self.slack.mixture.value:
             mixture = self._beyond(margin)
             loss = np.inf if mixture is None else game.mixture.value - mixture.value
-            if loss > DEAREST * target:  # the multipliers beyond the thresholds are other ones
+            if loss > DEAREST * target:  # beyond the thresholds the multipliers differ
                 margin *= DEAREST * target / loss
                 mixture = self._beyond(margin)
             if mixture is not None:
@@ -180,12 +180,12 @@ class Searcher:
 
 
 class _Proof:
-    """Stops the game when the mixture's stationary policy is proved to be good enough."""
+    """Stops the game once the mixture's stationary policy is proved to be good enough."""
 
     def __init__(self, search: Searcher) -> None:
         self.search = search
         self.ending = SearchEnding.ROUNDING
-        self._aim = 0.9  # the share of the target at which a mixture is looked at
+        self._aim = 0.9  # the share of the target at which a mixture is evaluated
 
     def __call__(self) -> bool:
         search, game = self.search, self.search.game
@@ -204,11 +204,11 @@ class _Proof:
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:
-    """Return the multipliers (K,) under which the actions that a policy (S, A) mixes are equally good, or nearly so.
+    """Return the multipliers (K,) that make the actions mixed by a policy (S, A) equally good, by least squares.
 
         Q_r(s, a) + λ·Q_c(s, a) = Q_r(s, a') + λ·Q_c(s, a')     for a, a' with π(a|s), π(a'|s) > 0
 
-    None where it mixes too few.
+    None if it mixes in too few states.
     """
     from scipy.optimize import nnls
 

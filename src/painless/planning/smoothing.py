@@ -1,7 +1,8 @@
-"""Where column generation prices: not at the master's multipliers alone.
+"""The multipliers at which column generation prices.
 
-Multipliers are smoothed towards those of the best bound (Wentges 1997), which saves responses for K > 1. Where the frontier is
-smooth they are interpolated (see `interpolation`). A response that is of no use to the master sends the next one to its own multipliers.
+The master's multipliers are smoothed towards those of the best bound (Wentges 1997), which saves responses for K > 1. If the
+frontier is smooth, they are interpolated (see `interpolation`). After a response that does not help the master, its own
+multipliers are used.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from painless.planning.game import Game
 from painless.planning.interpolation import interpolated
 
 BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
-SMOOTH_STATES = 5000  # from which values change smoothly enough with the multipliers to be interpolated
-SMOOTH_CONSTRAINTS = 4  # up to which they do
+SMOOTH_STATES = 5000  # states from which values are smooth enough in the multipliers to interpolate
+SMOOTH_CONSTRAINTS = 4  # constraints up to which they are
 
 
 class Smoothed:
-    """Blends the master's multipliers with a share of those that prove the bound, or interpolates."""
+    """Blends the master's multipliers with those that prove the bound, or interpolates."""
 
     def __init__(self, share: float, states: int, constraints: int) -> None:
         self.share, self._now = share, share
@@ -37,5 +38,5 @@ class Smoothed:
         return master if self._now == 0 else self._now * game.price + (1 - self._now) * master
 
     def learn(self, useful: bool) -> None:
-        """Hear whether the last response improves on the master's mixture."""
+        """Learn whether the last response improves on the master's mixture."""
         self._now = self.share if useful else 0.0

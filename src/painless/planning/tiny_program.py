@@ -1,4 +1,4 @@
-"""The master program by a simplex method of its own, for a few rows: what a general solver starts up in, it is done in.
+"""A simplex method for the master program with few rows, done before a general solver has started up.
 
     max Σ_k x_k r_k   subject to   Σ_k x_k s_k ≥ 0,   Σ_k∈policies x_k = 1,   x ≥ 0
 
@@ -6,7 +6,7 @@ Columns k are policies with reward r_k and slacks s_k (K,), and penalties: colum
 make up for missing slack at a price. With one penalty for each constraint the price bounds its multiplier;
 with a single one for all, and thresholds raised out of reach, the program is the largest joint slack. So a basis to
 start from always exists. The largest reduced gain enters; after many steps without progress the first one does
-(Bland 1977), which cannot cycle. The result is computed anew from its basis, and refused where it does not hold.
+(Bland 1977), which cannot cycle. The result is recomputed from its basis, and rejected if it does not hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ProgramSolution(NamedTuple):
 def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> ProgramSolution | None:
     """Solve the program with columns `reward` (n,) and `slack` (n, K), the first `policies` on the simplex.
 
-    `basis` names K + 1 columns; n + i stands for the surplus of row i. None where rounding spoils the result.
+    `basis` names K + 1 columns; n + i stands for the surplus of row i. None if rounding spoils the result.
 
     >>> best = maximise(np.array([1.0, 0.0, -9.0]), np.array([[-0.25], [0.75], [1.0]]), 2, np.array([0, 2]))
     >>> best.weights.round(12), best.multiplier.round(12), round(best.value, 12)
@@ -90,7 +90,7 @@ def _pivoted(matrix: Array, gain: Array, start: Basis) -> list[int] | None:
 
 
 def _leaving(column: list[float], right: list[float], basis: list[int]) -> tuple[int, float]:
-    """Return which row of the basis is the first to fall to 0, of equals the one with the first column, and when."""
+    """Return which row of the basis falls to 0 first (of ties, the one with the first column), and when."""
     leave, least = -1, np.inf
     for i, (fall, held) in enumerate(zip(column, right, strict=True)):
         if fall > PRECISION:

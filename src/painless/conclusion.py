@@ -1,4 +1,4 @@
-"""From an answer in normalised units to a `Solution` in the user's terms: the one place that says how a solve ended."""
+"""The conclusion of a solve: an answer in normalised units becomes a `Solution` in the user's terms, with its status."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from painless.render import number_beyond
 from painless.solution import Kind, Solution, Status
 from painless.units import normalise, rounded, utility_range
 
-LEAST_SECONDS = 0.5  # of work that prices may take, where the answer took less
-SMALL_GAP = 1e-9  # relative; what is left of a gap then is rounding, and differs from machine to machine
-VISITS = 1e-6  # the precision of visits, relative to their sum, where sweeps cost
+LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
+SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
+VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
 
 
 class Ending(NamedTuple):
-    """How a run ended, for the status: what was done, and why it did not go on."""
+    """How a run ended, for the status."""
 
     algorithm: str
     tolerance: float
     reason: str = ""  # why this algorithm was chosen
-    completed: int | None = None  # iterations that were asked for and are done
-    stopped: str = ""  # why it did not go on, with a remedy
-    note: str = ""  # a sentence more
+    completed: int | None = None  # the given number of iterations, once done
+    stopped: str = ""  # why the run stopped early, with a remedy
+    note: str = ""  # another sentence
 
     @property
     def hurried(self) -> bool:
@@ -44,11 +44,11 @@ class Ending(NamedTuple):
         return any(self.stopped == stop.value for stop in Stop)
 
     def stop(self, why: Stop | None) -> Ending:
-        """Return the ending of a run that was stopped, if it was."""
+        """Return the ending with the reason for a stop, if there was one."""
         return self if why is None else self._replace(stopped=why.value)
 
 
-def finished(
+def conclude(
     case: Case,
     certifier: Certifier,
     answer: Answer,
@@ -56,9 +56,10 @@ def finished(
     clock: Clock,
     trace: Trace | None = None,
 ) -> Solution:
-    """Narrow the prices for as long as the answer took, and return the solution; without a `trace`, a better one on the way.
+    """Narrow the price ranges, for at most the time that the answer took, and return the solution.
 
-    `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer.
+    `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer. Without it, better responses
+    found on the way improve the answer.
     """
     if ending.hurried:
         clock.extend()
@@ -87,16 +88,16 @@ def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narr
         if narrow:
             return _prices_of_the_whole(case, certifier, answer, clock)
     except TimeoutError:
-        pass  # nothing is known, then
+        pass  # nothing is known
     return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
 
 
 def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock: Clock) -> PriceRanges:
-    """Return the ranges of all prices where limits were presolved: what loosening one would bring, only the whole problem tells."""
+    """Return the ranges of all prices after a presolve; only the whole problem shows what loosening a removed limit gains."""
     units = case.units
     whole, own = normalise(case.problem)
     engine = engine_of(whole)
-    engine.heed(clock.tick)
+    engine.call_between_steps(clock.tick)
     value = engine.values(answer.policy)
     bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slack = value.low[1:] - whole.threshold
@@ -120,9 +121,9 @@ def feasible_solution(
     response: Actions | None = None,
     trace: Trace | None = None,
 ) -> Solution:
-    """Return the solution of a problem whose constraints can be met, or are not known to conflict.
+    """Return the solution of a problem that is feasible, or not known to be infeasible.
 
-    `response` (S,) is a best response to the final prices; it decides in states that the policy does not visit.
+    `response` (S,) is a best response to the final prices, used in states that the policy does not visit.
     """
     problem, units = case.problem, case.units
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
@@ -154,7 +155,7 @@ def feasible_solution(
 
 
 def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
-    """Return the policy that misses the constraints by as little as can be, and why it has to."""
+    """Return the policy that violates the constraints least, and why no policy is feasible."""
     problem = case.problem
     low = np.array([float(v) for v in _proved(case, case.slater.low)])
     why = explain(problem, low, clock.tick)
@@ -179,12 +180,12 @@ def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
 
 
 def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
-    """Say how a solve ended; solved is what is proved to be, by one definition for every path."""
+    """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
     missed = "" if answer.feasible else " The policy misses a constraint."
     if not answer.feasible and ending.completed is not None:
-        missed = " This average misses a constraint: take Output.POLISHED to deploy."
+        missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
     end = f"{missed}{ending.note and ' ' + ending.note}"
     if ending.completed is not None:
         return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
@@ -192,7 +193,7 @@ def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending
     if not ending.stopped and is_solved(gap, bound, answer.feasible, target):
         proved = f"a relative gap of {ending.tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
-    why = ending.stopped or "the tolerance is below what double precision can prove; ask for a larger one"
+    why = ending.stopped or "double precision cannot prove this tolerance; use a larger one"
     if case.feasibility is not Feasibility.SLACK and not answer.feasible:
         why += f"; {case.feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
@@ -222,7 +223,7 @@ def _solution(
 
 
 def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
-    """Return d(s), (S,), with 0 where the policy cannot come; None where the time is up."""
+    """Return d(s), (S,), with 0 in unreachable states; None if the time is up."""
     try:
         return np.where(visited, np.maximum(case.engine.visits(policy, VISITS), 0.0), 0.0)
     except TimeoutError:
@@ -230,7 +231,7 @@ def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
 
 
 def _proved(case: Case, low: Array) -> list[float]:
-    """Return values that the constraints have at least, (K,), in the internal sense and the user's units."""
+    """Return lower bounds on the constraint values, (K,), in the internal sense and the user's units."""
     units = case.units
     found = [float(v) for v in units.offset[1:]]
     for place, index in enumerate(units.kept):
@@ -240,7 +241,7 @@ def _proved(case: Case, low: Array) -> list[float]:
 
 
 def _violation(case: Case, low: Array) -> Array:
-    """Return by how much each limit may at most be missed, (K,), as proved, in the user's units."""
+    """Return a proved upper bound on the violation of each limit, (K,), in the user's units."""
     units, problem = case.units, case.problem
     missed = constant_shortfall(problem, units)
     for place, index in enumerate(units.kept):

@@ -1,4 +1,4 @@
-"""Which iterates of a training run to return, by estimates that are noisy."""
+"""The mixture of iterates that a training run returns, chosen by noisy estimates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from painless.checkpoint import TrainingState
 from painless.feature_policies.mixture import MixturePolicy
 from painless.planning.master import best_mixture, largest_slack
 
-MARGIN = 3.0  # standard errors by which estimates are distrusted
+MARGIN = 3.0  # standard errors subtracted from every estimate
 
 
-def polished_mixture(run: TrainingState, threshold: Array) -> MixturePolicy:
+def training_mixture(run: TrainingState, threshold: Array) -> MixturePolicy:
     """Return the mixture of iterates with the largest reward that meets the constraints, by their estimates.
 
-    Each estimate counts for what it is worth with a margin of three standard errors, and each iterate for the worst of itself
-    and its neighbours, who are alike: the best estimate of all is that of a policy that was lucky, with no error that shows.
-    Where no mixture meets the constraints so, neighbours do not count; where none does then, the one that comes closest is taken.
+    Three standard errors are subtracted from each estimate, and each iterate counts as the worst of itself and its neighbours,
+    which are similar: otherwise the best estimate would be that of a lucky policy. If no mixture meets the constraints this way,
+    neighbours are ignored; if still none does, the mixture that comes closest is returned.
     """
     if not run.kept:
         return MixturePolicy.uniform((run.position.policy,))
@@ -35,9 +35,9 @@ def polished_mixture(run: TrainingState, threshold: Array) -> MixturePolicy:
 
 
 def worst_of_neighbours(value: Array) -> Array:
-    """Return the least of three rows in succession for each row of (T, J): the one before, itself and the next.
+    """Return the minimum over each row of (T, J) and its two neighbours.
 
-    At both ends it is that of the first and the last three. Less than three stay as they are.
+    At the ends it is that of the first and the last three rows. Fewer than three rows are returned unchanged.
 
     >>> worst_of_neighbours(np.array([[3.0], [1.0], [5.0], [4.0], [6.0]])).ravel()
     array([1., 1., 1., 4., 4.])
