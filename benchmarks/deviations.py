@@ -11,6 +11,7 @@ from rich.table import Table
 
 import painless
 from painless import CBP, CRPO, GDA, LinearProgram, Output, PrimalDual
+from painless.batch import solve_batch
 from painless.duals import Lagrangian
 from painless.learners import Cocob, CoinBetting, SigmoidBetting, Winnings
 from painless.policy import dirichlet_policy
@@ -51,7 +52,7 @@ def measure(problem, optimum, iterations, seeds):
     """Return OG, CV and the last multiplier of every variant, averaged over starts."""
     starts = [dirichlet_policy(problem.actions, np.random.default_rng(seed)) for seed in seeds]
     for algorithm in VARIANTS:
-        traces = painless.solve_batch(
+        traces = solve_batch(
             problem, [algorithm] * len(starts), iterations=iterations, initial_policies=starts
         )
         gap = optimum.reward_value - np.mean([trace.reward_value.mean() for trace in traces])

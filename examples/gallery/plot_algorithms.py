@@ -10,6 +10,7 @@ default of ``solve``; GDA and CRPO have the step sizes that the paper found best
 import numpy as np
 
 import painless
+from painless.batch import solve_batch
 from painless.policy import dirichlet_policy
 from painless.report import learning_curves
 
@@ -21,7 +22,7 @@ algorithms = {
     "CRPO (0.75)": painless.CRPO(0.75),
 }
 starts = [dirichlet_policy(world.actions, np.random.default_rng(seed)) for seed in range(5)]
-traces = painless.solve_batch(
+traces = solve_batch(
     world,
     [algorithm for algorithm in algorithms.values() for _ in starts],
     iterations=1000,

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import painless
+from painless.batch import solve_batch
 
 ALPHAS = (1, 5, 8, 50, 500)
 RATES = [(a, b) for a in (0.01, 0.1, 1.0, 10.0) for b in (0.01, 0.1, 1.0)]
@@ -26,7 +27,7 @@ for axis, (name, problem) in zip(axes, problems.items(), strict=True):
         *(painless.GDA(a, b) for a, b in RATES),
         painless.PRM(),
     ]
-    traces = painless.solve_batch(problem, settings, iterations=500)
+    traces = solve_batch(problem, settings, iterations=500)
     gap = np.array([optimum - trace.reward_value.mean() for trace in traces]) / optimum
     violation = np.array([problem.limit[0] - trace.constraint_value.mean() for trace in traces])
     violation /= problem.limit[0]
