@@ -20,7 +20,7 @@ from painless.report import grid_map, learning_curves, save_figure
 
 ITERATIONS, SEEDS = 1500, range(5)
 ALGORITHMS = {
-    "PRM (the default)": painless.PRM(),
+    "PRM": painless.PRM(),
     "CBP (α = 8)": painless.CBP(8.0),
     "GDA (1, 0.1)": painless.GDA(1.0, 0.1),
     "CRPO (0.75)": painless.CRPO(0.75),

@@ -2,8 +2,8 @@
 Watching the proof close
 ========================
 
-`solve` keeps two numbers: the value of a feasible policy it holds, and a bound that no policy can exceed. The answer is proved when
-they meet. A `progress` function sees both; here for PRM, the default, and for the paper's CBP.
+`solve` keeps two numbers: the value of the best feasible policy so far, and a bound that no feasible policy can exceed. The answer is proved when
+they meet. A `progress` function sees both; here for mixtures of the iterates of PRM and of the paper's CBP, whose iterates stop improving a little earlier.
 """
 
 import matplotlib.pyplot as plt

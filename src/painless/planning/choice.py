@@ -7,6 +7,7 @@ from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
 from painless.problem import CMDP
+from painless.render import counted
 
 MANY = 40  # constraints from which the linear program is the faster one on a small model
 SMALL_PAIRS = 2000  # up to which it is
@@ -24,4 +25,7 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
         why = f"The linear program is the fastest way with {constraints} constraints on a small model."
         return LinearProgram(), why
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
-    return ColumnGeneration(), f"Column generation is the fastest way with {states:,} states: it {way}."
+    return (
+        ColumnGeneration(),
+        f"Column generation is the fastest way with {counted(states, 'state')}: it {way}.",
+    )
