@@ -10,6 +10,7 @@ import painless
 from benchmarks import backends, evaluators
 from painless import CBP, CRPO, GDA
 from painless.arrays import one_thread
+from painless.batch import solve_batch
 from painless.policy import dirichlet_policy, uniform_policy
 from painless.prepare import prepare
 
@@ -67,11 +68,11 @@ def batch_gain(console):
     iterations = 1500
 
     start = time.perf_counter()
-    painless.solve_batch(world, algorithms, iterations=iterations, initial_policies=policies)
+    solve_batch(world, algorithms, iterations=iterations, initial_policies=policies)
     batch = time.perf_counter() - start
     start = time.perf_counter()
     for algorithm, policy in zip(algorithms, policies, strict=True):
-        painless.solve_batch(world, [algorithm], iterations=iterations, initial_policies=[policy])
+        solve_batch(world, [algorithm], iterations=iterations, initial_policies=[policy])
     singly = time.perf_counter() - start
     console.print(
         f"The paper's first figure, {len(SETTINGS)} settings × {len(starts)} seeds × {iterations} iterations: "

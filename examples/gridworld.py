@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
+from painless.batch import solve_batch
 from painless.bellman import occupancy
 from painless.policy import dirichlet_policy
 from painless.problems.gridworld import A_NEXT, B_NEXT, MOVES, SIDE, A, B
@@ -19,7 +20,7 @@ from painless.report import grid_map, learning_curves, save_figure
 
 ITERATIONS, SEEDS = 1500, range(5)
 ALGORITHMS = {
-    "PRM (the default)": painless.PRM(),
+    "PRM": painless.PRM(),
     "CBP (α = 8)": painless.CBP(8.0),
     "GDA (1, 0.1)": painless.GDA(1.0, 0.1),
     "CRPO (0.75)": painless.CRPO(0.75),
@@ -31,7 +32,7 @@ def main(out: Path) -> None:
     start = time.perf_counter()
     exact = painless.solve(world, painless.LinearProgram())
     starts = [dirichlet_policy(world.actions, np.random.default_rng(seed)) for seed in SEEDS]
-    traces = painless.solve_batch(
+    traces = solve_batch(
         world,
         [algorithm for algorithm in ALGORITHMS.values() for _ in starts],
         iterations=ITERATIONS,

@@ -1,7 +1,7 @@
 """A trained policy in other people's evaluation loops: `predict` as Stable-Baselines3 calls it.
 
-`stable_baselines3.common.evaluation.evaluate_policy(model, env)` asks of its model just the `predict` below, and
-vectorised environments. The loop here is what it does, without the dependency.
+`stable_baselines3.common.evaluation.evaluate_policy(model, env)` needs only a model with the `predict` below, and
+vectorised environments. The loop here does the same, without the dependency.
 """
 
 import gymnasium

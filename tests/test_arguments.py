@@ -5,9 +5,11 @@ import pytest
 
 import painless
 from painless import CBP, CRPO, GDA, PRM, CartPole, ColumnGeneration, InputError, LinearProgram, TabularPolicy
+from painless.batch import solve_batch
 from painless.policy import MIXED, initial_policy, uniform_policy
 from painless.rollouts import roll_out
 from painless.simulator import TableSimulator
+from painless.surface import frontier_surface
 
 WORLD = painless.gridworld()
 POLICY = TabularPolicy(uniform_policy(WORLD.actions))
@@ -36,8 +38,8 @@ CALLS = {  # a function, arguments that make sense, and those that are replaced 
         ("policy", "problem", "episodes", "confidence", "seed"),
     ),
     painless.frontier: ({"problem": WORLD}, ("problem", "constraint", "tolerance")),
-    painless.frontier_surface: ({"problem": WORLD}, ("problem", "constraints", "points")),
-    painless.solve_batch: (
+    frontier_surface: ({"problem": WORLD}, ("problem", "constraints", "points")),
+    solve_batch: (
         {"problem": WORLD, "algorithms": [CBP()], "iterations": 1},
         ("problem", "algorithms", "iterations", "initial_policies", "seed"),
     ),

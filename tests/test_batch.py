@@ -5,6 +5,7 @@ import pytest
 
 import painless
 from painless import CBP, CRPO, GDA, InputError, PrimalDual
+from painless.batch import solve_batch
 from painless.duals import Lagrangian
 from painless.learners import Cocob, CoinBetting, Winnings
 from painless.policy import dirichlet_policy
@@ -32,7 +33,7 @@ MIXED = [
 )
 def test_row_of_a_batch_is_the_run_alone(problem):
     starts = [dirichlet_policy(problem.actions, np.random.default_rng(i)) for i in range(len(MIXED))]
-    traces = painless.solve_batch(problem, MIXED, iterations=30, initial_policies=starts)
+    traces = solve_batch(problem, MIXED, iterations=30, initial_policies=starts)
     for algorithm, start, trace in zip(MIXED, starts, traces, strict=True):
         alone = painless.solve(problem, algorithm, iterations=30, initial_policy=start).trace
         for name in ("reward_value", "constraint_value", "multiplier"):
@@ -42,19 +43,19 @@ def test_row_of_a_batch_is_the_run_alone(problem):
 def test_random_switching_depends_on_its_seed_alone():
     problem = painless.gridworld(constraints=3, threshold=(2.0, 1.0, 3.0))
     several = [CRPO(0.5, 0.0, seed=seed) for seed in (1, 2, 1)]
-    one, two, three = painless.solve_batch(problem.with_limits((1.5, 0.85, 2.7)), several, iterations=60)
+    one, two, three = solve_batch(problem.with_limits((1.5, 0.85, 2.7)), several, iterations=60)
     np.testing.assert_array_equal(one.multiplier, three.multiplier)
     assert not np.array_equal(one.multiplier, two.multiplier)
 
 
 def test_batch_refuses_what_cannot_run():
     with pytest.raises(InputError, match="no policy meets all constraints"):
-        painless.solve_batch(painless.gridworld(threshold=9.0), [CBP()], iterations=3)
+        solve_batch(painless.gridworld(threshold=9.0), [CBP()], iterations=3)
     with pytest.raises(InputError, match="1 initial policies for 2 algorithms"):
-        painless.solve_batch(painless.gridworld(), [CBP(), GDA()], iterations=3, initial_policies=[None])
+        solve_batch(painless.gridworld(), [CBP(), GDA()], iterations=3, initial_policies=[None])
     with pytest.raises(InputError, match="whole number"):
-        painless.solve_batch(painless.gridworld(), [CBP()], iterations=0)
+        solve_batch(painless.gridworld(), [CBP()], iterations=0)
 
 
 def test_an_empty_batch_is_empty():
-    assert painless.solve_batch(painless.gridworld(), [], iterations=3) == []
+    assert solve_batch(painless.gridworld(), [], iterations=3) == []

@@ -59,7 +59,7 @@ def test_table_shows_what_matters(run):
     assert code == 0
     for piece in (
         "gridworld by column-generation",
-        "the fastest way with 25 states",
+        "the fastest planner for 25 states",
         "1.65272",
         "≥ 1.5",
         "0.17323",

@@ -19,6 +19,7 @@ from painless.problems.queueing import queueing
 from painless.problems.slippery_grid import slippery_grid
 from painless.report.frontier_figure import frontier_figure
 from painless.solution import Kind
+from painless.surface import frontier_surface
 from painless.trade_off.layout import grid_layout
 
 WORLD_VERTICES = [
@@ -538,7 +539,7 @@ def test_picture(make, tmp_path):
 
 
 def test_surface_equals_the_linear_program():
-    surface = painless.frontier_surface(queueing(10), ("throughput", "waiting"), points=5)
+    surface = frontier_surface(queueing(10), ("throughput", "waiting"), points=5)
     for i, first in enumerate(surface.threshold[0][:-1]):
         for j, second in enumerate(surface.threshold[1][:-1]):
             plan = painless.solve(queueing(10).with_limits([first, second]), LinearProgram())
@@ -553,12 +554,12 @@ def test_surface_equals_the_linear_program():
 def test_surface_errors():
     queue = queueing(3)
     with pytest.raises(InputError, match="two different ones"):
-        painless.frontier_surface(queue, (1, "waiting"))
+        frontier_surface(queue, (1, "waiting"))
     with pytest.raises(InputError, match="a surface has two constraints, not 1"):
-        painless.frontier_surface(queue, (1,))
+        frontier_surface(queue, (1,))
     for wrong in (1, 2.5, True):
         with pytest.raises(InputError, match="points is"):
-            painless.frontier_surface(queue, points=wrong)
+            frontier_surface(queue, points=wrong)
 
 
 # ---------------------------------------------------------------- the command line

@@ -1,4 +1,4 @@
-"""Imports go one way only, and importing the package loads nothing heavy."""
+"""Imports go one way only, and importing the package loads nothing heavy and gives a short list of names."""
 
 import ast
 import subprocess
@@ -83,6 +83,12 @@ ORDER = [
     ),
     *("report", "score", "cli"),
 ]
+NAMES = [
+    *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
+    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "duals", "evaluate"),
+    *("from_gymnasium", "from_rows", "frontier", "garnet", "gridworld", "learners", "load", "load_policy"),
+    *("make", "save_policy", "solve", "train"),
+]
 HEAVY = (
     "numba",
     "matplotlib",
@@ -147,3 +153,8 @@ def test_small_models_run_no_kernel():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
+
+
+def test_the_package_offers_these_names_and_no_others():
+    assert painless.__all__ == NAMES
+    assert all(hasattr(painless, name) for name in NAMES)

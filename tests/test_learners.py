@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from painless import check_learner
+from painless.checks import check_learner
 from painless.learners import (
     Cocob,
     CoinBetting,

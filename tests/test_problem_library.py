@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import painless
 from painless import InputError
 from painless.bellman import action_value, occupancy, policy_value
+from painless.checks import check_problem
 from painless.planners import policy_iteration
 from painless.planning import LinearProgram
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, DEPTHS, TREASURES, deep_sea_treasure
@@ -70,7 +71,7 @@ def kernel(problem):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_passes_the_check(name):
-    painless.check_problem(PROBLEMS[name])
+    check_problem(PROBLEMS[name])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -6,6 +6,7 @@ import pytest
 import painless
 from painless import InputError
 from painless.bellman import policy_value
+from painless.checks import check_evaluator, check_problem
 from painless.evaluators import ExactEvaluator
 from painless.planners import policy_iteration
 from painless.problems import REGISTRY
@@ -14,12 +15,12 @@ from painless.problems.garnet import _successors
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_registered_problems_pass_the_check(name):
-    painless.check_problem(lambda: painless.make(name))
+    check_problem(lambda: painless.make(name))
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_evaluator_passes_the_check(name):
-    painless.check_evaluator(ExactEvaluator, painless.make(name))
+    check_evaluator(ExactEvaluator, painless.make(name))
 
 
 def test_gridworld_by_hand():
@@ -85,7 +86,7 @@ def test_unknown_problem_suggests_the_nearest():
 def test_check_problem_catches_a_problem_that_changes():
     rng = np.random.default_rng(0)
     with pytest.raises(AssertionError, match="two different problems"):
-        painless.check_problem(lambda: painless.garnet(5, 2, 2, seed=int(rng.integers(100))))
+        check_problem(lambda: painless.garnet(5, 2, 2, seed=int(rng.integers(100))))
 
 
 def test_check_evaluator_catches_wrong_shapes_and_shared_noise():
@@ -95,7 +96,7 @@ def test_check_evaluator_catches_wrong_shapes_and_shared_noise():
             return type(found)(found.q, found.value.T)
 
     with pytest.raises(AssertionError, match=r"not \(B, J\)"):
-        painless.check_evaluator(Transposed, painless.gridworld())
+        check_evaluator(Transposed, painless.gridworld())
 
     class Noisy(ExactEvaluator):
         def evaluate(self, policy, rngs=()):
@@ -103,4 +104,4 @@ def test_check_evaluator_catches_wrong_shapes_and_shared_noise():
             return type(found)(found.q, found.value + len(rngs))
 
     with pytest.raises(AssertionError, match="differs from the run alone"):
-        painless.check_evaluator(Noisy, painless.gridworld())
+        check_evaluator(Noisy, painless.gridworld())

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from painless import PRM, InputError, gridworld, solve, solve_batch
+from painless import PRM, InputError, gridworld, solve
+from painless.batch import solve_batch
 from painless.checks import check_learner
 from painless.duals import Alternating
 from painless.learners import (

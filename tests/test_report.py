@@ -9,6 +9,7 @@ import pytest
 
 import painless
 from painless import InputError
+from painless.batch import solve_batch
 from painless.report import grid_map, learning_curves, save_figure
 from painless.report.figures import running_average
 
@@ -22,9 +23,7 @@ def test_running_average():
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
 def test_learning_curves(tmp_path, kind):
     world = painless.gridworld(constraints=3)
-    runs = {
-        a.name: painless.solve_batch(world, [a, a], iterations=30) for a in (painless.CBP(), painless.GDA())
-    }
+    runs = {a.name: solve_batch(world, [a, a], iterations=30) for a in (painless.CBP(), painless.GDA())}
     figures = [learning_curves(runs, 1.39769, world.limit, world.sense) for _ in range(2)]
     figure = figures[0]
     assert figure.axes[0].get_title() == "Average optimality gap (OG)"

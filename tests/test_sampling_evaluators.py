@@ -10,6 +10,7 @@ import painless
 from painless import CBP, CMDP, CRPO, GDA, InputError
 from painless.arrays import one_thread
 from painless.bellman import policy_value
+from painless.checks import check_evaluator
 from painless.evaluators import ExactEvaluator, _table_kernels
 from painless.evaluators.error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
@@ -138,7 +139,7 @@ def slope(problem, make, counts, repeats=8):
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
 @pytest.mark.parametrize("make", EVALUATORS.values(), ids=EVALUATORS.keys())
 def test_contract(make, problem):
-    painless.check_evaluator(make, problem())
+    check_evaluator(make, problem())
 
 
 @pytest.mark.parametrize("make", EVALUATORS.values(), ids=EVALUATORS.keys())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import painless
 from painless import CBP, CMDP, CRPO, GDA, PRM, ColumnGeneration, InputError, LinearProgram, Output
+from painless.batch import solve_batch
 from painless.bellman import policy_value
 from painless.policy import dirichlet_policy
 from painless.solution import Kind
@@ -161,7 +162,7 @@ def test_baselines_on_the_gridworld():
 def test_cbp_is_robust_on_the_gridworld():
     world = painless.gridworld()
     starts = [dirichlet_policy(world.actions, np.random.default_rng(seed)) for seed in range(5)]
-    traces = painless.solve_batch(
+    traces = solve_batch(
         world,
         [CBP(float(alpha)) for alpha in ALPHAS for _ in starts],
         iterations=1500,

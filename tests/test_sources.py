@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from painless import InputError, from_rows, from_toy_text, garnet
+from painless import InputError, from_rows, garnet
 from painless.bellman import policy_value
 from painless.policy import uniform_policy
+from painless.sources import from_toy_text
 
 
 def always(action, problem):

@@ -3,7 +3,7 @@ Your own Gymnasium environment
 ==============================
 
 A delivery robot on a line of 12 cells. Running is fast but costs energy; walking is slow. It is paid on arrival, and the budget
-limits the discounted energy. All that is asked of the environment is a number in ``info``.
+limits the discounted energy. The environment only has to report a number in ``info``.
 """
 
 import gymnasium

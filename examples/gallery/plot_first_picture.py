@@ -2,8 +2,8 @@
 A first picture
 ===============
 
-The paper's gridworld: from A one is carried to A' for a reward of 1, from B to B' for 0.5. But B is what the
-constraint counts, so that the best policy must visit it now and then.
+The paper's gridworld: every move from A leads to A' for a reward of 1, from B to B' for 0.5. The constraint
+counts visits to B, so the best policy must go there now and then.
 """
 
 import painless
@@ -23,8 +23,8 @@ labels = {A: "A", B: "B", A_NEXT: "A'", B_NEXT: "B'"}
 figure = grid_map(occupancy(world, policy), policy, list(MOVES.values()), SIDE, labels)
 
 # %%
-# The answer is a mixture of a few policies, so it tosses a coin wherever they differ. One constraint needs a coin in one
-# state only; the linear program finds such a policy, of the same value.
+# The answer is a mixture of a few policies, so it randomises wherever they differ. With one constraint it is enough to randomise
+# in one state; the linear program finds such a policy, of the same value.
 
 vertex = painless.solve(world, painless.LinearProgram())
 print(

@@ -3,7 +3,7 @@ Why no step size
 ================
 
 GDA has two step sizes, and the best pair differs from problem to problem. CBP has α, whose default serves both problems here; large
-values slow its start, which shows where the constraint is dear. PRM, the default of ``solve``, has nothing to set. Each mark is a run of 500 iterations. Good is close to zero on both axes; above the line the
+values slow its start, which shows if the constraint is expensive. PRM, which ``solve`` runs for a given number of iterations, has nothing to set. Each mark is a run of 500 iterations. Close to zero on both axes is good; above the line the
 constraint is violated on average.
 """
 
@@ -11,12 +11,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import painless
+from painless.batch import solve_batch
 
 ALPHAS = (1, 5, 8, 50, 500)
 RATES = [(a, b) for a in (0.01, 0.1, 1.0, 10.0) for b in (0.01, 0.1, 1.0)]
 problems = {
     "gridworld": painless.gridworld(),
-    "Garnet, a dear constraint": painless.garnet(30, seed=13, tightness=0.9),
+    "Garnet, an expensive constraint": painless.garnet(30, seed=13, tightness=0.9),
 }
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for axis, (name, problem) in zip(axes, problems.items(), strict=True):
@@ -26,7 +27,7 @@ for axis, (name, problem) in zip(axes, problems.items(), strict=True):
         *(painless.GDA(a, b) for a, b in RATES),
         painless.PRM(),
     ]
-    traces = painless.solve_batch(problem, settings, iterations=500)
+    traces = solve_batch(problem, settings, iterations=500)
     gap = np.array([optimum - trace.reward_value.mean() for trace in traces]) / optimum
     violation = np.array([problem.limit[0] - trace.constraint_value.mean() for trace in traces])
     violation /= problem.limit[0]

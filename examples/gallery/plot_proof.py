@@ -2,8 +2,9 @@
 Watching the proof close
 ========================
 
-`solve` keeps two numbers: the value of a feasible policy it holds, and a bound that no policy can exceed. The answer is proved when
-they meet. A `progress` function sees both; here for PRM, the default, and for the paper's CBP.
+`solve` keeps two numbers: the value of the best feasible policy so far, and a bound that no feasible policy can exceed. The answer is proved when
+they meet. A `progress` function sees both; here for mixtures of the iterates of PRM, which reach the optimum, and of the paper's CBP, which
+come close to it.
 """
 
 import matplotlib.pyplot as plt
@@ -22,6 +23,6 @@ for algorithm, line in ((painless.PRM(), "o-"), (painless.CBP(), "s:")):
     name = solution.algorithm.upper()
     axis.plot(iterations, bounds, line, color="#D55E00", label=f"{name}: no policy is better than this")
     axis.plot(iterations, values, line, color="#0072B2", label=f"{name}: the feasible policy found so far")
-axis.set(xlabel="iteration", ylabel="value", title="A Garnet with 150 states and 5 constraints")
+axis.set(xlabel="iteration", xscale="log", ylabel="value", title="A Garnet with 150 states and 5 constraints")
 axis.legend(frameon=False, fontsize=8)
 plt.show()

@@ -3,7 +3,7 @@ A queue: power against waiting
 ==============================
 
 How fast to serve, and whom to admit, so that little power is used, enough customers get in, and few wait.
-The best policy serves faster and admits less the longer the queue. The tighter the budget for waiting, the sooner.
+The longer the queue, the faster the best policy serves and the less it admits; a tighter budget for waiting makes it do so at shorter queues.
 """
 
 import matplotlib.pyplot as plt

@@ -23,7 +23,7 @@ below.set(xlabel="threshold on the time under water (≥)", ylabel="shadow price
 plt.show()
 
 # %%
-# At a threshold of −10 the price says what one step of time more is worth:
+# At a threshold of −10 the price says what one more step is worth:
 
 index = int(np.argmin(np.abs(thresholds + 10)))
 print(f"value {solutions[index].reward_value:.3f}, shadow price {solutions[index].multiplier[0]:.3f}")

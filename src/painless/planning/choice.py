@@ -7,6 +7,7 @@ from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
 from painless.problem import CMDP
+from painless.render import counted
 
 MANY = 40  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
@@ -24,4 +25,5 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
         why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
         return LinearProgram(), why
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
-    return ColumnGeneration(), f"Column generation is the fastest planner for {states:,} states: it {way}."
+    size = counted(states, "state")
+    return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."
