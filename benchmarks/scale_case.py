@@ -97,7 +97,7 @@ def ours(problem, case):
     return clock.read() | {
         "solves": planned.solves,
         "sweeps": f"{pricer.bellman_sweeps:.0f} + {pricer.sweeps}",
-        "gap": planned.gap / abs(planned.upper_bound),
+        "gap": planned.answer.gap / abs(planned.answer.upper_bound),
         "value": float(planned.answer.value[0]),
         "feasible": planned.feasible,
     }

@@ -52,9 +52,9 @@ def check_planned(problem, planned, tolerance=1e-9):
     assert not planned.answer.policy[~problem.actions].any()
     np.testing.assert_allclose(planned.answer.policy.sum(1), 1.0, atol=1e-12)
     if best is not None:
-        price = 1 + planned.multiplier.sum()
+        price = 1 + planned.answer.multiplier.sum()
         assert planned.answer.value[0] == pytest.approx(best, rel=tolerance, abs=tolerance * scale * price)
-        assert planned.upper_bound >= best - 1e-9 * scale * price
+        assert planned.answer.upper_bound >= best - 1e-9 * scale * price
     return planned
 
 
@@ -98,15 +98,15 @@ def against_the_program(problem):
     if slater.feasibility is Feasibility.NONE and least < -1.2 * TOLERANCE * scale:
         assert planned.ending is SearchEnding.INFEASIBLE
         assert not planned.feasible
-        assert planned.slack_bound < 0
+        assert planned.slack.upper < 0
         found = (planned.answer.value[1:] - normal.threshold).min()
         assert found == pytest.approx(least, rel=2e-3, abs=1e-8 * scale)
     elif least > 2 * TOLERANCE * scale:
         assert planned.ending in (SearchEnding.PROVED, SearchEnding.ROUNDING)
         check_planned(normal, planned)
-        assert planned.gap <= 1e-9 * scale * (1 + planned.multiplier.sum())
-    if np.isfinite(planned.slack_bound):
-        assert least - 1e-9 * scale <= planned.slack_bound
+        assert planned.answer.gap <= 1e-9 * scale * (1 + planned.answer.multiplier.sum())
+    if planned.slack is not None:
+        assert least - 1e-9 * scale <= planned.slack.upper
 
 
 @settings(max_examples=150, deadline=None)
@@ -134,7 +134,7 @@ def test_a_threshold_that_is_free_up_to_a_point_and_dear_beyond_it_is_proved():
     for tolerance in (1e-4, 1e-6, 1e-9):
         planned = ColumnGeneration().plan(problem, tolerance)
         assert planned.ending is SearchEnding.PROVED
-        assert planned.gap <= tolerance * 10
+        assert planned.answer.gap <= tolerance * 10
 
 
 @pytest.mark.parametrize("constraints", [1, 3, 20])
@@ -143,7 +143,7 @@ def test_many_constraints(constraints, smoothing):
     normal, _ = normalise(painless.garnet(80, 4, 5, constraints, seed=constraints, discount=0.95))
     planned = check_planned(normal, ColumnGeneration(smoothing).plan(normal, 1e-8), 1e-7)
     assert planned.ending is SearchEnding.PROVED
-    assert planned.gap <= 1e-8 * planned.upper_bound
+    assert planned.answer.gap <= 1e-8 * planned.answer.upper_bound
 
 
 def test_few_solves():
@@ -161,7 +161,7 @@ def test_few_solves():
 def test_the_gridworld_s_known_answer():
     planned = ColumnGeneration().plan(painless.gridworld(), 1e-10)
     assert planned.answer.value == pytest.approx([1.6527218430, 1.5], abs=1e-9)
-    assert planned.multiplier == pytest.approx([0.1732303], abs=1e-6)
+    assert planned.answer.multiplier == pytest.approx([0.1732303], abs=1e-6)
     assert planned.ending is SearchEnding.PROVED
 
 
@@ -256,7 +256,7 @@ def test_infeasible_only_together():
     )
     planned = ColumnGeneration().plan(problem, 1e-6)
     assert planned.ending is SearchEnding.INFEASIBLE
-    assert planned.slack_bound == pytest.approx(-0.2, abs=1e-3)
+    assert planned.slack.upper == pytest.approx(-0.2, abs=1e-3)
     assert planned.answer.value[1:] == pytest.approx([1.0, 1.0], abs=1e-3)
     assert planned.slack.price == pytest.approx([0.5, 0.5])
 
@@ -264,7 +264,7 @@ def test_infeasible_only_together():
 def test_a_tolerance_beyond_double_precision_ends():
     planned = ColumnGeneration().plan(painless.gridworld(), 1e-300)
     assert planned.ending is SearchEnding.ROUNDING
-    assert planned.gap < 1e-9
+    assert planned.answer.gap < 1e-9
 
 
 # ---------------------------------------------------------------- stopped at any moment
@@ -290,9 +290,9 @@ def test_bounds_hold_when_interrupted(problem, steps):
     bounds = [now.upper_bound for now in seen]
     assert bounds == sorted(bounds, reverse=True)
     if best is not None and planned.ending is not SearchEnding.INFEASIBLE:
-        assert planned.upper_bound >= best - 1e-9 * scale * (1 + planned.multiplier.sum())
+        assert planned.answer.upper_bound >= best - 1e-9 * scale * (1 + planned.answer.multiplier.sum())
         if planned.feasible:
-            assert value[0] <= best + 1e-8 * scale * (1 + planned.multiplier.sum())
+            assert value[0] <= best + 1e-8 * scale * (1 + planned.answer.multiplier.sum())
 
 
 class TickingClock(Clock):
@@ -316,8 +316,8 @@ def test_a_deadline_returns_what_is_proved():
     best = optimal_value(normal)
     for ticks in (0, 3, 10, 30, 100, 300):
         planned = ColumnGeneration().plan(normal, 1e-9, clock=TickingClock(ticks))
-        assert planned.upper_bound >= best - 1e-9
-        assert planned.ending is not SearchEnding.TIMEOUT or planned.gap > 0
+        assert planned.answer.upper_bound >= best - 1e-9
+        assert planned.ending is not SearchEnding.TIMEOUT or planned.answer.gap > 0
         value = policy_value(normal, planned.answer.policy)
         assert (planned.answer.low <= value + 1e-9).all()
         assert not planned.feasible or (value[1:] >= normal.threshold - 1e-12).all()
@@ -651,7 +651,7 @@ problem = painless.CMDP(
 )
 planned = ColumnGeneration().plan(normalise(problem)[0], 1e-5)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(planned.feasible, planned.gap <= 1e-5 * planned.upper_bound, int(peak))
+print(planned.feasible, planned.answer.gap <= 1e-5 * planned.answer.upper_bound, int(peak))
 """
 
 

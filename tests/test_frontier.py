@@ -13,7 +13,7 @@ import painless
 from painless import InputError, LinearProgram, results
 from painless.bellman import policy_value
 from painless.frontier import Infeasible
-from painless.planners.visits import visits
+from painless.planners.engine import visitor
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, TREASURES, deep_sea_treasure
 from painless.problems.queueing import queueing
 from painless.problems.slippery_grid import slippery_grid
@@ -262,10 +262,10 @@ def test_sweeps_find_what_factorised_systems_find(given):
 def test_visits_of_both_kinds_are_the_same(given):
     problem, index, _ = given
     actions = painless.frontier(problem, index).actions[0]
-    exact = visits(problem, actions)
+    exact = visitor(problem)(actions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("painless.planners.engine.EXACT_STATES", 0)
-        np.testing.assert_allclose(visits(problem, actions), exact, atol=1e-9 * exact.sum())
+        np.testing.assert_allclose(visitor(problem)(actions), exact, atol=1e-9 * exact.sum())
     assert exact.sum() == pytest.approx(1 / (1 - problem.discount))
 
 

@@ -60,9 +60,8 @@ def policy_iteration(
     """
     actions, value, q, inverse, evaluations = _improved(problem, utility, start, tick)
     size = np.abs(q) + np.abs(value)[:, None]
-    roundings = (
-        3 * problem.most_successors + STEPS
-    ) * UNIT_ROUNDOFF  # of the sums, and of rows that sum to about 1
+    # Of the sums, and of rows that sum to about 1.
+    roundings = (3 * problem.most_successors + STEPS) * UNIT_ROUNDOFF
     rounding = roundings * np.where(problem.actions, size, 0.0)
     gain = np.where(problem.actions, np.maximum(q - value[:, None], 0.0) + rounding, 0.0)
     at_start = float(value @ problem.initial)

@@ -146,12 +146,7 @@ class Certifier:
             return answer
         safe = np.pad(self.game.safe, (0, count - len(self.game.safe)))
         spare = self._spare(safe)
-        for factor in (
-            1.0,
-            2.0,
-            1e3,
-            np.inf,
-        ):  # of what linearity asks for; after the first what is left is rounding
+        for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
             short = np.maximum(self.problem.threshold - answer.low[1:], 0.0)
             met = not short.any() or (answer.feasible and not (spare > 0).all())
             if met or np.array_equal(weights, safe):

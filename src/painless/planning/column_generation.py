@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +50,7 @@ class SearchEnding(Enum):
 STOPS = {SearchEnding.TIMEOUT: Stop.TIMEOUT, SearchEnding.INTERRUPT: Stop.INTERRUPT}
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """The progress of a search: solves so far, the reward of the best feasible mixture, and the upper bound."""
 
     solves: int
@@ -58,8 +58,7 @@ class Search:
     upper_bound: float
 
 
-@dataclass(frozen=True)
-class Searched:
+class Searched(NamedTuple):
     """A policy and the proof that comes with it, in the units of the problem."""
 
     certifier: Certifier
@@ -68,26 +67,6 @@ class Searched:
     feasible: bool  # whether the answer provably meets every constraint
     ending: SearchEnding
     solves: int  # of unconstrained MDPs
-
-    @property
-    def upper_bound(self) -> float:
-        """The proved upper bound on the reward of feasible policies."""
-        return self.answer.upper_bound
-
-    @property
-    def slack_bound(self) -> float:
-        """The proved upper bound on the joint slack."""
-        return np.inf if self.slack is None else self.slack.upper
-
-    @property
-    def multiplier(self) -> Array:
-        """The multipliers that prove the bound on the reward, (K,)."""
-        return self.answer.multiplier
-
-    @property
-    def gap(self) -> float:
-        """How much better than this policy any feasible policy could be."""
-        return max(self.upper_bound - float(self.answer.value[0]), 0.0)
 
 
 @dataclass(frozen=True)

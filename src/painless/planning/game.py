@@ -210,14 +210,9 @@ class Game:
         self.upper = float(engine.extent[1] @ aim.objective) if aim.objective.any() else np.inf
         self.price = aim.first_price  # that proves the bound
         self.response: Actions | None = None  # to these prices
-        self.last_bound, self.rounding = (
-            np.inf,
-            0.0,
-        )  # what the last response proves, and what of it is rounding
+        self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
         self.responses, self.evaluations = 0, 0  # best responses, and policies evaluated for them
-        self.proved: list[
-            Array
-        ] = []  # (J,) values that responses have at least, also of those that were dropped
+        self.proved: list[Array] = []  # (J,) proved values of all responses, also of dropped ones
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns

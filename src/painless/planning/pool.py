@@ -69,9 +69,8 @@ class Pool:
         spare = 0.1 * TOLERANCE * self._engine.unit
         if slack < spare:  # no Slater point: lower the thresholds by what counts as met
             self.threshold = self.threshold + slack - spare
-            self.rounding = max(
-                self.rounding, TOLERANCE * self._engine.unit
-            )  # what that may bring is no gain
+            # What the lower thresholds may bring is no gain.
+            self.rounding = max(self.rounding, TOLERANCE * self._engine.unit)
         return game.upper
 
     def best(self, weight: Array, varied: int | None) -> Supported:

@@ -135,9 +135,8 @@ class _Ranges:
         low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
-        return slack, (
-            certifier.upper_bound - low[:, 0]
-        ) / self.unit  # negative where a policy that misses a limit earns more
+        room = (certifier.upper_bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        return slack, room
 
     def _extreme(self, index: int, side: int) -> Array | None:
         """Return the multipliers with the least (−1) or the largest (+1) λ_i; None if there is no such end."""

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from painless.planning.column_generation import ColumnGeneration
 
 COARSE = 1e-3  # tolerance of the first response, in the engine's unit
-AROUND = (
-    5e-4,
-    5e-3,
-    0.05,
-)  # how far from a first policy's prices to seek policies on both sides of the limits
+# How far from a first policy's prices to seek policies on both sides of the limits.
+AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units

@@ -10,7 +10,7 @@ import numpy as np
 from painless.arrays import Array
 from painless.optimum import known_optimum
 from painless.pages.build import about, build
-from painless.planners.visits import visits
+from painless.planners.engine import visitor
 from painless.problem import CMDP
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_groups
@@ -65,7 +65,7 @@ def solution_groups(
 def visits_of(solution: Solution, problem: CMDP) -> Array:
     """Return the discounted visits of a solution's policy, (S,), which it usually knows itself."""
     policy = solution.policy
-    return visits(problem, policy.probabilities) if policy.visits is None else policy.visits
+    return visitor(problem)(policy.probabilities) if policy.visits is None else policy.visits
 
 
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from painless.arrays import Array
 from painless.bellman import occupancy_policy
 from painless.errors import InputError
 from painless.pages.build import frontier_page, in_frame
-from painless.planners.visits import visitor
+from painless.planners.engine import visitor
 from painless.planning.judgement import LEAST, allowance
 from painless.policy import TabularPolicy
 from painless.problem import CMDP
