@@ -93,7 +93,7 @@ PATHS = [
 @pytest.mark.parametrize("call", PATHS)
 @pytest.mark.parametrize("path", [None, 3, b"bytes.npz", np.zeros(2)])
 def test_a_path_is_text(call, path):
-    with pytest.raises(InputError, match="is no path; give the name of a file or folder"):
+    with pytest.raises(InputError, match="is not a path; give the name of a file or folder"):
         call(path)
 
 

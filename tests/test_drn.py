@@ -483,7 +483,7 @@ def test_a_model_without_rewards_is_refused(tmp_path):
 @pytest.mark.parametrize("role", ["reward", "cost", "constraint_reward", "constraint_cost"])
 def test_roles_are_for_this_format(tmp_path, role):
     plain().save(tmp_path / "problem.npz")
-    with pytest.raises(InputError, match=f"{role} is for .drn files; leave it out"):
+    with pytest.raises(InputError, match=f"{role} is for .drn files; remove it"):
         load(tmp_path / "problem.npz", **{role: "steps"})
 
 

@@ -178,7 +178,7 @@ def test_files_in_a_sweep_heed_their_parameters_or_refuse_them(tmp_path):
         Sweep.of([_file(path, discount=0.8, limit=0.7)], [CBP_UNIT], iterations=1).units[0].problem
     )
     assert (table.discount, table.limit.tolist()) == (0.8, [0.7])
-    with pytest.raises(InputError, match=r"cost is for \.drn files; leave it out"):
+    with pytest.raises(InputError, match=r"cost is for \.drn files; remove it"):
         make_problem(_file(path, cost="energy"))
     with pytest.raises(InputError, match=r"unknown parameter of .*world\.npz 'limits'; did you mean 'limit'"):
         make_problem(_file(path, limits=0.7))

@@ -15,8 +15,8 @@ from painless.experiments.targets import Target
 from painless.optimum import exact_optimum, known_optimum
 from painless.pages.curves import curve, shown_steps
 from painless.pages.html import data_block, plain, render
+from painless.planners import engine as engine_module
 from painless.planners import factorised as factorised_module
-from painless.planners import visits as visits_module
 from painless.report.page import page_of, saved_kind, write_page
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_sweep import chosen, read_units
@@ -282,7 +282,7 @@ def counted(monkeypatch, module, name):
 def test_a_page_of_a_frontier_solves_nothing_again(monkeypatch, tmp_path):
     curve = painless.frontier(painless.gridworld(constraints=3), 1)
     policies = {row for mixture in curve.mixtures for row, _ in mixture}
-    engines = counted(monkeypatch, visits_module, "engine_of")
+    engines = counted(monkeypatch, engine_module, "engine_of")
     systems = counted(monkeypatch, factorised_module, "resolvent")
     curve.save(tmp_path)
     assert (len(engines), len(systems)) == (1, len(policies))

@@ -1,8 +1,8 @@
-"""The algorithms: the paper's, and the default of `solve`, as presets of learners and duals.
+"""The algorithms, the paper's and PRM, as presets of learners and duals.
 
 A preset is data. `build` makes the learner and the dual for one situation: a problem in normalised units,
-its multiplier bounds and the horizon. Put other pieces together with `PrimalDual`. `ALGORITHMS` has them by name; a new
-one is a class and a line there.
+its multiplier bounds and the horizon. Combine other pieces with `PrimalDual`. `ALGORITHMS` lists them by name; to add
+one, write a class and add a line there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from painless.learners import (
 from painless.planning import PLANNERS
 from painless.validation import as_floats
 
-LARGEST = 1e100  # of a setting; what is larger makes its products infinite
+LARGEST = 1e100  # of a setting; products of larger ones overflow
 
 Pieces = tuple[Learner[Any], Dual[Any]]
 
@@ -66,7 +66,7 @@ class Algorithm(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables and files call it."""
+        """The name in tables and files."""
 
     def build(self, situation: Situation) -> Pieces:
         """Return the learner and the dual."""
@@ -77,10 +77,10 @@ class CBP:
     """Coin-Betting Politex: coin betting for the policy, COCOB for the multipliers. Nothing to tune.
 
     Arguments:
-        alpha: COCOB's α; beyond 2, the larger it is, the slower the multipliers start. On the gridworld the average gap after
-            1500 iterations is at most 0.022 for α from 1 to 500. It matters more where a constraint is dear: on the Garnet
-            of the gallery the average violation after 500 iterations is 0.021 for α = 1, 0.029 for 8 and 0.29 for
-            500. None is the sigmoid bettor of the paper's theory.
+        alpha: COCOB's α; above 2, larger values slow the first steps of the multipliers. On the gridworld the average gap
+            after 1500 iterations is at most 0.022 for α from 1 to 500. It matters more if a constraint is expensive: on the
+            Garnet of the gallery the average violation after 500 iterations is 0.021 for α = 1, 0.029 for 8 and 0.29 for
+            500. None selects the sigmoid bettor of the paper's theory.
         entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
 
     >>> CBP(), CBP.theoretical()
@@ -97,7 +97,7 @@ class CBP:
 
     @property
     def name(self) -> str:
-        """What tables and files call it."""
+        """The name in tables and files."""
         return "cbp-theory" if self.alpha is None else "cbp"
 
     def build(self, situation: Situation) -> Pieces:
@@ -118,13 +118,13 @@ class CBP:
 class PRM:
     """Predictive regret matching⁺ for the policy, scale-free gradient ascent for the multipliers. Nothing to tune.
 
-    The default of `solve`. The multipliers start at 1, answer each shortfall before the policy moves, and need no bound U:
-    neither does the policy need a normaliser. `painless score` shows how it does beside tuned baselines. Where values come
-    from episodes, in `train`, nothing is predicted: that would follow the noise of the latest ones. There it replays its whole
-    history at every step, too: the time grows with the square of the iterations.
+    The default algorithm of `solve` with `iterations`. The multipliers start at 1, react to each shortfall before the policy
+    moves, and need no bound U; the policy needs no normaliser. `painless score` compares it with tuned baselines. In `train`,
+    where values come from episodes, it makes no predictions, which would follow the noise of the latest ones, and it replays
+    its whole history at every step: the time is quadratic in the iterations.
 
     Arguments:
-        growth: k; the n-th iterate teaches the policy with the weight n^k.
+        growth: k; the n-th iterate has the weight n^k in the policy's update.
 
     >>> PRM()
     PRM(growth=1.0)
@@ -134,7 +134,7 @@ class PRM:
 
     @property
     def name(self) -> str:
-        """What tables and files call it."""
+        """The name in tables and files."""
         return "prm"
 
     def build(self, situation: Situation) -> Pieces:
@@ -151,7 +151,7 @@ class GDA:
     """Gradient descent-ascent (Ding et al. 2020): exponentiated gradient against projected gradient.
 
     Arguments:
-        policy_rate: η₁, the policy's step size. None, for both, is the paper's theoretical choice.
+        policy_rate: η₁, the policy's step size. None for both is the paper's theoretical choice.
         multiplier_rate: η₂, the multipliers' step size.
         entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
     """
@@ -167,7 +167,7 @@ class GDA:
 
     @property
     def name(self) -> str:
-        """What tables and files call it."""
+        """The name in tables and files."""
         return "gda-theory" if self.policy_rate is None else "gda"
 
     def build(self, situation: Situation) -> Pieces:
@@ -200,8 +200,8 @@ class CRPO:
 
     Arguments:
         rate: the policy's step size.
-        tolerance: η, the shortfall that is let pass, in units of the constraint's span.
-        seed: None repairs the first violated constraint; a number repairs a random one.
+        tolerance: η, the shortfall that is tolerated, in units of the constraint's span.
+        seed: None repairs the first violated constraint; a number is a random seed to choose one.
         entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
     """
 
@@ -212,7 +212,7 @@ class CRPO:
 
     @property
     def name(self) -> str:
-        """What tables and files call it."""
+        """The name in tables and files."""
         return "crpo"
 
     def build(self, situation: Situation) -> Pieces:
@@ -229,7 +229,7 @@ class CRPO:
 
 @dataclass(frozen=True)
 class PrimalDual:
-    """An algorithm of your own: what to play for the policy and for the constraints, in a situation.
+    """Your own algorithm: a learner for the policy and a dual for the constraints, built for a situation.
 
     >>> from painless.learners import Winnings
     >>> printed = PrimalDual(
@@ -248,7 +248,7 @@ class PrimalDual:
         return self.primal(situation), self.dual(situation)
 
 
-# By the names of tables, files and the command line. A setting of these is a number, or an array with an entry for each run of a batch.
+# By their names in tables, files and the command line. A setting is a number, or an array with one entry per run of a batch.
 ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "prm": PRM,
     "cbp": CBP,
@@ -260,12 +260,12 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
 
 
 def algorithms_and_planners() -> dict[str, Callable[..., Any]]:
-    """Return all that `solve` takes, by name."""
+    """Return the algorithms and planners that `solve` takes, by name."""
     return {**ALGORITHMS, **PLANNERS}
 
 
 def find_algorithm(name: object) -> Callable[..., Algorithm]:
-    """Return what makes a registered algorithm; refuse planners, which have no iterations."""
+    """Return the class of a registered algorithm; reject planners, which have no iterations."""
     if name in PLANNERS:
         raise InputError(
             f"{name} is a planner, which needs a table and has no iterations; use painless solve"
@@ -274,14 +274,14 @@ def find_algorithm(name: object) -> Callable[..., Algorithm]:
 
 
 def is_registered(algorithm: object) -> bool:
-    """Whether an algorithm is of a registered class, and so has settings that `stack` can put together."""
+    """Whether an algorithm is of a registered class, so that `stack` can combine its settings."""
     return is_dataclass(algorithm) and type(algorithm) in {
         getattr(make, "__self__", make) for make in ALGORITHMS.values()
     }
 
 
 def require_single(algorithm: Algorithm) -> None:
-    """Refuse a preset whose settings are arrays: one for each of several runs, where there is one."""
+    """Reject a preset whose settings are arrays, which are for several runs."""
     for name, value in _settings(algorithm).items():
         if np.ndim(value):
             raise InputError(f"{name} is an array; give one number, or several algorithms to solve_batch")
@@ -294,7 +294,7 @@ def _settings(algorithm: Any) -> dict[str, Any]:
 
 
 def require_algorithm(given: Any) -> Algorithm:
-    """Refuse what is no algorithm, such as its name."""
+    """Reject objects that are not algorithms, such as names."""
     if not isinstance(given, type) and callable(getattr(given, "build", None)) and hasattr(given, "name"):
         found: Algorithm = given
         return found
@@ -307,7 +307,7 @@ def require_algorithm(given: Any) -> Algorithm:
 
 
 def _meant(name: str) -> Callable[..., Any]:
-    """Return what a name, of the registries or of a class, probably stands for."""
+    """Return the class that a name, of a registry or of a class, probably means."""
     known = algorithms_and_planners()
     known |= {make.__qualname__.lower(): make for make in known.values()}
     near = get_close_matches(name.lower(), known, n=1)
@@ -315,14 +315,14 @@ def _meant(name: str) -> Callable[..., Any]:
 
 
 def require_positive(name: str, setting: Setting) -> None:
-    """Refuse a setting that is not a positive number."""
+    """Reject a setting that is not a positive number."""
     values = as_floats(name, setting)
     if not ((values > 0) & (values <= LARGEST)).all():
         raise InputError(f"{name} is {setting}; it must be a positive number of at most {LARGEST:g}")
 
 
 def require_entropy(entropy: Setting, rate: Setting = 0.0) -> None:
-    """Refuse a negative strength, and one that would turn the logits over: ην must stay below 1."""
+    """Reject a negative strength, and one that would flip the sign of the logits: ην must stay below 1."""
     values = as_floats("entropy", entropy)
     if not (np.isfinite(values) & (values >= 0)).all():
         raise InputError(f"entropy is {entropy}; it must be a number of at least 0")

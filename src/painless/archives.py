@@ -1,7 +1,7 @@
 """`.npz` archives, read one array at a time, with every header checked before memory is taken.
 
 An `.npz` file is a zip archive with an `.npy` file for each array. How large an array is stands in three places: in its
-own header, in the archive's directory, and in the bytes that are there. They must agree: a header that claims more is refused.
+own header, in the archive's directory, and in the bytes that are there. They must agree: a header that claims more is rejected.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Archive:
         return header
 
     def _require_honest_sizes(self) -> None:
-        """Refuse a directory that claims more than the bytes there can hold."""
+        """Reject a directory that claims more than the bytes there can hold."""
         there = os.fstat(self.stream.fileno()).st_size
         if sum(entry.compress_size for entry in self.entries.values()) > there:
             raise ValueError("its arrays overlap, or go on beyond its end")
@@ -102,7 +102,7 @@ class Archive:
                 raise ValueError(f"'{key}' claims to be larger than it can be")
 
     def require_room(self, keys: Iterable[str]) -> None:
-        """Refuse arrays that take more memory than there is, all together."""
+        """Reject arrays that take more memory than there is, all together."""
         require_room(str(self.path), float(sum(self.headers[key].size for key in keys)))
 
     @contextmanager

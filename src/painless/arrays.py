@@ -41,7 +41,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array that nobody else holds; what it is a view of cannot be written to, either."""
+    """Return a read-only view of an unshared array, whose base becomes read-only too."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner.flags.writeable = False
@@ -50,7 +50,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Blas:
-    """BLAS of this process, held to one thread while anybody needs it: the first in limits, the last out restores."""
+    """Limits BLAS of this process to one thread while needed: the first caller limits, the last one restores."""
 
     def __init__(self) -> None:
         self.lock, self.depth = Lock(), 0
@@ -59,7 +59,7 @@ class _Blas:
         self.modules = 0  # loaded when the libraries were looked up; a new library comes with a new module
 
     def enter(self) -> Any:
-        """Limit what is not limited yet; return the limit of OpenMP, which counts for the calling thread alone."""
+        """Limit what is not limited yet; return the limit of OpenMP, which holds for the calling thread only."""
         from threadpoolctl import ThreadpoolController
 
         with self.lock:
@@ -72,7 +72,7 @@ class _Blas:
             return self.controller.limit(limits=1, user_api="openmp")
 
     def exit(self) -> None:
-        """Restore what was there before, once nobody needs one thread."""
+        """Restore the previous limits once no caller needs one thread."""
         with self.lock:
             self.depth -= 1
             while self.depth == 0 and self.limits:
@@ -84,9 +84,9 @@ _blas = _Blas()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, so that a result does not depend on the number of cores.
+    """Limit BLAS to one thread, so that a result does not depend on the number of cores.
 
-    BLAS counts its threads for the whole process: after calls from several threads at once it is as it was before them.
+    BLAS has one thread limit per process: it is restored after calls from several threads at once, too.
     """
     own = _blas.enter()
     try:

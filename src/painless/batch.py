@@ -29,7 +29,7 @@ def solve_batch(
     initial_policies: Sequence[ArrayLike | TabularPolicy | None] | None = None,
     seed: int = 0,
 ) -> list[Trace]:
-    """Run many settings and starts as one array program; trace i is, to the bit, that of the run alone.
+    """Run many settings and starts as one array program; trace i is bit for bit that of a single run.
 
     `initial_policies` holds one for each of `algorithms`; equal kinds of algorithms advance together.
 
@@ -55,7 +55,7 @@ def solve_batch(
     with one_thread():
         prepared = prepare(problem)
         if prepared.feasibility is not Feasibility.SLACK:
-            raise InputError(f"{prepared.feasibility.value}; use solve(problem), which explains or plans")
+            raise InputError(f"{prepared.feasibility.value}; use solve(problem), which explains it or plans")
         priors = [initial_policy(start, problem.actions) for start in starts]
         traces: dict[int, Trace] = {}
         for rows in _groups(algorithms):

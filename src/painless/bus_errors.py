@@ -1,4 +1,4 @@
-"""A last word where the system ends a process because a mapped file has become shorter.
+"""An error message if the system ends a process because a mapped file has become shorter.
 
 Reading beyond the end of such a file raises SIGBUS at the instruction that reads, where no Python code can run. A handler
 in machine code writes one line on the error stream, and ends the process with the exit code for bad input.
@@ -12,7 +12,7 @@ from typing import Any
 
 BAD_INPUT = 2  # the exit code
 MESSAGE = (
-    b"Error: a problem file was shortened by another program while it was in use (bus error); load it anew, and replace "
+    b"Error: a problem file was shortened by another program while it was in use (bus error); load it again, and replace "
     b"files by renaming a new one instead of writing over the old\n"
 )
 _kept: list[Any] = []  # what the handler needs must never be freed

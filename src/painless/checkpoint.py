@@ -1,6 +1,6 @@
-"""Checkpoints of a training run: all that the rest of it depends on, in one file written whole.
+"""Checkpoints of a training run: all that the rest of it depends on, in one atomically written file.
 
-A run that goes on from a checkpoint ends with the same bits as one that was never interrupted.
+A run that continues from a checkpoint gives bit for bit the result of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 1e12  # of a value, in normalised units
 
 @dataclass
 class TrainingState:
-    """How far a run has come."""
+    """The state of a run."""
 
     position: Position[FeaturePolicy]
     rng: np.random.Generator
@@ -39,7 +39,7 @@ class TrainingState:
         self.mark()
 
     def mark(self) -> None:
-        """Remember this place, at the end of an iteration."""
+        """Remember this state, at the end of an iteration."""
         self._marked = (
             self.position,
             self.rng.bit_generator.state,
@@ -60,7 +60,7 @@ class TrainingState:
 def save_checkpoint(
     path: str | os.PathLike[str], run: TrainingState, settings: dict[str, Any], bound: dict[str, Any]
 ) -> None:
-    """Write where a run stands. `settings` must be the same when it goes on; `bound` is the feasibility phase's."""
+    """Write the state of a run. `settings` must be the same when it continues; `bound` is the feasibility phase's result."""
     policy = run.position.policy
     last = policy.last.weights[0] if policy.last is not None else np.zeros((0, policy.features.dimension))
     content = {
@@ -80,13 +80,13 @@ def save_checkpoint(
 
 
 class Checkpoint:
-    """A checkpoint that was read, of a run with these settings; its content is checked as it is asked for.
+    """A checkpoint of a run with these settings; its content is validated on access.
 
     Arguments:
         path: the file.
-        settings: those of the run that goes on; another's checkpoint is refused.
+        settings: those of the run that continues; another's checkpoint is rejected.
         constraints: K.
-        iterations: T, which no checkpoint is beyond.
+        iterations: T, the most that a checkpoint can have.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Checkpoint:
             if stored.get(name) != settings.get(name):
                 raise InputError(
                     f"{path} belongs to a run with {name} = {stored.get(name)}, not {settings.get(name)}; "
-                    "resume with the same settings, or start anew in another folder"
+                    "resume with the same settings, or start again in another folder"
                 )
         if not 1 <= self.count <= iterations:
             raise InputError(
-                f"{path} does not hold a checkpoint: {self.count} iterations are done; start the run anew"
+                f"{path} does not hold a checkpoint: {self.count} iterations are done; start the run again"
             )
 
     def bound(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Checkpoint:
             return {"multiplier_bound": upper, "steps": entries.whole(self.content, "bound_steps")}
 
     def state(self, policy: FeaturePolicy, dual: Dual[Any]) -> TrainingState:
-        """Return where the run stands; `policy` and `dual` are those it started with."""
+        """Return the state of the run; `policy` and `dual` are the initial ones."""
         with results.understood(self.path, "checkpoint"):
             shape = self.values.shape
             errors = entries.floats(self.content, "errors", shape, least=0.0, most=LARGEST, infinite=True)
@@ -152,7 +152,7 @@ class Checkpoint:
         return state._replace(**fields)
 
     def _policies(self, start: FeaturePolicy) -> list[FeaturePolicy]:
-        """Return the iterates of the mixture, and the one to go on with."""
+        """Return the iterates of the mixture, and the one to continue with."""
         found = unpack(self.content, "last", start.features.dimension).T
         if len(found) != 1 + self.constraints:
             raise InputError(f"'last' is of {len(found)} utilities, not {1 + self.constraints}")

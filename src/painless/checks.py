@@ -108,9 +108,9 @@ class _Still:
 
 
 def check_problem(make: Callable[[], CMDP]) -> None:
-    """Check that a problem is the same each time it is made, survives its file, and is solved alike twice.
+    """Check that a problem is the same each time it is made, survives its file, and has one solution by two planners.
 
-    The two are the default of `solve` and the linear program; a problem without a feasible policy must be one for both.
+    These are the default of `solve` and the linear program. If no policy is feasible, both must say so.
 
     >>> import painless
     >>> check_problem(painless.gridworld)

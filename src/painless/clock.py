@@ -1,4 +1,4 @@
-"""The time that a solve may take, heeded in every phase."""
+"""The time limit of a solve, checked in every phase."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 GRACE = (
     0.25  # seconds after the time limit, or a twentieth of it, in which an answer may still be put together
 )
-AFTER_INTERRUPT = 1.0  # seconds, likewise after Ctrl-C
+AFTER_INTERRUPT = 1.0  # seconds for the same after Ctrl-C
 
 
 class Clock:
-    """Counts from its creation; `tick` raises TimeoutError once the limit is passed, KeyboardInterrupt after Ctrl-C."""
+    """A clock that starts when created; `tick` raises TimeoutError after the limit, and KeyboardInterrupt after Ctrl-C."""
 
     def __init__(self, limit: float | None = None) -> None:
         self.start, self.limit = time.perf_counter(), limit
@@ -28,7 +28,7 @@ class Clock:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C wait for the next tick, where what is known is in order; a second one does not wait."""
+        """Delay Ctrl-C to the next tick, where the state is consistent; a second Ctrl-C is not delayed."""
         own = threading.current_thread() is threading.main_thread()
         if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
@@ -52,11 +52,11 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """The time until the deadline, infinite where there is none."""
+        """The time until the deadline, infinite without one."""
         return float(self.deadline - time.perf_counter())
 
     def tick(self) -> None:
-        """Raise TimeoutError where the deadline has passed, and KeyboardInterrupt once after Ctrl-C."""
+        """Raise TimeoutError after the deadline, and KeyboardInterrupt once after Ctrl-C."""
         if self._interrupted:
             self._interrupted = False
             raise KeyboardInterrupt
@@ -64,19 +64,19 @@ class Clock:
             raise TimeoutError
 
     def extend(self) -> None:
-        """Allow what it takes to put an answer together from what is known; after a time limit that is the same however often it is asked for."""
+        """Allow a moment more to assemble an answer; after a time limit, repeated calls allow no more."""
         if self.limit is None:
             self.deadline = time.perf_counter() + AFTER_INTERRUPT
         else:
             self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
     def release(self) -> None:
-        """Take back what `allow` limited: what is left to do is short, and part of the answer."""
+        """Remove the limit of `allow_again`: the remaining work is short, and part of the answer."""
         self._allowed = np.inf
         if self.limit is not None:
             self.extend()
 
     def allow_again(self, least: float) -> None:
-        """Allow as much work as was done since the start, or `least` CPU seconds: how busy the machine is does not count."""
+        """Allow as much CPU time as was used since the start, or `least` seconds, however busy the machine."""
         now = time.thread_time()
         self._allowed = now + max(now - self._work, least)

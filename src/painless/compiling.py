@@ -1,8 +1,8 @@
-"""Kernels compiled by Numba once for each machine, wherever there is room to keep them, and never an error for lack of it.
+"""Numba kernels, compiled once per machine and cached on disk if possible; a missing cache is never an error.
 
-Numba keeps compiled functions beside the sources, or in the user's own cache. Where neither can be written to, as with a
-package of the system and no home, they go to a temporary folder that belongs to the user alone: whoever could write to
-it could run code here.
+Numba caches compiled functions beside the sources or in the user's cache folder. If neither is writable, as with a system
+package and no home folder, they go to a temporary folder that only the user can access: anyone who could write to it could
+run code here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _listeners: list[Callable[[], None]] = []
 
 
 class Kernel:
-    """A function that Numba compiles when it is first called; Numba itself is imported then, and not before."""
+    """A function that Numba compiles on its first call, which also imports Numba."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
         update_wrapper(self, function)
@@ -37,7 +37,7 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """Numba's own object: kept on disk if possible; the function itself where Numba is switched off."""
+        """Numba's compiled object, cached on disk if possible; the function itself if Numba is disabled."""
         import numba
 
         # Nothing is called from C, and a division by 0 is NumPy's: code for either would only take time to compile.
@@ -48,20 +48,20 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks for where one kernel calls another."""
+        """The type that Numba needs if one kernel calls another."""
         return self.compiled._numba_type_
 
 
 def njit(function: Function) -> Function:
-    """Compile a function with Numba, lazily, with a cache that falls back to a temporary folder and that never raises.
+    """Compile a function with Numba, lazily, with a cache that falls back to a temporary folder and never raises.
 
-    It holds no lock, so that two threads can work at the same time.
+    It releases the GIL, so that two threads can work at the same time.
     """
     return cast(Function, Kernel(function, {}))
 
 
 def inner(function: Function) -> Function:
-    """Compile a function that only kernels call, which is quicker: it cannot be called from Python."""
+    """Compile a function that only kernels call; without a Python wrapper this is faster."""
     return cast(Function, Kernel(function, {"no_cpython_wrapper": True}))
 
 
@@ -80,7 +80,7 @@ def _with_cache(kernel: Any) -> Any:
 
 
 def _announced(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Load a compiled function, and tell who listens if there is none that can be read: it is compiled next."""
+    """Load a compiled function; if none can be read, announce that it is compiled next."""
 
     def guarded(*arguments: Any) -> Any:
         try:
@@ -131,7 +131,7 @@ def _cache_in(folder: Path) -> Iterator[None]:
 
 @once
 def temporary_cache() -> Path:
-    """Return a folder for compiled code that nobody else can write to: the user's own, or one for this process."""
+    """Return a folder for compiled code that only this user can write to: the user's own, or one for this process."""
     user = getattr(os, "getuid", lambda: "cache")()
     folder = Path(tempfile.gettempdir()) / f"painless-{user}"
     try:
@@ -146,7 +146,7 @@ def temporary_cache() -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a folder is one, and no link, that belongs to this user and that nobody else can open."""
+    """Whether a path is a folder, not a link, that belongs to this user and that nobody else can open."""
     found = folder.lstat()
     mine = found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
     alone = os.name == "nt" or not found.st_mode & 0o077

@@ -14,6 +14,7 @@ from painless.framework import Trace
 from painless.planners.engine import Actions, engine_of
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
+from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved
 from painless.planning.planner import Case, Stop
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
@@ -70,9 +71,7 @@ def conclude(
     answer = certifier.bounded(answer)
     if not ending.hurried:
         clock.release()
-    return feasible_solution(
-        case, answer, prices, ending, clock, response=certifier.game.response, trace=trace
-    )
+    return feasible_solution(case, answer, prices, ending, clock, certifier.game, trace)
 
 
 def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
@@ -117,13 +116,12 @@ def feasible_solution(
     prices: PriceRanges,
     ending: Ending,
     clock: Clock,
-    *,
-    response: Actions | None = None,
+    game: Game,
     trace: Trace | None = None,
 ) -> Solution:
     """Return the solution of a problem that is feasible, or not known to be infeasible.
 
-    `response` (S,) is a best response to the final prices, used in states that the policy does not visit.
+    The best response of `game` to the final prices is used in states that the policy does not visit.
     """
     problem, units = case.problem, case.units
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
@@ -150,7 +148,8 @@ def feasible_solution(
         reason=ending.reason,
         seconds=clock.seconds,
         trace=trace,
-        response=response,
+        response=game.response,
+        best_responses=game.responses,
     )
 
 

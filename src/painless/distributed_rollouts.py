@@ -1,6 +1,6 @@
 """Episodes rolled out by the workers of a backend, for simulators that are slow to step.
 
-Episodes are cut into chunks of a fixed size, each with a generator of its own, so that a result depends on the seed
+Episodes are cut into chunks of a fixed size, each with its own generator, so that a result depends on the seed
 and not on the number of workers. It differs from that without a backend, where all episodes advance in lockstep. The
 policy travels to every worker in every iteration; where a step costs microseconds, as in CartPole here, lockstep is faster.
 """

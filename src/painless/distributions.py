@@ -48,7 +48,7 @@ def normalised(rows: Array, where: Mask | bool = True) -> Array:
 
 
 def sparse_divisors(data: Array, pointer: Indices, sums: Array, where: Mask) -> Array | None:
-    """Return what each row of a CSR matrix is to be divided by, (N,); None where all stay as they are.
+    """Return what each row of a CSR matrix is to be divided by, (N,); None if all stay as they are.
 
     `sums` (N,) are the plain sums of the rows, `where` (N,) the rows that count.
     """

@@ -1,4 +1,4 @@
-"""Entries of a stored result, checked one by one: a checksum tells that they are whole, not that they make sense."""
+"""Validation of the entries of a stored result: a checksum shows that they are intact, not that they make sense."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def floats(
     wrong = np.isnan(array) if infinite else ~np.isfinite(array)
     wrong |= (array < least) | (np.isfinite(array) & (array > most))
     if wrong.any():
-        raise InputError(f"'{name}' holds {array[wrong][0]:g}, which it cannot")
+        raise InputError(f"'{name}' contains {array[wrong][0]:g}, which is not allowed")
     return array.astype(np.float64, copy=False)
 
 
@@ -48,7 +48,9 @@ def wholes(
     array = _array(content, name, shape, "iu")
     end = np.iinfo(np.int64).max if below is None else below
     if ((array < least) | (array >= end)).any():
-        raise InputError(f"'{name}' holds {array[(array < least) | (array >= end)][0]}, which it cannot")
+        raise InputError(
+            f"'{name}' contains {array[(array < least) | (array >= end)][0]}, which is not allowed"
+        )
     return array.astype(np.int64, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""The value of a policy in a simulator, from fresh episodes, with confidence intervals."""
+"""`evaluate`: the value of a policy from fresh episodes, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def slack(self) -> Array:
-        """By how much each constraint is met at least, with the stated confidence, (K,)."""
+        """Lower bounds on the slacks, with the stated confidence, (K,)."""
         lower = np.array([sense == ">=" for sense in self.sense], dtype=bool)
         return np.where(lower, self.low[1:] - self.threshold, self.threshold - self.high[1:])
 
@@ -65,16 +65,16 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Roll out fresh episodes, and return the mean returns with confidence intervals that hold at once.
+    """Roll out fresh episodes, and return the mean returns with simultaneous confidence intervals.
 
     Arguments:
-        policy: what `solve` or `train` returned as such, anything with `at(states)`, or for a table the probabilities (S, A).
+        policy: the `policy` of a solution or training, any object with `at(states)`, or for a table the probabilities (S, A).
         problem: a table or a simulator.
-        episodes: how many to roll out, at least 2.
-        confidence: that all intervals hold at once.
-        seed: for what is drawn at random.
+        episodes: the number of episodes, at least 2.
+        confidence: the probability that all intervals hold together.
+        seed: random seed.
 
-    A table's episodes are cut off after so many steps that little is missed; the intervals count what is.
+    Episodes of a table are truncated where little value remains; the intervals include the remainder.
 
     >>> import painless
     >>> world = painless.gridworld()
@@ -90,7 +90,7 @@ def evaluate(
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
     least, most = specification.return_range
-    if not specification.declared:  # the range was seen, not known: let it hold what was seen since
+    if not specification.declared:  # an estimated range: widen it to what was seen since
         least, most = np.minimum(least, returns.min(0)), np.maximum(most, returns.max(0))
     single = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
     intervals = [betting_interval(r, a, b, single) for r, a, b in zip(returns.T, least, most, strict=True)]
@@ -113,7 +113,7 @@ def evaluate(
 
 
 def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
-    """Return a policy that fits the simulator, or refuse it."""
+    """Return a policy that fits the simulator, or raise an error."""
     table = isinstance(policy, TabularPolicy)
     if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
         require_fit(policy, simulator)
@@ -151,5 +151,7 @@ def _returns(
         groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
     parts = [roll_out(simulator, one, count, rng) for one, count in groups]
     returns = np.concatenate([part.returns for part in parts])
-    order = rng.permutation(episodes)  # a mixture's episodes come sorted by policy; intervals want them drawn
+    order = rng.permutation(
+        episodes
+    )  # a mixture's episodes are sorted by policy; intervals need a random order
     return returns[order], sum(len(part.actions) for part in parts)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read without ever running what they contain."""
+"""Files that are written atomically, and read without ever running what they contain."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Check = Callable[[Archive], None]
 
 
 def as_path(path: object) -> Path:
-    """Return a path, or refuse what is none."""
+    """Return a path, or raise an error."""
     if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
         return Path(path)
-    raise InputError(f"{path!r:.60} is no path; give the name of a file or folder as text")
+    raise InputError(f"{path!r:.60} is not a path; give the name of a file or folder as text")
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
@@ -66,7 +66,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
 
 def require_folder(folder: str | os.PathLike[str]) -> Path:
-    """Refuse a place to save into that is taken by something else than a folder."""
+    """Raise an error if a place to save into is not a folder."""
     path = as_path(folder)
     try:
         taken = path.exists() and not path.is_dir()
@@ -82,7 +82,7 @@ def _prefix(path: Path) -> str:
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what a process that was killed while it wrote `path` has left beside it, and nothing else."""
+    """Remove the temporary files that killed processes left beside `path`, and nothing else."""
     path = Path(path)
     for name in _names(path.parent):
         drawn = name.removeprefix(_prefix(path)).removesuffix(SUFFIX)
@@ -93,7 +93,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
 
 
 def remove_all_leftovers(folder: str | os.PathLike[str], name: re.Pattern[str]) -> None:
-    """Remove what killed processes have left of files in a folder whose names match `name`, and nothing else."""
+    """Remove the temporary files that killed processes left of files whose names match `name`, and nothing else."""
     for found in _names(Path(folder)):
         end = len(SUFFIX) + len(".xxxxxxxx")
         if found.startswith(".") and found.endswith(SUFFIX) and name.fullmatch(found[1:-end]):
@@ -132,7 +132,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file to read; whatever else is there, such as a named pipe, is refused and never waited for."""
+    """Open a regular file to read; anything else, such as a named pipe, is rejected without waiting for it."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             raise InputError(f"{path} does not exist or is not a file; check the path")
@@ -195,7 +195,7 @@ def read(
         raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for the formats")
     with open_file(path) as stream:
         if not os.fstat(stream.fileno()).st_size:
-            raise InputError(f"{path} is empty; write it anew with problem.save(path)")
+            raise InputError(f"{path} is empty; write it again with problem.save(path)")
         if path.suffix == ".json":
             return _read_json(path)
         try:
@@ -225,7 +225,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except InputError:
         raise
     except (RecursionError, ValueError, MemoryError) as error:  # nested too deeply, or thousands of digits
-        raise InputError(f"{path} is not JSON that can be read: {error}; write it anew") from error
+        raise InputError(f"{path} is not JSON that can be read: {error}; write it again") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} holds a {type(content).__name__}; give an object with named entries")
     for key, value in content.items():
@@ -234,7 +234,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def require_short_texts(where: str, value: Any) -> None:
-    """Refuse texts that would take much memory as an array, where each takes as much as the longest."""
+    """Reject texts that would take much memory as an array, where each takes as much as the longest."""
     lengths = [len(text) for text in _texts(value)] if isinstance(value, list) else []
     if lengths and 4 * len(lengths) * max(lengths) > TEXTS:
         raise InputError(f"{where} has a text of {max(lengths)} characters; shorten it")
@@ -251,7 +251,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def plain(value: object) -> object:
-    """Return an array as nested lists: what `json.dumps` asks for where it meets one."""
+    """Return an array as nested lists, for `json.dumps`."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} does not fit into JSON")

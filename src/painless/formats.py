@@ -1,6 +1,6 @@
 """Problem files: the formats by their endings, and the entries of a file as arguments of `CMDP`.
 
-A new format is a module with `read` and, if it can be written, `write`, and a line of `FORMATS`.
+To add a format, write a module with `read` and optionally `write`, and add a line to `FORMATS`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Format(NamedTuple):
 
     Arguments:
         read: returns the entries of the problem in a file, given some of its parameters.
-        write: writes the entries of a problem; None where it cannot.
-        parameters: what `read` takes, each with how it is read from text. Of `OVERRIDES`, what is not among them replaces
-            what the file says.
+        write: writes the entries of a problem; None if it cannot.
+        parameters: the arguments of `read`, each with its parser. Those of `OVERRIDES` that are not among them replace
+            the entries of the file.
     """
 
     read: Callable[[PathLike, Mapping[str, Any]], dict[str, Any]]
@@ -94,13 +94,13 @@ def with_parameters() -> list[str]:
 
 
 def read(path: PathLike, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the entries of a file, and what of `given` has still to replace them."""
+    """Return the entries of a file, and those of `given` that must still replace them."""
     form = of(path)
     told = {name: value for name, value in given.items() if name in form.parameters}
     rest = {name: value for name, value in given.items() if name not in form.parameters}
     for name in set(rest).difference(OVERRIDES):
         if takers := [ending for ending, other in FORMATS.items() if name in other.parameters]:
-            raise InputError(f"{path}: {name} is for {either(takers)} files; leave it out")
+            raise InputError(f"{path}: {name} is for {either(takers)} files; remove it")
     require_settings(str(path), rest, (*OVERRIDES, *form.parameters), "parameter")
     content = form.read(path, told)
     for key in content:
@@ -159,7 +159,9 @@ def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.floa
     try:
         return scipy.sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, states))
     except ValueError as error:
-        raise InputError(f"the sparse transition is not a valid CSR matrix: {error}; save it anew") from error
+        raise InputError(
+            f"the sparse transition is not a valid CSR matrix: {error}; save it again"
+        ) from error
 
 
 def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:

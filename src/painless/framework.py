@@ -22,7 +22,7 @@ P = TypeVar("P", bound=Policy)
 
 
 class Constrained(Protocol):
-    """What the loop asks of a problem."""
+    """What the loop needs to know of a problem."""
 
     @property
     def threshold(self) -> Array:
@@ -31,7 +31,7 @@ class Constrained(Protocol):
 
 @dataclass(frozen=True)
 class Step(Generic[P]):
-    """One iteration: the policies that were evaluated, what came out, and how it was weighed."""
+    """One iteration: the evaluated policies, their values, and the dual's weights."""
 
     policy: P
     evaluation: Evaluation
@@ -40,7 +40,7 @@ class Step(Generic[P]):
 
 @dataclass(frozen=True)
 class Position(Generic[P]):
-    """Where the loop stands: the policies to evaluate next, and the dual's state."""
+    """The state of the loop: the policies to evaluate next, and the dual's state."""
 
     policy: P
     dual: Any
@@ -53,7 +53,7 @@ def take_step(
     position: Position[P],
     rngs: Sequence[np.random.Generator] = (),
 ) -> tuple[Step[P], Position[P]]:
-    """Take one iteration; return what happened, and where the loop stands after it."""
+    """Take one iteration; return the step and the next position."""
     policy, state = position.policy, position.dual
     evaluation = evaluator.evaluate(policy, rngs)
     shortfall = problem.threshold - evaluation.value[:, 1:]
@@ -70,7 +70,7 @@ def iterate(
     multiplier: Array,
     rngs: Sequence[np.random.Generator] = (),
 ) -> Iterator[Step[P]]:
-    """Run the loop for ever, one `Step` at a time; the caller stops when it has seen enough.
+    """Run the loop indefinitely, one `Step` at a time; the caller decides when to stop.
 
     `multiplier` is λ_0, (B, K).
     """
@@ -115,7 +115,7 @@ class Recorder(Generic[P]):
         self.steps: list[tuple[Array, Array]] = []  # values and weights, (B, J) each
 
     def add(self, step: Step[P]) -> Array:
-        """Record one step; return the values that went into the record, (B, J)."""
+        """Record one step; return the recorded values, (B, J)."""
         evaluation = self.monitor.evaluate(step.policy, ()) if self.monitor else step.evaluation
         self.steps.append((evaluation.value, step.weight))
         return evaluation.value

@@ -1,4 +1,4 @@
-"""The verb `frontier`: the optimal value as a function of one limit, and what each unit of it costs."""
+"""`frontier`: the optimal value as a function of one limit, with shadow prices."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from painless.render import number
 from painless.trade_off import Frontier
 from painless.units import Units, normalise
 
-FINE_STATES = 2000  # up to which every vertex is found, unless told otherwise
-FINE, COARSE = 1e-12, 1e-4  # the tolerance up to there, and beyond
+FINE_STATES = 2000  # states up to which every vertex is found by default
+FINE, COARSE = 1e-12, 1e-4  # default tolerances up to that size and beyond
 
 
 class Infeasible(InputError):
-    """The constraints that are held cannot be met, whatever the limit of the one that varies."""
+    """The held constraints cannot be met, whatever the varied limit."""
 
 
 @unchanged
@@ -46,12 +46,12 @@ def frontier(
 
     Arguments:
         constraint: the number or the name of the constraint whose limit varies; the others are held.
-        tolerance: how far the optimum may lie above the line between two vertices, relative to the ranges of the
-            frontier: 1e-12 by default, and 1e-4 for more than 2000 states, where there can be thousands of
-            vertices that nobody could tell apart.
-        time_limit: in seconds; the vertices so far are returned, with what is proved of the rest in `gap` and `error`. So they are
-            on Ctrl-C. TimeoutError where not even the ends are known.
-        progress: called with the numbers of edges that are proved, and of those that are not yet.
+        tolerance: the largest distance of the optimum above the line between two vertices, relative to the ranges of the
+            frontier: 1e-12 by default, or 1e-4 for more than 2000 states, which can have thousands of
+            indistinguishable vertices.
+        time_limit: in seconds; after it, and on Ctrl-C, the vertices so far are returned, with the proved errors in `gap` and
+            `error`. Raises TimeoutError if not even the ends are known.
+        progress: called with the numbers of proved and unproved edges.
 
     >>> import painless
     >>> curve = frontier(painless.gridworld())
@@ -76,7 +76,7 @@ def frontier(
         varied = np.flatnonzero(units.kept == index)
         if len(varied):
             graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
-        else:  # constant, whatever the policy
+        else:  # constant for all policies
             response = _in_time(lambda: pool.best(REWARD, None))
             graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
     return _frontier(problem, units, index, graph, pool, clock.seconds)
@@ -118,7 +118,7 @@ def find_constraint(problem: CMDP, given: int | str) -> int:
 
 
 def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
-    """Return a pool that holds all constraints but one, once it is known that they can be met."""
+    """Return a pool that holds all constraints but one, after checking that they can be met."""
     pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
     open_question = len(pool.held) and _in_time(pool.meet) < 0
     if misses_constant(problem, units).any() or (
@@ -142,7 +142,7 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
     values[:, present] += np.array([v.response.value for v in graph.vertices]) * units.span[present]
     cancelled = np.where(units.offset != 0, pool.rounding * units.span, 0.0)
     cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
-    values[np.abs(values) <= cancelled] = 0.0  # what cancellation leaves
+    values[np.abs(values) <= cancelled] = 0.0  # remove the error of cancellation
     values = values * problem.sign + 0.0
     kept = _in_order(values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index])
     vertices, values = [graph.vertices[k] for k in kept], values[kept]
@@ -167,7 +167,7 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
 
 
 def _in_order(reward: Array, constraint: Array) -> list[int]:
-    """Return vertices from one to the next of which the constraint rises and the reward falls; rounding may spoil that."""
+    """Return the vertices along which the constraint rises and the reward falls; rounding may spoil the order."""
     kept: list[int] = []
     for k in range(len(reward)):
         while kept and reward[k] >= reward[kept[-1]] and constraint[k] >= constraint[kept[-1]]:

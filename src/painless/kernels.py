@@ -42,7 +42,7 @@ def uniform(key: np.uint64, position: int) -> float:
 
 
 def uniforms(key: np.uint64, positions: Indices) -> Array:
-    """Return the numbers at some positions of a stream: NumPy's `uniform`, to which the kernel is held.
+    """Return the numbers at some positions of a stream: NumPy's `uniform`, the reference for the kernel.
 
     >>> uniforms(np.uint64(7), np.arange(3)).round(3)
     array([0.39 , 0.017, 0.901])
@@ -120,7 +120,7 @@ def table_sampler(problem: CMDP) -> TableSampler:
     pair, successor, probability = _entries(problem)
     count = np.bincount(pair, minlength=states * actions)
     if not count[problem.actions.reshape(-1)].all():
-        raise InputError("transitions have changed since the problem was made: a row is empty; make it anew")
+        raise InputError("transitions have changed since the problem was made: a row is empty; make it again")
     pointer = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     cumulative = row_sums(pointer, probability)
     total = np.bincount(pair, probability, minlength=states * actions)

@@ -4,10 +4,9 @@ An `.npz` file is a zip archive with an `.npy` file for each array. An array of 
 it is, at a multiple of `ALIGNMENT` bytes from the start of the archive: the padding is spaces in the array's own
 header, which every reader skips. Smaller arrays are compressed, as NumPy does it. Any NumPy reads such a file.
 
-A file is read into memory, where nobody can change it any more, unless its arrays take more than `MAPPED` bytes together.
-Then what lies so is mapped: pages come from the file as they are touched, and can be dropped again or shared with other
-processes. The checksum is compared all the same. A mapped file can be replaced by another of its name, but must not be
-written over: `unchanged` refuses to go on, or to return what was found, where it was.
+A file is read into memory unless its arrays take more than `MAPPED` bytes together. Then aligned arrays are mapped: pages are
+loaded from the file when touched, and can be dropped again or shared with other processes. The checksum is still compared. A
+mapped file can be replaced by another of its name, but must not be overwritten: `unchanged` then raises an error.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
 def read(path: str | os.PathLike[str], known: Collection[str] = ()) -> dict[str, Any]:
     """Read a problem file as `files.read` does, with the arrays of a very large archive mapped, read-only.
 
-    Entries whose names are not `known` are refused before anything is read.
+    Entries whose names are not `known` are rejected before anything is read.
     """
     sources: list[Source] = []
     content = files.read(
@@ -114,17 +113,17 @@ class Source(mmap.mmap):
         return source
 
     def require_unchanged(self) -> None:
-        """Refuse to go on where the file was written over; one that was replaced by another is still there."""
+        """Raise an error if the file was overwritten; a file that was replaced still exists."""
         now = os.fstat(self.descriptor)
         if (now.st_size, now.st_mtime_ns) != (self.stat.st_size, self.stat.st_mtime_ns):
             raise InputError(
-                f"{self.path} was changed by another program while it was in use; load it anew, and replace files by "
+                f"{self.path} was changed by another program while it was in use; load it again, and replace files by "
                 "renaming a new one instead of writing over the old"
             )
 
 
 def require_unchanged(problem: Any) -> None:
-    """Refuse a problem whose mapped file was written over since it was loaded."""
+    """Reject a problem whose mapped file was written over since it was loaded."""
     kernel = getattr(problem, "transition", None)
     parts = [getattr(kernel, name, None) for name in ("data", "indices", "indptr")]
     arrays = [getattr(problem, name, None) for name in ("reward", "constraint_reward", "initial", "actions")]
@@ -137,7 +136,7 @@ def require_unchanged(problem: Any) -> None:
 
 
 def unchanged(verb: Callable[P, R]) -> Callable[P, R]:
-    """Make a verb, whose first argument is a problem, check before and after that its file is still as it was."""
+    """Make a function, whose first argument is a problem, check before and after that its file is unchanged."""
 
     @wraps(verb)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -151,13 +150,13 @@ def unchanged(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def _require_plausible(archive: Archive, known: Collection[str]) -> None:
-    """Refuse entries that no problem has, and large arrays that do not fit its states, before they are read."""
+    """Reject entries that no problem has, and large arrays that do not fit its states, before they are read."""
     headers = archive.headers
     for key in headers:
         if key not in known:
             raise InputError(f"{archive.path}: {unknown('entry', key, known)}")
     if sum(header.size for header in headers.values()) < LARGE:
-        return  # whatever it is, it takes little, and is checked when it is read
+        return  # it is small, and checked when read
     if "initial" not in headers:
         raise InputError(
             f"{archive.path}: 'initial' is missing; docs/problem-files.md lists what a file needs"
@@ -171,7 +170,7 @@ def _require_plausible(archive: Archive, known: Collection[str]) -> None:
 
 
 def _map(archive: Archive, key: str, sources: list[Source]) -> NDArray[Any] | None:
-    """Return an array as a view of the file, or None where it must be read into memory."""
+    """Return an array as a view of the file, or None if it must be read into memory."""
     entry, header = archive.entries[key], archive.headers[key]
     total = sum(one.size for one in archive.headers.values())
     stored = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & ENCRYPTED

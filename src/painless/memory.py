@@ -1,4 +1,4 @@
-"""How much memory there is: what a file asks for is compared with it before any is taken."""
+"""Available memory, with which the claims of a file are compared before any is allocated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 
 def limit() -> float:
-    """Return how many bytes this process can ever have: the machine's, or less where a limit is set."""
+    """Return the number of bytes that this process can have: the machine's, or less if a limit is set."""
     return min(_machine(), _process(), *(_group(Path(name)) for name in GROUPS))
 
 
 def require_room(what: str, size: float) -> None:
-    """Refuse what needs more memory than there is.
+    """Raise an error if more memory is needed than there is.
 
     >>> require_room("model.npz", 2**62)
     Traceback (most recent call last):
@@ -32,7 +32,7 @@ def require_room(what: str, size: float) -> None:
 def _machine() -> float:
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
+    except (AttributeError, ValueError, OSError):  # not available on this system
         return float("inf")
 
 

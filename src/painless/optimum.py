@@ -1,4 +1,4 @@
-"""The exact optimum beside an answer, for those who compare: where it is known already, or costs little to find."""
+"""The exact optimum for comparisons, if it is known already or cheap to find."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from painless.solution import Kind, Solution
 from painless.solve import solve
 from painless.trade_off import Frontier
 
-EXACT_PAIRS = 2000  # up to this many pairs (s, a) the linear program costs less than a run,
+EXACT_PAIRS = 2000  # pairs (s, a) up to which the linear program costs less than a run,
 EXACT_CONSTRAINTS = 60  # with up to this many constraints
-EXACT = 1e-9  # the relative gap up to which an answer is called the optimum itself
-PROVED = 1e-6  # the relative gap that the linear program has to prove
+EXACT = 1e-9  # the relative gap up to which an answer counts as the optimum
+PROVED = 1e-6  # the relative gap that the linear program must prove
 
 
 class Optimum(NamedTuple):
@@ -28,7 +28,7 @@ class Optimum(NamedTuple):
 
 
 def exact_optimum(problem: CMDP) -> Optimum | None:
-    """Return the optimum of a small problem; None where it is not small, not feasible, or not proved.
+    """Return the optimum of a small problem; None if the problem is large or infeasible, or the optimum not proved.
 
     >>> import painless
     >>> round(exact_optimum(painless.gridworld()).value, 6)
@@ -44,9 +44,9 @@ def exact_optimum(problem: CMDP) -> Optimum | None:
 def known_optimum(
     solution: Solution, problem: CMDP | None, frontiers: Sequence[Frontier] = ()
 ) -> Optimum | None:
-    """Return the optimum of the problem that a solution is of.
+    """Return the optimum of a solution's problem.
 
-    It is the solution's own value if that is proved, else what `frontiers` of the problem show, else `exact_optimum`.
+    It is the solution's own value if that is proved, else the value on `frontiers` of the problem, else `exact_optimum`.
     """
     if solution.infeasibility is not None:
         return None
@@ -56,7 +56,7 @@ def known_optimum(
 
 
 def _shown_optimum(problem: CMDP, frontiers: Sequence[Frontier]) -> Optimum | None:
-    """Return the optimum where frontiers of all constraints, each at its own limit, show one value and one price."""
+    """Return the optimum if the frontiers of all constraints, each at its own limit, agree on value and price."""
     limits = {curve.constraint: float(problem.limit[curve.constraint]) for curve in frontiers}
     values = [float(curve.value(limits[curve.constraint])) for curve in frontiers]
     if not frontiers or len(limits) < problem.shape[2] or not np.isfinite(values).all():

@@ -48,7 +48,7 @@ class Prepared(Case):
         seed: int,
         evaluator: Evaluator[Any] | None = None,
     ) -> Steps:
-        """Start the loop from the policies `prior`, (B, S, A), with exact evaluation unless told otherwise."""
+        """Start the loop from the policies `prior`, (B, S, A), with exact evaluation by default."""
         learner, dual = algorithm.build(self.situation(iterations))
         multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
         policy = LearningTable.start(learner, prior)

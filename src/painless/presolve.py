@@ -1,8 +1,8 @@
-"""Limits that leave no choice: a budget of 0 on a cost that is never negative, and its like.
+"""Presolve of extreme limits, such as a budget of 0 on a cost that is never negative.
 
-Where a threshold asks for the largest value that a constraint could have, max c/(1−γ), only pairs with c = max c may be taken. The
-others go; so do states that have no pair left, the pairs that may lead there, and so on. What is left meets the limit exactly, with any
-policy, and the constraint is set aside. Solved as it stands, such a problem would be one of rounding: no policy has slack.
+If a threshold is the largest value that a constraint can have, max c/(1−γ), only pairs with c = max c may be taken. The others are
+removed, as are states without any pair left, the pairs that may lead there, and so on. Every policy of the rest meets the limit
+exactly, and the constraint is removed. Without this, such a problem would be dominated by rounding: it has no Slater point.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from painless.units import utility_range
 def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     """Return the problem without pairs that no feasible policy takes, and the constraints that it then meets.
 
-    Where nothing would be left, the problem comes back as it is.
+    If nothing would be left, the problem is returned unchanged.
 
     >>> import painless
     >>> problem = painless.CMDP(np.ones((1, 3, 1)), [[1.0, 2.0, 3.0]], initial=[1.0], discount=0.5,
@@ -56,7 +56,7 @@ def _is_extreme(problem: CMDP, index: int, high: float) -> bool:
 
 
 def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
-    """Return the allowed pairs that never lead out of them; None where the initial states have none.
+    """Return the allowed pairs that never lead out of them; None if the initial states have none.
 
     States that are left without a pair cannot be reached any more, and get their own back.
     """

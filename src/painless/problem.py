@@ -39,10 +39,10 @@ class CMDP:
         constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
         actions: (S, A), which actions each state has; all of them by default.
         names: lists of names under "states", "actions" and "constraints".
-        copy: whether the problem copies what it is given. With False it shares transitions and utilities that need no
-            conversion, which halves the memory of a large model: leave them alone as long as the problem is in use.
+        copy: whether to copy the arrays. With False the problem shares transitions and utilities that need no
+            conversion, which halves the memory of a large model: do not change them while the problem is in use.
 
-    A row of probabilities is divided by its sum where that is off by up to 1e-8; one whose sum is 1 to rounding
+    A row of probabilities whose sum is off by up to 1e-8 is divided by it; one whose sum is 1 up to rounding
     is kept bit for bit. A threshold of −∞ or a budget of ∞ is no limit.
 
     Attributes in the internal sense: `reward` (S, A), `constraint_reward` (K, S, A) and `threshold` (K,).
@@ -117,11 +117,11 @@ class CMDP:
             object.__setattr__(self, name, _protected(value, protect))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the numbers of a pickled problem, which nobody else holds."""
+        """Restore a pickled problem, whose arrays are not shared."""
         self._set(frozen, **state)
 
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
-        """Return the same process with other utilities, in the internal sense and taken as they are."""
+        """Return the same process with other utilities, in the internal sense and without validation."""
         problem = object.__new__(CMDP)
         kept = {name: getattr(self, name) for name in ("transition", "initial", "discount", "actions")}
         problem._set(
@@ -183,7 +183,7 @@ class CMDP:
         return self.threshold * self.sign[1:]
 
     def name(self, kind: str, index: int) -> str:
-        """Return the name of a state, an action or a constraint; its number where it has none."""
+        """Return the name of a state, an action or a constraint; its number if it has none."""
         if not isinstance(kind, str) or kind not in NAME_KEYS:
             raise unknown("kind of names", str(kind), NAME_KEYS)
         count = self.shape[[*NAME_KEYS].index(kind)]
@@ -228,7 +228,7 @@ class CMDP:
 
 
 def require_problem(given: Any) -> CMDP:
-    """Refuse what is no problem."""
+    """Reject objects that are not problems."""
     if isinstance(given, CMDP):
         return given
     if isinstance(given, str | os.PathLike):
@@ -258,9 +258,9 @@ def load(
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) take the place of those in the file. Models that Storm wrote
-    have none, and take as parameters the names of reward models, in the places where `CMDP` takes arrays: `reward` or `cost`,
-    `constraint_reward` and `constraint_cost`.
+    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
+    for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
+    `constraint_cost`.
     """
     given = {"discount": discount, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})

@@ -1,7 +1,7 @@
-"""Names that people write, in a sweep file or on the command line, and the objects that they stand for.
+"""The objects behind the names in sweep files and on the command line.
 
-A registry is a dictionary from names to what makes the object: a dataclass, whose fields are the settings, or a function, whose
-arguments are. There is one for each kind of object: `algorithms.ALGORITHMS`, `planning.PLANNERS`, `evaluators.EVALUATORS`,
+A registry is a dictionary from names to factories: a dataclass, whose fields are the settings, or a function, whose arguments
+are the settings. There is one for each kind of object: `algorithms.ALGORITHMS`, `planning.PLANNERS`, `evaluators.EVALUATORS`,
 `problems.REGISTRY`, `problems.SIMULATORS`, and `formats.FORMATS` for the endings of problem files.
 """
 
@@ -17,7 +17,7 @@ Entry = TypeVar("Entry")
 
 
 def find(kind: str, name: object, registry: Mapping[str, Entry]) -> Entry:
-    """Return an entry, or refuse an unknown name.
+    """Return an entry, or raise an error for an unknown name.
 
     >>> find("algorithm", "cbp", {"cbp": 1, "gda": 2})
     1
@@ -35,7 +35,7 @@ def settings_of(make: Callable[..., Any]) -> Mapping[str, Parameter]:
 def require_settings(
     name: str, given: Iterable[str], known: Iterable[str], word: str = "setting", written: str = ""
 ) -> None:
-    """Refuse settings that an entry does not have; `written` is how the user gave them, if not by their names.
+    """Reject settings that an entry does not have; `written` is how the user wrote them, if not by name.
 
     >>> require_settings("lp", ["alpha"], [], written="--set alpha=3")
     Traceback (most recent call last):
@@ -51,7 +51,7 @@ def require_settings(
 
 
 def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
-    """Return the object of an entry; settings that it does not have, lacks or cannot use are bad input."""
+    """Return the object of an entry; unknown, missing or invalid settings raise an `InputError`."""
     known = settings_of(make)
     require_settings(name, given, known, word)
     missing = [one for one, about in known.items() if about.default is Parameter.empty and one not in given]

@@ -1,6 +1,6 @@
 """Numbers, names, tables and small HTML pieces that solutions, the command line and reports share.
 
-Names are text that others wrote: whatever shows one to a person shows it through `visible`, as it stands.
+Names may come from untrusted files, so they are always shown through `visible`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SIGNS = {">=": "≥", "<=": "≤"}  # of limits
 
 
 def visible(text: object, keep: str = "") -> str:
-    r"""Return text in which nothing acts on a terminal or hides: control characters as escapes, but for those in `keep`.
+    r"""Return text with control characters escaped, except those in `keep`.
 
     >>> visible("energy [kwh] \x1b[31m"), visible("two\nlines"), visible("two\nlines", keep="\n")
     ('energy [kwh] \\x1b[31m', 'two\\nlines', 'two\nlines')
@@ -55,7 +55,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things.
+    """Return a count with its noun.
 
     >>> counted(1, "run"), counted(1500, "run")
     ('1 run', '1,500 runs')
@@ -64,7 +64,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with six significant digits; a dash where there is none.
+    """Return a number with six significant digits; a dash for NaN.
 
     >>> number(1.6527218430), number(float("nan")), number(-0.0)
     ('1.65272', '–', '0')
@@ -73,7 +73,7 @@ def number(value: float) -> str:
 
 
 def number_beyond(value: float, up: bool, digits: int = 6, resolution: float = np.inf) -> str:
-    """Return a number with some significant digits, rounded up or down; with more where it would be further off than `resolution`.
+    """Return a number with some significant digits, rounded up or down; with more digits if the error would exceed `resolution`.
 
     >>> number_beyond(2 / 3, up=True), number_beyond(2 / 3, up=False), number_beyond(1.5, up=True)
     ('0.666667', '0.666666', '1.5')
@@ -91,7 +91,7 @@ def number_beyond(value: float, up: bool, digits: int = 6, resolution: float = n
 
 
 def price(low: float, high: float) -> str:
-    """Return a price in the digits that both ends of its range share, or the range where they share none.
+    """Return a price in the digits that both ends of its range share, or the range if they share none.
 
     >>> price(0.1732302, 0.1732304), price(0.17321, 0.17324), price(0.13, 0.74), price(0.0, 0.0)
     ('0.17323', '0.1732', '0.13 to 0.74', '0')

@@ -1,11 +1,11 @@
-"""Results in files: each carries its format, a version and a checksum of all that it holds.
+"""Result files, each with its format, a version and a checksum of its content.
 
 The three stand beside the content under their names, in an `.npz` archive as in a `.json` file. The file that is the head of
 a folder also lists the SHA-256 of the files beside it, so that one that was put in another's place is noticed.
 
     checksum = SHA-256 of every entry in order: its name, its type, its shape and its bytes
 
-What does not fit is refused. Problem files are written by hand, too, and carry none of this.
+Files that do not match are rejected. Problem files may be written by hand, and carry none of this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from painless.archives import Archive
 from painless.errors import InputError
 
 VERSIONS = {"solution": 1, "frontier": 1, "policy": 1, "training": 1, "checkpoint": 1, "unit": 1}
-ADVICE = {"checkpoint": "start the run anew", "unit": "remove it, and run the sweep again"}
+ADVICE = {"checkpoint": "start the run again", "unit": "remove it, and run the sweep again"}
 SEAL = ("format", "version", "checksum", "files")
 SHORT = 2**12  # bytes that an entry of the seal takes at most
 MISFIT = (  # what damaged content makes others raise
@@ -72,13 +72,13 @@ def write(
 
 
 def advice(kind: str) -> str:
-    """Say what to do about a result of some kind that cannot be read."""
-    return ADVICE.get(kind, "save it anew")
+    """Return the advice for a result of some kind that cannot be read."""
+    return ADVICE.get(kind, "save it again")
 
 
 @contextmanager
 def understood(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Refuse content that does not make sense, whatever it makes others raise, or NumPy warn of."""
+    """Turn whatever invalid content makes others raise, or NumPy warn of, into an `InputError`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
@@ -89,7 +89,7 @@ def understood(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Read what `write` wrote; refuse whatever is missing, changed, of another kind or of an unknown version."""
+    """Read what `write` wrote; reject whatever is missing, changed, of another kind or of an unknown version."""
     path = files.as_path(path)
     content = files.read(path, check=lambda archive: _require_format(path, kind, _seal(archive)))
     _require_format(path, kind, content)
@@ -107,7 +107,7 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 
 def _seal(archive: Archive) -> dict[str, Any]:
-    """Return what an archive says of itself, without reading anything large."""
+    """Return the format, version and checksum of an archive, without reading anything large."""
     headers = archive.headers
     return {key: archive[key] for key in SEAL if key in headers and headers[key].size <= SHORT}
 
@@ -132,10 +132,10 @@ def _text(value: Any) -> str:
 
 
 def _require_file(path: Path, name: str, known: str) -> None:
-    """Refuse a folder one of whose files is not the one that was saved there."""
+    """Reject a folder one of whose files is not the one that was saved there."""
     if Path(name).name != name:
-        raise InputError(f"{path} lists a file of another folder, {name[:60]}; save it anew")
+        raise InputError(f"{path} lists a file of another folder, {name[:60]}; save it again")
     if files.digest(path.parent / name) != known:
         raise InputError(
-            f"{path.parent / name} is not the file that was saved with {path.name}; save both anew"
+            f"{path.parent / name} is not the file that was saved with {path.name}; save both again"
         )

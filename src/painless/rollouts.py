@@ -14,7 +14,7 @@ from painless.simulator import Simulator, States
 
 
 class Acts(Protocol):
-    """What a rollout asks of a policy."""
+    """What a rollout needs of a policy."""
 
     def at(self, states: States) -> Array:
         """Return the probabilities of all actions in some states, (1, n, A) or (n, A)."""
@@ -79,7 +79,7 @@ def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     """Run `episodes` episodes to their end or to the time limit.
 
     A simulator may offer `fused_rollout(policy, episodes, rng, span)`, which returns the same as `lockstep` from the same
-    random numbers, with utilities divided by `span`, or None where it does not know the policy.
+    random numbers, with utilities divided by `span`, or None if it does not know the policy.
     """
     specification = simulator.specification
     if specification.time_limit is None:
@@ -90,7 +90,7 @@ def roll_out(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
 
 
 def _probabilities(policy: Acts, states: States, actions: int) -> Array:
-    """Return the probabilities of all actions in some states, (n, A), or refuse those of another number of actions."""
+    """Return the probabilities of all actions in some states, (n, A), or reject those of another number of actions."""
     found = np.asarray(policy.at(states))
     if found.size != len(states) * actions:
         raise InputError(

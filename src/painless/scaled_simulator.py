@@ -38,6 +38,6 @@ class ScaledSimulator:
         return outcome._replace(utilities=outcome.utilities / self.inner.specification.span)
 
     def fused_rollout(self, policy: Any, episodes: int, rng: np.random.Generator, span: Array) -> Any:
-        """Return the inner one's in the scaled units, or None where it has none."""
+        """Return the inner one's in the scaled units, or None if it has none."""
         fused = getattr(self.inner, "fused_rollout", None)
         return None if fused is None else fused(policy, episodes, rng, span * self.inner.specification.span)

@@ -1,6 +1,6 @@
 """Simulators: a batch of states and actions in; next states, all J utilities and endings out.
 
-A simulator is the model of those who have none: it can be stepped, not read. Utilities are in the internal
+A simulator can be stepped, but its probabilities are not known. Utilities are in the internal
 sense (the reward is maximised, constraints are ≥), as in `CMDP`; the specification remembers the user's
 terms. Termination ends an episode, and nothing is gained after it. A time limit ends the simulation, not
 the problem: action values bootstrap there, and the values at ρ are those of the limited episode.
@@ -113,7 +113,7 @@ class Simulator(Protocol):
 
 
 def require_simulator(given: Any) -> Simulator:
-    """Refuse what is no simulator."""
+    """Raise an error for objects that are not simulators."""
     parts = ("reset", "step")
     if isinstance(given, type) or not all(callable(getattr(given, part, None)) for part in parts):
         raise InputError(
@@ -151,7 +151,7 @@ class TableSimulator:
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, CMDP):
-            raise InputError(f"{_shown(self.problem)} is no table; give a CMDP")
+            raise InputError(f"{_shown(self.problem)} is not a table; give a CMDP")
         if self.time_limit is not None:
             validation.whole("time_limit", self.time_limit)
         validation.require_sound(self.problem.transition)
@@ -202,7 +202,7 @@ class TableSimulator:
         return Outcome(successors, utilities, np.zeros(len(states), dtype=bool))
 
     def _require_available(self, states: States, actions: NDArray[np.intp]) -> None:
-        """Refuse actions that the states do not have."""
+        """Reject actions that the states do not have."""
         count = self.problem.shape[1]
         missing = (actions < 0) | (actions >= count)
         missing |= ~self.problem.actions[states, np.where(missing, 0, actions)]

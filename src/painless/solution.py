@@ -1,4 +1,4 @@
-"""What `solve` returns: the policy, its values, and the proof, all in the user's terms."""
+"""The result of `solve`: the policy, its values and the proof, all in the user's terms."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Status:
 class Infeasibility:
     """Why no policy meets all constraints; slacks are in the user's units, and negative where missed."""
 
-    joint_slack: Array  # (K,) of the returned policy, which misses the constraints by as little as can be
+    joint_slack: Array  # (K,) of the returned policy, which violates the constraints least
     own_slack: Array  # (K,) the best slack of each constraint if it were the only one
-    conflict: tuple[int, ...]  # constraints that cannot be met together, though any fewer of them can
+    conflict: tuple[int, ...]  # a minimal set of constraints that cannot be met together
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Average:
 class Solution:
     """A policy with a proof of how far from optimal it can be, in the user's terms.
 
-    `upper_bound` is what no feasible policy can better: above `reward_value` when a reward is maximised, below
-    it when a cost is minimised. `gap` is the distance between the two, in absolute terms.
+    `upper_bound` is the proved bound on all feasible policies: above `reward_value` if a reward is maximised, below
+    it if a cost is minimised. `gap` is the absolute distance between the two.
 
-    `multiplier` ≥ 0 is the gain in the objective for each unit by which a limit is loosened: its shadow price. It lies in `price_range`, between
-    the price of loosening the limit and that of tightening it, as proved; the two differ where the optimum has a kink, or is not known well enough.
-    `violation` is by how much each limit may at most be missed, as proved: 0 wherever some policy has slack in all of them. For an infeasible
-    problem `remedy` is the limit that would suffice for each constraint if all others stayed, not a number where none does.
+    `multiplier` ≥ 0 is the shadow price of each limit: the gain in the objective for each unit by which it is loosened. It lies in the proved
+    `price_range`, between the price of loosening the limit and that of tightening it; the two differ if the optimum has a kink or is not
+    known precisely. `violation` is a proved upper bound on the violation of each limit: 0 if there is a Slater point. If the problem is
+    infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
     policy: TabularPolicy
@@ -87,10 +87,11 @@ class Solution:
     algorithm: str  # its name in the registry of algorithms or planners
     iterations: int
     seconds: float
-    reason: str = ""  # why this algorithm was chosen; empty where the user named it
+    best_responses: int = 0  # that the proof took; those of an algorithm's proof are not part of its policy
+    reason: str = ""  # why this algorithm was chosen; empty if the user named it
     trace: Trace | None = None
     infeasibility: Infeasibility | None = None
-    remedy: Array | None = None  # (K,); None where the problem is not infeasible
+    remedy: Array | None = None  # (K,); None unless the problem is infeasible
 
     @property
     def average(self) -> Average | None:
@@ -114,6 +115,7 @@ class Solution:
         return {
             "algorithm": self.algorithm,
             "reason": self.reason,
+            "best_responses": self.best_responses,
             "status": str(self.status),
             "kind": self.status.kind.value,
             "feasible": self.feasible,
@@ -145,7 +147,7 @@ class Solution:
         }
 
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
-        """Write `policy.csv`, `arrays.npz`, `problem.npz` if it is given, and, last, `solution.json` into a folder."""
+        """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
         arrays = {"probabilities": self.policy.probabilities}
@@ -170,16 +172,16 @@ class Solution:
             return cls(**_arguments(content, arrays))
 
     def require_fit(self, problem: CMDP) -> None:
-        """Refuse a problem of other states, actions or constraints: it is not the one that was solved."""
+        """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
         shape = (*self.policy.probabilities.shape, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
-                f"the solution is of {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, and its problem of "
-                f"{problem.shape[0]}, {problem.shape[1]} and {problem.shape[2]}; save both anew"
+                f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "
+                f"{problem.shape[0]}, {problem.shape[1]} and {problem.shape[2]}; save both again"
             )
 
     def rows(self) -> list[Sequence[str]]:
-        """Return the table that people read: a row for the objective and one for each constraint."""
+        """Return the rows of the printed table: the objective, then each constraint."""
         objective = "cost" if self.minimise else "reward"
         sign = "≥" if self.minimise else "≤"
         bound = f"{sign} {render.number(self.upper_bound)} proved" if np.isfinite(self.upper_bound) else ""
@@ -217,14 +219,14 @@ class Solution:
 
 
 def _plain(value: float | Array) -> Any:
-    """Return numbers as JSON has them: what is not finite becomes null."""
+    """Return numbers for JSON; numbers that are not finite become null."""
     if isinstance(value, np.ndarray):
         return [_plain(float(one)) for one in value]
     return float(value) if np.isfinite(value) else None
 
 
 def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a stored solution, each of them checked."""
+    """Return the validated arguments of a stored solution."""
     names = tuple(_of(content, "constraint_names", list))
     sense, count = tuple(_of(content, "sense", list)), len(names)
     if len(sense) != count or not {*sense} <= {">=", "<="} or not all(isinstance(n, str) for n in names):
@@ -241,6 +243,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         "feasible": _of(content, "feasible", bool),
         "algorithm": _of(content, "algorithm", str),
         "reason": str(content.get("reason", "")),
+        "best_responses": entries.whole(content, "best_responses") if "best_responses" in content else 0,
         "iterations": entries.whole(content, "iterations"),
         "seconds": entries.number(content, "seconds", least=0.0),
         "policy": _policy(arrays),
@@ -260,9 +263,9 @@ def _of(content: dict[str, Any], key: str, kind: type) -> Any:
 
 
 def _number(value: Any) -> float:
-    """Return a number of a JSON file; null is not a number."""
+    """Return a number of a JSON file; null is NaN."""
     if value is not None and not isinstance(value, float):
-        raise InputError(f"{str(value)[:60]} stands where a number should")
+        raise InputError(f"{str(value)[:60]} is not a number")
     return np.nan if value is None else value
 
 
@@ -279,10 +282,10 @@ def _limits(content: dict[str, Any], sense: Sequence[str]) -> Array:
 
 
 def _price_range(content: dict[str, Any], count: int) -> Array:
-    """Return (K, 2); a range without an upper end goes on for ever."""
+    """Return (K, 2); a missing upper end is infinite."""
     ranges = _of(content, "price_range", list)
     if len(ranges) != count or not all(isinstance(one, list) and len(one) == 2 for one in ranges):
-        raise InputError("'price_range' has not two entries for each constraint")
+        raise InputError("'price_range' does not have two entries for each constraint")
     found = np.array([[_number(value) for value in one] for one in ranges], dtype=float).reshape(-1, 2)
     found[np.isnan(found[:, 1]) & ~np.isnan(found[:, 0]), 1] = np.inf
     return found

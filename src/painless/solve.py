@@ -85,10 +85,7 @@ def solve(
     clock, reason = Clock(time_limit), ""
     start = starting_policy(initial_policy, problem.actions)
     if algorithm is None and (iterations is not None or evaluator is not None):
-        algorithm, reason = (
-            PRM(),
-            "PRM is the default algorithm for a given number of iterations: it needs no tuning.",
-        )
+        algorithm, reason = PRM(), "PRM is the default algorithm with iterations: it needs no tuning."
     elif algorithm is None:
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
@@ -96,11 +93,9 @@ def solve(
         if prepared.misses_constant:
             return infeasible_solution(prepared, ending, clock)
         if isinstance(algorithm, Planner):
-            warm = (
-                None
-                if initial_policy is None
-                else checked_policy(initial_policy, problem.actions, "initial_policy")
-            )
+            warm = initial_policy
+            if warm is not None:
+                warm = checked_policy(warm, problem.actions, "initial_policy")
             task = Task(tolerance, clock, progress, warm)
             return _planned(algorithm.answer(prepared, task), ending, clock)
         if prepared.feasibility is Feasibility.NONE:
@@ -151,7 +146,8 @@ def _precision(prepared: Prepared, tolerance: float) -> float:
 
 def _planned(planned: Planned, ending: Ending, clock: Clock) -> Solution:
     """Return the result of a planner as a solution."""
-    ending = ending._replace(algorithm=planned.planner, note=planned.note).stop(planned.stop)
+    reason = planned.reason or ending.reason
+    ending = ending._replace(algorithm=planned.planner, reason=reason, note=planned.note).stop(planned.stop)
     if planned.answer is None or planned.certifier is None:
         return infeasible_solution(planned.case, ending, clock)
     return conclude(planned.case, planned.certifier, planned.answer, ending, clock)

@@ -18,12 +18,12 @@ from painless.validation import whole
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The optimal value on a grid of two limits, in the user's terms. It is sampled: exact on the grid alone."""
+    """The optimal value on a grid of two limits, in the user's terms; exact on the grid only."""
 
     problem: CMDP
     constraints: tuple[int, int]
     threshold: tuple[Array, Array]  # (m,) and (n,) from the loosest to the tightest
-    reward_value: Array  # (m, n), not a number where no policy is feasible
+    reward_value: Array  # (m, n), NaN where no policy is feasible
     solves: int  # of unconstrained problems
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The verb for simulators: `train` a policy over features, without a model."""
+"""`train`: learn a policy over features from a simulator, without a model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from painless.training_mixture import training_mixture
 from painless.training_result import Training
 from painless.validation import as_floats, function, number, share, whole
 
-KEPT_ITERATES = 64  # of a run, at equal distances, from which the returned mixture is made
+KEPT_ITERATES = 64  # equally spaced iterates of a run, from which the returned mixture is made
 
 EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
 
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """Where a training run stands: the latest estimates, in the user's terms, the reward first."""
+    """The progress of a training run: the latest estimates, in the user's terms, the reward first."""
 
     iteration: int
     iterations: int
@@ -72,21 +72,21 @@ def train(
 
     Arguments:
         algorithm: `CBP()` by default.
-        features: φ(s, a); by default what the simulator suggests.
-        evaluator: makes an evaluator of a simulator and features; by default `AnchoredLSTDQ`, with the exploration that the
-            simulator suggests: 0.2 for Gymnasium environments, else none.
-        iterations: T.
-        multiplier_bound: U, one for each constraint; without it a feasibility phase finds one.
-        feasibility_iterations: of that phase, at most.
-        episodes: to value the returned policy.
-        confidence: of its intervals, all at once.
-        checkpoint: a file to save the run into now and then, so that `resume` can go on from it.
+        features: φ(s, a); by default those that the simulator suggests.
+        evaluator: a function from a simulator and features to an evaluator; by default `AnchoredLSTDQ`, with the exploration
+            that the simulator suggests: 0.2 for Gymnasium environments, else none.
+        iterations: the number of iterations T.
+        multiplier_bound: U, one for each constraint; by default a feasibility phase finds it.
+        feasibility_iterations: the maximum number of iterations of that phase.
+        episodes: the number of episodes to evaluate the returned policy.
+        confidence: the probability that all of its intervals hold together.
+        checkpoint: a file to save the run into regularly, so that `resume` can continue from it.
         save_every: seconds between two checkpoints.
-        backend: workers that roll out the episodes, for a simulator that is slow to step. The result depends on the
-            seed and not on how many there are, but differs from that without them.
+        backend: workers that roll out the episodes, for a slow simulator. The result depends on the seed and not on the
+            number of workers, but differs from the result without a backend.
         progress: called after every iteration with a `TrainingProgress`.
 
-    Ctrl-C returns what there is, and leaves the checkpoint.
+    Ctrl-C returns the best result so far, and keeps the checkpoint.
     """
     simulator = _simulator(simulator)
     if algorithm is not None:
@@ -182,11 +182,11 @@ class _Train:
 
     @property
     def specification(self) -> Specification:
-        """The simulator's, in the user's units."""
+        """The specification of the simulator, in the user's units."""
         return self.simulator.specification
 
     def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
-        """Find U, train, and value the result."""
+        """Find U, train, and evaluate the result."""
         stored = self._stored() if resume else None
         bound = self._bound(multiplier_bound) if stored is None else stored.bound()
         if bound.get("policy") is not None:
@@ -227,7 +227,7 @@ class _Train:
         }
 
     def _stored(self) -> Checkpoint | None:
-        """Return the checkpoint to go on from, if there is one."""
+        """Return the checkpoint to continue from, if there is one."""
         if self.checkpoint is None:
             return None
         files.remove_leftovers(self.checkpoint)
@@ -243,7 +243,7 @@ class _Train:
         )
 
     def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:
-        """Run to the horizon; save now and then."""
+        """Run to the horizon, and save checkpoints."""
         kept = set(np.linspace(0, self.iterations - 1, KEPT_ITERATES).astype(int).tolist())
         scaled = self.scaled.specification
         saved = time.perf_counter()
@@ -265,8 +265,8 @@ class _Train:
         except KeyboardInterrupt:
             run.rewind()
             self._save(run, bound)
-            return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to go on.")
-        except SystemExit:  # a signal asks to end, and there is no time to value a policy
+            return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to continue.")
+        except SystemExit:  # a signal asks to end, and there is no time to evaluate a policy
             run.rewind()
             self._save(run, bound)
             raise
@@ -297,13 +297,13 @@ class _Train:
         return evaluate(policy, self.simulator, episodes=self.episodes, confidence=self.confidence, seed=seed)
 
     def _not_found(self, bound: dict[str, Any]) -> Training:
-        """Return the policy that came closest; without a model nothing is proved infeasible."""
+        """Return the policy that came closest; without a model, infeasibility cannot be proved."""
         mixture = MixturePolicy.uniform((bound["policy"],))
         estimate = self._estimate(mixture)
         why = (
-            "interrupted while a feasible policy was sought; run it again to go further."
+            "interrupted in the feasibility phase; run it again."
             if bound["interrupted"]
-            else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train all the same."
+            else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train anyway."
         )
         status = Status(Kind.STOPPED, f"Stopped: {why} {_verdicts(estimate, self.specification)}")
         empty = TrainingState(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
@@ -340,7 +340,7 @@ class _Train:
 
 
 def _verdicts(estimate: Estimate, specification: Specification) -> str:
-    """Say of each constraint whether it is met, in a sentence."""
+    """Return a sentence on whether each constraint is met."""
     words = {True: "met", False: "missed"}
     share = f"{100 * estimate.confidence:g} % confidence"
     parts = [

@@ -1,4 +1,4 @@
-"""What `train` returns: a policy found by sampling, with confidence intervals in place of a proof."""
+"""The result of `train`: a policy found by sampling, with confidence intervals in place of a proof."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ VERDICT = {True: "met", False: "missed", None: "unclear"}
 class Training:
     """A policy found by sampling, in the user's terms.
 
-    `policy` is a mixture of iterates, the one with the largest reward that meets the constraints by their estimates: draw
-    one, and play it for the whole episode. `estimate` values it on fresh episodes. The trace holds the estimates that the algorithm saw.
+    `policy` is the mixture of iterates with the largest reward that meets the constraints by their estimates: draw one
+    iterate and play it for the whole episode. `estimate` evaluates it on fresh episodes. The trace holds the estimates that
+    the algorithm saw.
     """
 
     policy: MixturePolicy
     estimate: Estimate
     trace: Trace
-    multiplier: Array  # (K,) the average that was played
+    multiplier: Array  # (K,) average over the iterations
     multiplier_bound: Array  # (K,)
     status: Status
     constraint_names: tuple[str, ...]
@@ -44,7 +45,7 @@ class Training:
 
     @property
     def feasible(self) -> bool | None:
-        """True where every constraint is met with the stated confidence, False where one is missed, else None."""
+        """True if every constraint is met with the stated confidence, False if one is missed, else None."""
         met = self.estimate.met
         return True if all(met) else False if False in met else None
 
@@ -91,7 +92,7 @@ class Training:
         }
 
     def save(self, folder: str | os.PathLike[str], problem: Mapping[str, Any] | None = None) -> None:
-        """Write `policy.npz`, `trace.npz` and, last, `training.json` into a folder.
+        """Write `policy.npz`, `trace.npz` and finally `training.json` into a folder.
 
         `problem` describes the simulator, as the command line does, for `problem.json`.
         """
@@ -109,7 +110,7 @@ class Training:
         results.write(folder / "training.json", "training", content, beside)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table that people read: a row for the objective and one for each constraint."""
+        """Return the rows of the printed table: the objective, then each constraint."""
         return estimate_rows(self.estimate, self.constraint_names, minimise=self.minimise)
 
     def __repr__(self) -> str:

@@ -1,15 +1,15 @@
-"""Units: the loop runs on utilities with span 1, as the paper assumes, whatever the user's are.
+"""Units: the loop runs on utilities with span 1, as the paper assumes, in any user's units.
 
     u' = (u − origin) / span,     V' = (V − origin/(1−γ)) / span,     span = max u − min u over available pairs
 
 So λ_0 = 1 inside is span_r/span_i outside, and neither the scale nor the origin of a utility changes the
-run. Where all utilities range over [0, 1], as in the gridworld, this is the paper's algorithm. The origin is 0, or else the number nearest
-to it that the utility takes: so rounding stays relative to what a policy really collects, and −1 ≤ u' ≤ 1. A constraint
-with span 0 is presolved away: it is met or infeasible whatever the policy.
+run. If all utilities range over [0, 1], as in the gridworld, this is the paper's algorithm. The origin is 0, or else the value of
+the utility nearest to 0: so rounding stays relative to what a policy collects, and −1 ≤ u' ≤ 1. A constraint
+with span 0 is presolved away: every policy meets it or none does.
 
-Thresholds are converted in rational arithmetic: where a utility varies little beside its size, the difference of doubles
-would be all rounding. A threshold that every policy meets is no limit, and one that none could reach is out of reach: both are brought to within
-1/(1−γ) of what there is, so that any number may stand for "no limit".
+Thresholds are converted in rational arithmetic: if a utility varies little relative to its size, the difference of doubles
+would be all rounding. Thresholds that every policy meets or none can reach are moved to within 1/(1−γ) of the attainable
+values, so that any number may stand for "no limit".
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Units:
 
     span: Array  # (J,) with 1 in place of 0
     offset: Array  # (J,) origin/(1−γ)
-    kept: NDArray[np.intp]  # the constraints that are left, of K
-    origin: Array  # (J,) of a constraint that is set aside what it is in every pair
+    kept: NDArray[np.intp]  # the remaining constraints, of K
+    origin: Array  # (J,) for a removed constraint, its constant value
     discount: float
 
     @classmethod
     def of(cls, problem: CMDP) -> Units:
-        """Return the units of a problem that is normalised already."""
+        """Return the units of a normalised problem."""
         count = len(problem.utility)
         return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.discount)
 
@@ -54,7 +54,7 @@ class Units:
     ) -> float:
         """(b − spare − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach.
 
-        `gain` is what the normalised constraint may be larger by than it is.
+        `gain` is the most that relaxation adds to the normalised constraint.
         """
         unit = 1 / (1 - Fraction(self.discount))
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
@@ -83,9 +83,9 @@ def utility_range(problem: CMDP) -> tuple[Array, Array]:
 
 
 def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP, Units]:
-    """Return the problem in normalised units, without its constant constraints, and the way back.
+    """Return the problem in normalised units without its constant constraints, and the units to convert back.
 
-    `met` names constraints that every policy meets at the largest value that there is, 1 in every pair (see `presolve`).
+    `met` lists constraints that every policy meets at their largest value, 1 in every pair (see `presolve`).
     """
     low, high = utility_range(problem)
     origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))

@@ -1,4 +1,4 @@
-"""What the arguments of a CMDP must be. Every refusal says what is wrong, where, and what to do next."""
+"""Validation of arguments. Every error says what is wrong, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from painless.errors import InputError, shown, unknown
 
 SUM_TOLERANCE = 1e-8  # for probabilities given in double precision
 SINGLE_TOLERANCE = 1e-5  # for lower precision
-MOST = 2**63 - 1  # of anything that is counted
-LISTED = 2**31 - 1  # of what is listed one by one, such as states
+MOST = 2**63 - 1  # the largest count
+LISTED = 2**31 - 1  # the largest number of things with entries of their own, such as states
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
 SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
 def as_numbers(name: str, values: object) -> NDArray[Any]:
-    """Return `values` as an array of real numbers or truth values, whatever their precision."""
+    """Return `values` as an array of real numbers or booleans of any precision."""
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
@@ -34,13 +34,13 @@ def as_numbers(name: str, values: object) -> NDArray[Any]:
 
 
 def as_floats(name: str, values: object) -> Array:
-    """Return `values` as a C-ordered array of doubles, without a copy where they are one already."""
+    """Return `values` as a C-ordered array of doubles, without a copy if possible."""
     array = as_numbers(name, values)
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
 def owned(array: NDArray[Any], given: NDArray[Any], copy: bool = True) -> NDArray[Any]:
-    """Return `array`, or a copy of it where that is asked for and it shares the memory of what was given."""
+    """Return `array`, or a copy if one is requested and it shares memory with the argument."""
     return array.copy() if copy and np.may_share_memory(array, given) else array
 
 
@@ -61,21 +61,21 @@ def first(wrong: NDArray[np.bool_]) -> str:
 
 
 def require_finite(name: str, array: Array, where: NDArray[np.bool_] | bool = True) -> None:
-    """Refuse entries that are infinite or not a number."""
+    """Reject entries that are infinite or NaN."""
     wrong = ~np.isfinite(array) & where
     if wrong.any():
         raise InputError(f"{name}{first(wrong)} is {array[wrong][0]}; every entry must be finite")
 
 
 def require_not_negative(name: str, array: Array, where: NDArray[np.bool_] | bool = True) -> None:
-    """Refuse probabilities below 0."""
+    """Reject probabilities below 0."""
     wrong = (array < 0) & where
     if wrong.any():
         raise InputError(f"{name}{first(wrong)} is {array[wrong][0]:g}, below 0; give probabilities")
 
 
 def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advice: str) -> None:
-    """Refuse distributions that do not sum to 1."""
+    """Reject distributions that do not sum to 1."""
     wrong = (np.abs(sums - 1) > (SINGLE_TOLERANCE if single else SUM_TOLERANCE)) & where
     if wrong.any():
         total = sums[wrong][0]
@@ -84,7 +84,7 @@ def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advic
 
 
 def number(name: str, value: Any, advice: str) -> float:
-    """Return a real number as a float; infinite where it is too large for one."""
+    """Return a real number as a float; infinite if too large for one."""
     given = value.item() if isinstance(value, np.ndarray | np.generic) and not value.ndim else value
     if isinstance(given, bool) or not isinstance(given, Real):
         raise InputError(f"{name} must be a number, not {shown(value)}; {advice}")
@@ -111,13 +111,13 @@ def probability(name: str, value: Any) -> float:
 
 
 def function(name: str, value: Any) -> None:
-    """Refuse what cannot be called, unless it is None."""
+    """Reject objects that are not callable, except None."""
     if value is not None and not callable(value):
         raise InputError(f"{name} is {shown(value)}; give a function")
 
 
 def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
-    """Check that something counted is a whole number."""
+    """Check that a count is a whole number."""
     counted = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not counted or value < least:
         shown = repr(value) if isinstance(value, str) else value
@@ -128,7 +128,7 @@ def whole(name: str, value: Any, least: int = 1, most: float = MOST) -> int:
 
 
 def seconds(time_limit: Any) -> float | None:
-    """Check a time limit in seconds; None is none."""
+    """Check a time limit in seconds; None is no limit."""
     if time_limit is None:
         return None
     limit = number("time_limit", time_limit, "give seconds")
@@ -170,7 +170,7 @@ def initial(values: ArrayLike) -> Array:
 
 
 def action_count(kernel: Any, states: int) -> int:
-    """Return A from the shape of the transitions, or refuse the shape."""
+    """Return A from the shape of the transitions, or reject the shape."""
     if is_sparse(kernel):
         shape = kernel.shape
         if len(shape) != 2 or shape[1] != states or shape[0] % states or not shape[0]:
@@ -229,7 +229,7 @@ def _require_rows(sums: Array, available: Mask, single: bool) -> None:
 
 
 def _without_strays(array: Array, available: Mask, largest: float) -> Array:
-    """Clear masked pairs where one of their entries is not finite or beyond ±`largest`; else no copy."""
+    """Clear masked pairs if one of their entries is not finite or beyond ±`largest`; else make no copy."""
     if (np.abs(array[~available]) <= largest).all():
         return array
     return np.where(available.reshape(available.shape + (1,) * (array.ndim - 2)), array, 0.0)
@@ -266,15 +266,15 @@ def _sparse_transition(
 
 
 def _owned_part(part: NDArray[Any], kernel: Any, copy: bool) -> NDArray[Any]:
-    """Return a part of a sparse matrix, or a copy of it where it shares the memory of the one that was given."""
+    """Return a part of a sparse matrix, copied if it shares memory with the argument."""
     held = [values for values in vars(kernel).values() if isinstance(values, np.ndarray)]
     return part.copy() if copy and any(np.may_share_memory(part, values) for values in held) else part
 
 
 def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
-    """Refuse a sparse matrix whose indices lead out of it: it was changed after it had been checked.
+    """Reject a sparse matrix with indices out of bounds, which was changed after validation.
 
-    One pass over the indices, so that no compiled code reads memory that is not the model's.
+    One pass over the indices, so that compiled code never reads other memory.
     """
     if isinstance(kernel, np.ndarray):
         return
@@ -288,14 +288,14 @@ def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
 
 
 def require_rows(kernel: scipy.sparse.csr_array[np.float64], rows: NDArray[np.intp]) -> None:
-    """Refuse rows of a sparse matrix that lead out of it, at the cost of these rows alone."""
+    """Reject rows of a sparse matrix with indices out of bounds, at the cost of these rows only."""
     start, stop = kernel.indptr[rows], kernel.indptr[rows + 1]
     if (start < 0).any() or (stop <= start).any() or (stop > len(kernel.indices)).any():
         raise _changed()
 
 
 def require_states(successors: NDArray[np.integer], states: int) -> None:
-    """Refuse successors that are no states."""
+    """Reject successors that are not states."""
     if len(successors) and not (successors.min() >= 0 and successors.max() < states):
         raise _changed()
 
@@ -303,22 +303,22 @@ def require_states(successors: NDArray[np.integer], states: int) -> None:
 def _changed() -> InputError:
     return InputError(
         "the indices of the sparse transition have changed since the problem was made, and lead out of it; "
-        "make the problem anew, without copy=False"
+        "make the problem again, without copy=False"
     )
 
 
 def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
-    """Return `kernel` as CSR with sorted indices and no duplicates, sharing its memory where it is that."""
+    """Return `kernel` as CSR with sorted indices and no duplicates, without a copy if possible."""
     if kernel.dtype.kind not in "biuf":
         raise InputError(f"the entries of the sparse transition are {kernel.dtype}; give real numbers")
     try:
         matrix = _read_only_csr(scipy.sparse.csr_array(kernel, dtype=np.float64))
-        if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # where the last is 0, SciPy checks nothing
+        if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy does not check this if the last is 0
             raise ValueError("index pointer values must form a non-decreasing sequence")
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise InputError(
-            f"the sparse transition is not a valid CSR matrix: {error}; build it anew"
+            f"the sparse transition is not a valid CSR matrix: {error}; build it again"
         ) from error
     matrix = _short_indices(matrix)
     if not matrix.has_canonical_format:
@@ -328,7 +328,7 @@ def _canonical(kernel: Any) -> scipy.sparse.csr_array[np.float64]:
 
 
 def _short_indices(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.csr_array[np.float64]:
-    """Return the matrix with 4 bytes for each index where they are enough."""
+    """Return the matrix with 4-byte indices if they suffice."""
     if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
         return matrix
     indices, pointer = (part.astype(np.int32, copy=False) for part in (matrix.indices, matrix.indptr))
@@ -355,7 +355,7 @@ def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool 
 
 
 def _require_size(name: str, array: Array, where: Mask) -> float:
-    """Return the largest size of an entry; refuse one so large that values would overflow."""
+    """Return the largest absolute entry; reject one so large that values would overflow."""
     largest = float(np.abs(array).max(initial=0.0, where=where))
     if largest > LARGEST:
         wrong = (np.abs(array) > LARGEST) & where

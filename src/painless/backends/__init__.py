@@ -1,4 +1,4 @@
-"""Where work is done: this machine, a Dask cluster, or SLURM, behind one interface."""
+"""Backends that run the work: this machine, a Dask cluster, or SLURM, behind one interface."""
 
 from painless.backends.base import LIVES, Backend, Error
 from painless.backends.dask import Dask

@@ -1,4 +1,4 @@
-"""What a backend is: somewhere to call a function on many pieces of work, whoever dies in between."""
+"""The backend interface: call a function on many pieces of work, even if workers die."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from painless.errors import InputError
 
-LIVES = 3  # as many times is a piece done again that fails, or whose worker is lost
+LIVES = 3  # attempts at a piece that fails or whose worker is lost
 
 Piece = TypeVar("Piece")
 
@@ -22,40 +22,40 @@ class Error:
 
     message: str
     details: str = ""  # the traceback, where there is one
-    final: bool = False  # whether trying again would be of no use
+    final: bool = False  # whether another attempt is useless
 
     @classmethod
     def of(cls, error: BaseException) -> Error:
-        """Return what is to be said of an exception; bad input stays bad however often it is tried."""
+        """Return the error for an exception; bad input is final."""
         refused = isinstance(error, InputError)
         message = str(error) if refused else f"{type(error).__name__}: {error}"
         return cls(message, "".join(traceback.format_exception(error)), refused)
 
 
 class Backend(Protocol):
-    """Workers somewhere. `with backend:` starts them, and stops those it has started."""
+    """A group of workers. `with backend:` starts them, and stops those it has started."""
 
     @property
     def workers(self) -> int:
-        """How many pieces are done at once."""
+        """The number of pieces done at once."""
 
     @property
     def remote(self) -> bool:
-        """Whether workers may be machines that do not see the files of this one."""
+        """Whether workers may run on machines that do not see the files of this one."""
 
     def __enter__(self) -> Backend: ...
 
     def __exit__(self, *ignored: object) -> None: ...
 
     def map(self, function: Callable[[Piece], Any], pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Any]]:
-        """Call `function` on every piece; give back each with its result or `Error`, in any order.
+        """Call `function` on every piece; yield each with its result or `Error`, in any order.
 
-        Pieces are taken as there is room for them. Those of a lost worker are done again elsewhere.
+        Pieces are taken as workers become free. Those of a lost worker are repeated elsewhere.
         """
 
 
 def attempt(function: Callable[[Piece], Any], piece: Piece) -> Any:
-    """Return the result of a piece, or the `Error` in its place: an exception must not end the others."""
+    """Return the result of a piece, or an `Error`: an exception must not end the others."""
     try:
         with single_threads():
             return function(piece)
@@ -65,7 +65,7 @@ def attempt(function: Callable[[Piece], Any], piece: Piece) -> Any:
 
 @contextmanager
 def single_threads() -> Iterator[None]:
-    """Hold BLAS and Numba to one thread each: workers share a machine, and threads would change results."""
+    """Limit BLAS and Numba to one thread each: workers share a machine, and threads would change results."""
     from painless.arrays import one_thread
 
     numba = sys.modules.get("numba")  # where it is not loaded yet, the worker's environment says the same
@@ -81,7 +81,7 @@ def single_threads() -> Iterator[None]:
 
 
 def lost() -> Error:
-    """Return what is said of a piece whose workers all died."""
+    """Return the error for a piece whose workers all died."""
     return Error(
         f"the worker was lost {LIVES} times while it did this alone; it may need more memory or time",
         final=True,

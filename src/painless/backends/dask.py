@@ -1,8 +1,8 @@
 """Dask: a scheduler that is running already, or a cluster started on this machine.
 
-Pieces are submitted to Dask directly, and not through joblib's backend for it: that one gives up on the first
-exception, has no word for a scheduler that is lost, and counts the workers once and for all. Here a dead worker's
-pieces are done again by Dask itself, and those of a dead scheduler are submitted anew once it is back.
+Pieces are submitted to Dask directly, and not through joblib's Dask backend, which stops at the first exception, cannot
+handle a lost scheduler, and counts the workers only once. Here Dask itself repeats the pieces of a dead worker, and those
+of a dead scheduler are submitted again once it is back.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from painless.backends.tls import Tls
 from painless.errors import InputError
 from painless.validation import whole
 
-AHEAD = 4  # pieces for each worker that are submitted at once, so that none waits for this process
-COUNT_EVERY = 2.0  # seconds between two looks at how many workers there are
+AHEAD = 4  # pieces submitted per worker, so that none waits for this process
+COUNT_EVERY = 2.0  # seconds between two counts of the workers
 CONNECT = 10.0  # seconds for the first connection to a scheduler
-GONE = object()  # in place of the result of a piece whose workers died one after the other
+GONE = object()  # replaces the result of a piece whose workers died one after the other
 
 
 class Dask:
     """Workers of a Dask cluster.
 
     Arguments:
-        scheduler: its address, such as "tcp://10.0.0.1:8786"; without it, a cluster is started here.
-        workers: processes of the cluster that is started here.
-        host: where its scheduler listens; loopback, since whoever can connect to a scheduler can run code.
+        scheduler: its address, such as "tcp://10.0.0.1:8786"; by default a local cluster is started.
+        workers: number of processes of the local cluster.
+        host: address that its scheduler listens on; loopback, since anyone who can connect to a scheduler can run code.
         tls: certificates.
-        patience: seconds to wait for a scheduler that was lost.
+        patience: seconds to wait for a lost scheduler.
     """
 
     remote = True
@@ -59,7 +59,7 @@ class Dask:
 
     @property
     def workers(self) -> int:
-        """How many pieces are done at once; 1 as long as no worker is there."""
+        """The number of pieces done at once; 1 while there are no workers."""
         if self.client is None or self.cluster is not None:
             return self.wanted
         return self._count()
@@ -95,7 +95,7 @@ class Dask:
             yield piece, lost() if result is GONE else result
 
     def _fly(self, function: Callable[[Piece], Any], waiting: Iterator[Piece]) -> Iterator[tuple[Piece, Any]]:
-        """Keep as many pieces submitted as there is room for; give back those that come to an end."""
+        """Keep as many pieces submitted as there is room for; yield those that are finished."""
         from distributed import as_completed
 
         again: list[Piece] = []
@@ -107,7 +107,7 @@ class Dask:
                 more = self._fill(function, again, waiting, flying, landed)
                 for future in landed:
                     found = _result(future)
-                    if found is None:  # the scheduler is gone, and all it knew with it
+                    if found is None:  # the scheduler is gone, with all its state
                         break
                     piece = flying.pop(future)
                     future.release()
@@ -148,7 +148,7 @@ class Dask:
         return bool(flying)
 
     def _count(self) -> int:
-        """Count the workers that are there, at least 1; the answer is kept for a moment."""
+        """Return the number of workers, at least 1; the answer is cached briefly."""
         if time.monotonic() - self._counted[0] > COUNT_EVERY:
             count = len(self.client.scheduler_info(n_workers=-1)["workers"])
             self._counted = (time.monotonic(), max(1, count))
@@ -216,13 +216,13 @@ class Dask:
             self.client = self._connect(self.patience)
         except InputError as error:
             raise RuntimeError(
-                f"the Dask scheduler was lost and did not come back within {self.patience:g} s; what is done is "
-                "stored, and the same command goes on from there"
+                f"the Dask scheduler was lost and did not come back within {self.patience:g} s; finished units are "
+                "stored. Run the same command to continue"
             ) from error
 
 
 def allow_connections() -> None:
-    """Raise this process's limit of open files as far as it may: a scheduler has three for each worker."""
+    """Raise this process's limit of open files as far as allowed: a scheduler needs three per worker."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -250,12 +250,14 @@ def _result(future: Any) -> tuple[Any] | None:
         return (GONE,)
     except (CancelledError, FutureCancelledError, OSError):
         return None
-    except Exception as error:  # the worker could not even read the piece: no painless there, for example
+    except (
+        Exception
+    ) as error:  # the worker could not read the piece, for example because painless is not installed there
         return (Error.of(error),)
 
 
 def installed(module: str, extra: str) -> None:
-    """Refuse to go on without an optional package, with the way to get it."""
+    """Raise an error if an optional package is missing, with how to install it."""
     from importlib.util import find_spec
 
     if find_spec(module) is None:

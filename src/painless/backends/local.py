@@ -34,7 +34,7 @@ class Local:
         pass
 
     def map(self, function: Callable[[Piece], Any], pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Any]]:
-        """Call `function` on every piece; give back each with its result or `Error`."""
+        """Call `function` on every piece; yield each with its result or `Error`."""
         if self.workers == 1:
             for piece in pieces:
                 yield piece, attempt(function, piece)
@@ -42,7 +42,7 @@ class Local:
             yield from self._map(function, iter(pieces))
 
     def _map(self, function: Callable[[Piece], Any], waiting: Iterator[Piece]) -> Iterator[tuple[Piece, Any]]:
-        """A dead process breaks joblib's whole pool: what was in it is done again, one piece at a time."""
+        """Map; since a dead process breaks joblib's whole pool, its pieces are repeated one at a time."""
         from joblib import delayed
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -86,7 +86,7 @@ class Local:
                 results.close()
 
     def _alone(self, function: Callable[[Piece], Any], piece: Piece) -> Any:
-        """Do one piece in a process that has nothing else, so that its death is this piece's doing."""
+        """Do one piece in its own process, so that a death is certainly due to this piece."""
         from joblib import delayed
         from joblib.externals.loky.process_executor import BrokenProcessPool
 

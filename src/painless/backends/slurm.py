@@ -22,14 +22,14 @@ from painless.validation import whole
 
 @dataclass(frozen=True)
 class Jobs:
-    """What to ask of SLURM for each job."""
+    """The options of each SLURM job."""
 
     partition: str | None = None
     account: str | None = None
     cores: int = 1  # of one job, each with a worker process
     memory: str = "2GB"  # of one job
     time: str = "01:00:00"
-    interface: str = "lo"  # the network between this machine and the nodes; loopback unless told otherwise
+    interface: str = "lo"  # the network between this machine and the nodes; loopback by default
     python: str | None = None  # of the nodes; this one by default
     logs: str | None = None  # a folder that the nodes see too; without one, what jobs print is dropped
     extra: tuple[str, ...] = ()  # more options of sbatch, such as "--constraint=haswell"
@@ -49,12 +49,12 @@ class Jobs:
                 raise InputError(f'{name} is {value!r}; give it as text, such as time = "02:00:00"')
 
     def but(self, **given: Any) -> Jobs:
-        """Return these with what is not None in place."""
+        """Return these options with all arguments that are not None replaced."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 
 def load_jobs(path: str | Path) -> Jobs:
-    """Read what to ask of SLURM from the [slurm] table of a TOML file."""
+    """Read the options of jobs from the [slurm] table of a TOML file."""
     content = read_toml(path)
     table = content.get("slurm")
     if not isinstance(table, dict):
@@ -73,8 +73,8 @@ class Slurm(Dask):
     """Dask workers in SLURM jobs.
 
     Arguments:
-        jobs: what to ask of SLURM for each job.
-        workers: processes in all jobs together.
+        jobs: the options of each job.
+        workers: the total number of processes in all jobs.
         tls: certificates; the nodes must see the same paths.
     """
 
@@ -128,7 +128,7 @@ class Slurm(Dask):
 
 
 def _check(script: str) -> None:
-    """Ask SLURM whether it would take the job, since a refusal later on would be a log line and no worker."""
+    """Ask SLURM whether it accepts the job; a later rejection would only show in a log."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
         file.flush()

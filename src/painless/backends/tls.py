@@ -1,4 +1,4 @@
-"""Certificates for a Dask cluster: who has none can neither connect nor read along."""
+"""Certificates for a Dask cluster; without one, nobody can connect or eavesdrop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tls:
                 )
 
     def security(self) -> Any:
-        """Return what Dask wants: the same certificate for all roles, and nothing unencrypted."""
+        """Return Dask's security object: the same certificate for all roles, and nothing unencrypted."""
         from distributed import Security
 
         roles = {f"tls_{role}_cert": self.cert for role in ("client", "scheduler", "worker")}

@@ -51,7 +51,7 @@ class _Lines(NamedTuple):
         return [self.block[i:j] for i, j in zip(self.first.tolist(), self.end.tolist(), strict=True)]
 
     def require(self, fine: Any, what: str) -> None:
-        """Refuse the first line that is not fine; {} in `what` is its text."""
+        """Reject the first line that is not fine; {} in `what` is its text."""
         if not np.all(fine):
             k = int(np.argmin(fine))
             text = self.block[self.first[k] : self.end[k]].decode(errors="replace").strip()
@@ -172,7 +172,7 @@ def _parse_transitions(lines: _Lines, data: NDArray[np.uint8], parts: Parts) -> 
 
 
 def _numbers(text: bytes) -> Array | None:
-    """Return the numbers in a text, or None where there is anything else."""
+    """Return the numbers in a text, or None if there is anything else."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

@@ -32,7 +32,7 @@ SPARE = 10  # how many times as large as its choices a table of named actions ma
 def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a problem file; `given` are some of `PARAMETERS`."""
     path = Path(path)
-    open_file(path).close()  # what is no file is refused here, in its own words
+    open_file(path).close()  # what is no file is rejected here, in its own words
     try:
         return _read(path, given)
     except OSError as error:
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except MISFIT as error:
-        raise InputError(f"{path} is not a model that can be read: {error!r}; export it anew") from error
+        raise InputError(f"{path} is not a model that can be read: {error!r}; export it again") from error
 
 
 def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _undone(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_room(shape: tuple[int, int], numbers: int) -> None:
-    """Refuse tables that take more memory than there is: so many numbers for each pair, and an index or two."""
+    """Reject tables that take more memory than there is: so many numbers for each pair, and an index or two."""
     require_room("the table", 8.0 * shape[0] * shape[1] * (numbers + 2))
 
 

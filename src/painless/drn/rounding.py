@@ -18,7 +18,7 @@ TYPES: dict[str, np.dtype[Any]] = {"1": np.dtype("<i1"), "8": np.dtype("<i8")}  
 
 
 def lost(probability: Array, discount: float) -> str | None:
-    """Return the differences as text, or None where there are none."""
+    """Return the differences as text, or None if there are none."""
     steps = probability.view(np.int64) - _divided(probability * discount, discount).view(np.int64)
     if not steps.any():
         return None

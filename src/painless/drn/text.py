@@ -101,7 +101,7 @@ def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _require_choices(model: ModelText, path: Path) -> None:
-    """Refuse states without choices, and choices without successors."""
+    """Reject states without choices, and choices without successors."""
     missing = np.bincount(model.state, minlength=model.header.states) == 0
     if missing.any():
         index = int(np.argmax(missing))

@@ -2,8 +2,8 @@
 
 weights (1, λ_{t+1}),     the learner gains b − V_c,     λ_0 = 0 unless `start` is given
 
-With the simultaneous updates of the paper policy and multipliers both react to a past that the other has left, and circle.
-No multiplier bound U is needed: a learner on [0, ∞) finds its own way, and nothing has to be known of the Slater policy.
+With the paper's simultaneous updates, policy and multipliers each react to an outdated iterate of the other, and cycle.
+No multiplier bound U is needed: a learner on [0, ∞) adapts by itself, and no Slater policy needs to be known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a dual is."""
+"""The interface of duals."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Switching:
     """All weight on the reward where no shortfall exceeds the tolerance, else on one violated constraint.
 
     Arguments:
-        tolerance: η, the shortfall that is let pass.
+        tolerance: η, the shortfall that is tolerated.
         seed: None takes the first violated constraint; a number (or one for each run) takes a random
             one, as the paper's released code does.
 

@@ -1,4 +1,4 @@
-"""Theirs for us: a user's environment as a simulator, or, where it publishes its table, as a problem."""
+"""Gymnasium environments as simulators, or as problems if they publish their table."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class GymnasiumSimulator:
     pool: list[Any] = field(default_factory=list)
     _alive: list[tuple[int, Any]] = field(
         default_factory=list
-    )  # the episodes that go on: number, environment
+    )  # the episodes that continue: number, environment
     _steps: int = 0
     _seen: list[Array] = field(default_factory=list)
 
@@ -170,7 +170,7 @@ class GymnasiumSimulator:
     def look_around(self, seed: int) -> None:
         """Take random actions for some episodes, to see the ranges and that all is as it should be."""
         rng = np.random.default_rng(seed)
-        self.observation_space  # noqa: B018  refused here, before any episode
+        self.observation_space  # noqa: B018  rejected here, before any episode
         observed: list[States] = []
         for _ in range(PILOT):
             states = self.reset(1, rng)
@@ -194,7 +194,7 @@ class GymnasiumSimulator:
         return np.array(first)
 
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
-        """Step every episode that goes on; `states` are those that the last call led to."""
+        """Step every episode that continues; `states` are those that the last call led to."""
         del rng
         if len(states) != len(self._alive):
             raise InputError(

@@ -41,7 +41,7 @@ class Constraint:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         return self.key if self.key is not None else f"reward[{self.index}]"
 
     @property

@@ -1,4 +1,4 @@
-"""Features for an environment nobody has described: from its observation space and what was seen of it."""
+"""Default features of an environment, from its observation space and sampled observations."""
 
 from __future__ import annotations
 

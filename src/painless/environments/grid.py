@@ -14,7 +14,7 @@ Picture = NDArray[np.uint8]
 
 
 def places(problem: CMDP) -> NDArray[np.intp] | None:
-    """Return the row and column of each state, (S, 2); None where states are not named so.
+    """Return the row and column of each state, (S, 2); None if states are not named so.
 
     >>> import painless
     >>> places(painless.gridworld())[7]

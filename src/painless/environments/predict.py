@@ -17,7 +17,7 @@ class Predictor:
 
     Arguments:
         policy: a table, one iterate, or a mixture, of which one iterate is drawn for each episode.
-        seed: for the draws.
+        seed: random seed.
 
     >>> Predictor(TabularPolicy(np.array([[0.0, 1.0]])))(0)
     1

@@ -1,4 +1,4 @@
-"""Ours for them: environments that step one episode."""
+"""Our simulators as Gymnasium environments that step one episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours for them: environments that step many episodes at once, natively."""
+"""Our simulators as native Gymnasium vector environments, which step many episodes at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from painless.simulator import Simulator
 
 
 class SimulatorVectorEnv(VectorEnv[Any, Any, Any], spaces.Readable):
-    """Many episodes of a simulator. An episode that has ended begins anew on the next step."""
+    """Many episodes of a simulator. An episode that has ended restarts on the next step."""
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
 
@@ -37,7 +37,7 @@ class SimulatorVectorEnv(VectorEnv[Any, Any, Any], spaces.Readable):
         return self._states.copy(), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Take one action in every episode; those that had ended begin anew, with reward 0."""
+        """Take one action in every episode; those that had ended restart, with reward 0."""
         chosen: NDArray[np.intp] = np.asarray(actions, dtype=np.intp)
         outcome = self.simulator.step(self._states, chosen, self.np_random)
         fresh, specification = self._over, self.simulator.specification

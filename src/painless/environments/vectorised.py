@@ -1,4 +1,4 @@
-"""Theirs for us, many episodes at once: environments that come with a native vector version."""
+"""Gymnasium environments with a native vector version as simulators of many episodes at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class VectorGymnasiumSimulator(GymnasiumSimulator):
 
     options: dict[str, Any] = field(default_factory=dict)
     _vectors: dict[int, Any] = field(default_factory=dict)  # by the number of episodes
-    _going: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # the episodes that go on
+    _going: NDArray[np.intp] = field(
+        default_factory=lambda: np.empty(0, np.intp)
+    )  # the episodes that continue
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environments behind: a copy elsewhere makes its own."""
@@ -46,7 +48,7 @@ class VectorGymnasiumSimulator(GymnasiumSimulator):
         return np.asarray(observations, dtype=float).reshape(count, -1)
 
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
-        """Step every episode that goes on; `states` are those that the last call led to."""
+        """Step every episode that continues; `states` are those that the last call led to."""
         del rng
         if len(states) != len(self._going):
             raise InputError(

@@ -99,7 +99,7 @@ def write_returns(
     mean: Array,
     squares: Array,
 ) -> None:
-    """Add the returns from every pair to `mean` and `squares` (n, J), which are 0; `one` (J,) is room to work in."""
+    """Add the returns from every pair to `mean` and `squares` (n, J), which are 0; `one` (J,) is scratch space."""
     pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
     utility, utilities = sampler.utility, sampler.utility.shape[1]
     actions = len(policy_cumulative) // (sampler.state[-1] + 1)

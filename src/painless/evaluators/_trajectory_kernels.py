@@ -29,7 +29,7 @@ def normal_equations(
     `active` (N, m) are the features of each pair, `following` (N, A, m) those of the successor, and
     `probabilities` (N, A) the policy there, all 0 where the episode ended. A feature without a column has
     its weight fixed at `previous` (J, d) and moves to the right-hand side. `known` (J,), `columns` (m,), `ahead` and
-    `shares` (A·m,) are room to work in.
+    `shares` (A·m,) are scratch space.
     """
     count, features = active.shape
     actions, kinds = probabilities.shape[1], utilities.shape[1]

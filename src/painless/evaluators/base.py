@@ -1,4 +1,4 @@
-"""What an evaluator is."""
+"""The interface of evaluators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Evaluation:
 
     q: QFunction
     value: Array  # (B, J) at ρ
-    standard_error: Array | None = None  # (B, J); None where the values are exact, or it is not known
+    standard_error: Array | None = None  # (B, J); None if the values are exact, or it is not known
     steps: int = 0  # of a simulator that it took
 
 

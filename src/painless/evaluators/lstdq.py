@@ -8,7 +8,7 @@ with D = I/n and Π Φ the features that the policy expects in each state. Φᵀ
 
     A = ΦᵀDΦ − γ (ΦᵀD P̂)(ΠΦ)
 
-is formed anew, and it is factorised once for all utilities. A is singular where features are never seen or depend on
+is formed for each policy, and it is factorised once for all utilities. A is singular where features are never seen or depend on
 each other. The solution is then the one of minimum norm, where singular values below `cutoff` of the largest count as 0; or
 `ridge` is added: (A + ridge·I) θ = b + ridge·θ_previous.
 """
@@ -195,7 +195,7 @@ def _solve(matrix: Array, right: Array, cutoff: float, ridge: float | None) -> A
 
 
 def require_regularisation(cutoff: float, ridge: float | None) -> None:
-    """Refuse a cut-off outside [0, 1) and a ridge that is not positive."""
+    """Reject a cut-off outside [0, 1) and a ridge that is not positive."""
     if not 0 <= cutoff < 1:
         raise InputError(f"cutoff is {cutoff}, outside [0, 1); it is a part of the largest singular value")
     if ridge is not None and not (ridge > 0 and np.isfinite(ridge)):
@@ -203,7 +203,7 @@ def require_regularisation(cutoff: float, ridge: float | None) -> None:
 
 
 def require_features(problem: CMDP, features: FeatureMap) -> None:
-    """Refuse features for another number of actions."""
+    """Reject features for another number of actions."""
     if features.actions != problem.shape[1]:
         raise InputError(f"the features have {features.actions} actions, the problem {problem.shape[1]}")
 

@@ -43,7 +43,7 @@ class TableEstimate(NamedTuple):
 
 
 def require_count(name: str, value: int) -> None:
-    """Refuse what is not a whole number, 1 or more."""
+    """Reject numbers that are not positive integers."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{name} is {value!r}; give a whole number, 1 or more")
 
@@ -178,7 +178,7 @@ class MonteCarlo:
         return TableEstimate(mean.T.reshape(-1, *policy.shape), standard_error(weight, variance))
 
     def _everywhere(self, part: Array) -> Array:
-        """Return (S·A, J) from (n, J): not a number where nothing started, 0 for masked pairs."""
+        """Return (S·A, J) from (n, J): NaN where nothing started, 0 for masked pairs."""
         result = np.full((self.problem.actions.size, part.shape[1]), np.nan)
         result[~self.problem.actions.reshape(-1)] = 0.0
         result[self.start] = part

@@ -1,7 +1,7 @@
-"""Evaluators by name. A new one is its file and a line of `EVALUATORS`.
+"""Evaluators by name. To add one, write a file and add a line to `EVALUATORS`.
 
-What an entry takes first says what it evaluates: policies on a `problem` with a table, or on a `simulator` over `features`. The rest are
-its settings.
+The first arguments of an entry say what it evaluates: policies on a `problem` with a table, or on a `simulator` over `features`.
+The others are its settings.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ EVALUATORS: dict[str, Callable[..., Any]] = {
 
 
 def find_evaluator(name: str, problem: str, simulated: bool) -> Callable[..., Any]:
-    """Return what makes a registered evaluator; refuse one that does not fit the problem, a table or a simulator."""
+    """Return a registered evaluator's factory; reject one that does not fit the problem, a table or a simulator."""
     make = find("evaluator", name, EVALUATORS)
     if is_simulated(make) != simulated:
         fitting = [one for one, other in EVALUATORS.items() if is_simulated(other) == simulated]

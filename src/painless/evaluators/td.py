@@ -148,7 +148,7 @@ def reference_update(
     *,
     expected: bool,
 ) -> Array:
-    """Return the action values (S·A, J) after one more update: the equation, to which the kernels are held."""
+    """Return the action values (S·A, J) after one more update: the equation, the reference for the kernels."""
     from painless.kernels import policy_sums, uniforms
 
     first, second, third = uniforms(key, 3 * position + np.arange(3))

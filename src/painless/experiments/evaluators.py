@@ -19,7 +19,7 @@ def call(make: Callable[..., Any], settings: Mapping[str, Any], word: str = "set
 
 
 def make_evaluator(settings: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """Return what makes the evaluator of a unit, from a table or from a simulator and features; None for exact evaluation."""
+    """Return the evaluator factory of a unit, for a table or for a simulator and features; None for exact evaluation."""
     name = str(settings["name"])
     if name == "exact":
         return None

@@ -34,7 +34,7 @@ class Piece:
 
 
 class Done(NamedTuple):
-    """What comes back from a worker."""
+    """The result of a worker."""
 
     results: list[Any]  # for each unit its results, or the error in their place
     seconds: float
@@ -80,11 +80,11 @@ class Pieces:
         raise StopIteration
 
     def learn(self, piece: Piece, seconds: float) -> None:
-        """Hear how long a piece took."""
+        """Learn how long a piece took."""
         self.seconds[kind(piece.units[0])] = seconds / len(piece.units)
 
     def _count(self, name: str, left: int) -> int:
-        """So many units that they last long enough, but never so many that a worker has to wait for them."""
+        """Return how many units last long enough, but not so many that a worker would have to wait."""
         if self.alone or name not in self.seconds:
             return 1
         fitting = int(max(SECONDS, EACH * self.workers) / max(self.seconds[name], 1e-9))

@@ -1,7 +1,7 @@
 """The store: one file for each unit of work, under a content hash of its settings and of the package's sources.
 
-A file holds nothing of time or machine, so that the same unit gives the same bytes anywhere. Files are written
-whole or not at all: whatever is killed, the store holds finished units, and what is missing is done again.
+A file contains no times and no machine data, so that the same unit gives the same bytes anywhere. Files are written
+atomically: after any kill the store holds finished units only, and missing ones are run again.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until no other run works on this store, and keep others waiting: what they do is not done twice.
+        """Wait until no other run uses this store, and make others wait, so that no unit is run twice.
 
-        The system lets go of the lock when a process ends, however it ends.
+        The system releases the lock when the process ends, in any way.
         """
         try:
             import fcntl
@@ -125,7 +125,7 @@ class Store:
     def write(self, settings: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Store results with the settings that gave them, atomically.
 
-        `seconds` among the results goes into the list of costs: the file itself has nothing of time in it.
+        `seconds` among the results goes into the list of costs: the file itself contains no times.
         """
         text, kept = json.dumps(settings, sort_keys=True), dict(found)
         seconds = kept.pop("seconds", None)
@@ -160,7 +160,7 @@ class Store:
         return found
 
     def write_manifest(self, about: Mapping[str, Any]) -> None:
-        """Write what is not part of the results, but good to know: versions, machine and time."""
+        """Write metadata that is not part of the results: versions, machine and time."""
         manifest = {
             "painless": painless.__version__,
             "sources": source_digest(),

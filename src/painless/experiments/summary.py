@@ -1,4 +1,4 @@
-"""What a sweep shows: the last averages of every setting, over its seeds."""
+"""The summary of a sweep: the final averages of every setting over its seeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
     algorithm: str
     seeds: int
     reward_value: float
-    optimality_gap: float  # not a number where the optimum is not known
+    optimality_gap: float  # NaN where the optimum is not known
     gap_error: float  # its standard error over the seeds
     violation: Array  # (K,) b − average V_c, positive where violated
 

@@ -1,4 +1,4 @@
-"""Sweeps: problems × algorithms × settings × seeds, run in parallel and resumed where they stopped.
+"""Sweeps: problems × algorithms × settings × seeds, run in parallel and resumable.
 
 iterations = 1500
 seeds = [0, 1, 2, 3, 4]
@@ -123,16 +123,16 @@ def run_sweep(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Failure]:
-    """Run every unit that the store does not hold yet; return those that failed, none if all is well.
+    """Run every unit that is not in the store yet; return those that failed.
 
-    Another run on the same store is waited for, so that nothing is done twice.
+    It waits for another run on the same store to end, so that no unit is run twice.
 
     Arguments:
         sweep: the units.
         store: where results go. Only this process writes to it.
         backend: where units run; processes on this machine by default.
-        workers: how many of those.
-        progress: hears how many units are done, and of how many.
+        workers: the number of processes.
+        progress: called with the number of units done and the total.
     """
     chosen = Local(workers) if backend is None else backend
     with store.alone():
@@ -148,7 +148,7 @@ def run_sweep(
 
 
 class _SweepRun:
-    """One run of a sweep: what is done, and what has failed."""
+    """One run of a sweep, with its finished and failed units."""
 
     def __init__(
         self, store: Store, total: int, done: int, progress: Callable[[int, int], None] | None
@@ -157,12 +157,12 @@ class _SweepRun:
         self.failures: list[Failure] = []
 
     def report(self) -> None:
-        """Tell how far it is."""
+        """Report the progress."""
         if self.progress is not None:
             self.progress(self.done, self.total)
 
     def all(self, units: list[Unit], backend: Backend) -> None:
-        """Run all units; what fails is tried again after the others, each unit alone."""
+        """Run all units; failed ones are retried after the others, each alone."""
         for life in range(1, LIVES + 1):
             pieces = Pieces(units, backend.workers, alone=life > 1, carry=backend.remote)
             units = []

@@ -19,7 +19,7 @@ from painless.problems import SIMULATORS
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The optimum, not a number where it is not known, and the limits, with the signs of the user's terms."""
+    """The optimum, NaN where it is not known, and the limits, with the signs of the user's terms."""
 
     optimum: float
     multiplier: Array  # (K,) λ*

@@ -26,7 +26,7 @@ from painless.train import train
 from painless.validation import whole
 
 DEFAULT_SIMULATED = "anchored-lstdq"
-FEW = 2  # episodes to value the policy that a unit ends with: what is stored is the trace
+FEW = 2  # episodes to evaluate the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
 
 
@@ -76,7 +76,7 @@ def is_current(settings: Mapping[str, Any]) -> bool:
 
 
 def make_problem(settings: Mapping[str, Any]) -> CMDP:
-    """Return the table of a unit; that of a file only while the file is what it was when the unit was made."""
+    """Return the table of a unit; raise an error if its file has changed since the unit was made."""
     given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
     name = str(settings["name"])
     problem = find_problem(name, **given)
@@ -91,7 +91,7 @@ def make_algorithm(settings: Mapping[str, Any]) -> Any:
 
 
 def first_policy(unit: Unit, problem: CMDP) -> Array | None:
-    """Return where a run starts."""
+    """Return the initial policy of a run."""
     if unit.start == "uniform":
         return None
     return dirichlet_policy(problem.actions, np.random.default_rng(unit.seed))

@@ -30,7 +30,7 @@ def replay(
 ) -> None:
     """Fold the first `updates` weights (d, ·) over every cell (M,), in place; the prior is uniform.
 
-    The bettors are (M, A) each. `first` is the denominator of the first update; `gain` (A,) is room to work in.
+    The bettors are (M, A) each. `first` is the denominator of the first update; `gain` (A,) is scratch space.
     """
     cells, actions, count = active.shape
     for n in range(cells):

@@ -1,4 +1,4 @@
-"""What every policy over features can do: act, advance, and store itself."""
+"""The interface of policies over features: act, advance, and store themselves."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Compiled(NamedTuple):
 class Cells:
     """Bettors after the same number of updates: a growing table of rows, one for each cell.
 
-    It has room for `first` cells, and grows up to `most`; beyond that it starts anew, which costs time and changes nothing.
+    It has room for `first` cells, and grows up to `most`; beyond that it restarts, which costs time and changes nothing.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ def settings(learner: CoinBetting) -> tuple[float, float]:
 
 
 def require_features(active: Indices, dimension: int) -> None:
-    """Refuse indices of features that there are not: kernels read where they lead."""
+    """Reject indices of features that there are not: kernels read where they lead."""
     if active.size and not (active.min() >= 0 and active.max() < dimension):
         raise InputError(f"the features of a state are not among the {dimension} that there are")
 

@@ -50,7 +50,7 @@ def restore(description: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
 
 
 def _require_setting(name: str, value: Any) -> None:
-    """Refuse what no setting is: flags apart, all are finite numbers or lists of them, and few may be negative."""
+    """Reject what no setting is: flags apart, all are finite numbers or lists of them, and few may be negative."""
     if name in FLAGS:
         if not isinstance(value, bool):
             raise InputError(f"{name} is {value!r}, neither true nor false")

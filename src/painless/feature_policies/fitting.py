@@ -11,7 +11,7 @@ from painless.simulator import Simulator, TableSimulator
 
 
 def require_fit(policy: Any, simulator: Simulator) -> None:
-    """Refuse a policy over features that has other actions, or other states of a table, than the simulator."""
+    """Reject a policy over features that has other actions, or other states of a table, than the simulator."""
     for one in policy.policies if isinstance(policy, MixturePolicy) else (policy,):
         features = getattr(one, "features", None)
         if features is None:
@@ -29,7 +29,7 @@ def require_fit(policy: Any, simulator: Simulator) -> None:
 
 
 def _states(simulator: Simulator) -> int | None:
-    """Return how many states a simulator has, None where they are not numbered."""
+    """Return how many states a simulator has, None if they are not numbered."""
     if isinstance(simulator, TableSimulator):
         return simulator.problem.shape[0]
     suggest = getattr(simulator, "features", None)

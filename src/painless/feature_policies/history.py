@@ -48,7 +48,7 @@ class History:
         return pack(self.weights[:, : max(updates)], "history")
 
     def require(self, dimension: int, updates: int) -> None:
-        """Refuse an iterate that would read what is not there."""
+        """Reject an iterate that would read what is not there."""
         if len(self.weights) != dimension:
             raise InputError(f"the history has {len(self.weights)} features, and the policy {dimension}")
         if not 0 <= updates <= self.count:

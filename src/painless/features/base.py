@@ -1,4 +1,4 @@
-"""What a feature map is: φ(s, a), d numbers for every state and action.
+"""The interface of feature maps: φ(s, a), d numbers for every state and action.
 
     Q(s, a) ≈ ⟨φ(s, a), θ⟩
 

@@ -46,7 +46,7 @@ class OneHot:
 
     @property
     def cell_count(self) -> int:
-        """Every state is a cell of its own."""
+        """Every state is its own cell."""
         return self.states
 
     def active(self, states: ArrayLike) -> Indices:

@@ -13,7 +13,7 @@ tiles; hence the mod. The tiles of tiling k in mixed radix, code = (…(tile_{k,
     index = (k·slots + slot(k·Π radix + code))·A + a                   hashed, d = size, slots = size/(m·A)
 
 `slot` mixes the bits of the code and scales them down to 0..slots − 1, so that an index depends on nothing but
-the state. Every tiling and action has slots of its own: two tiles collide only within a tiling, and the m
+the state. Every tiling and action has its own slots: two tiles collide only within a tiling, and the m
 features of a state differ.
 
 All states with the same ⌊q_i / gcd(1 + 2i, m)⌋ in every dimension share their tiles, and no others do: that
@@ -62,7 +62,7 @@ class TileCoding:
         tiles: tiles of one tiling in each dimension; one number serves all.
         tilings: m. Powers of two displace every dimension by all fractions.
         actions: A.
-        size: d where tiles are hashed, a multiple of m·A; None gives every tile an index of its own.
+        size: d where tiles are hashed, a multiple of m·A; None gives every tile its own index.
 
     >>> gridworld = TileCoding(0, 25, tiles=14, tilings=1, actions=4)
     >>> gridworld.dimension
@@ -205,7 +205,7 @@ def _is_plain(states: ArrayLike, dimensions: int) -> TypeGuard[Array]:
 
 
 def reference_active(grid: TileGrid, states: Array) -> Indices:
-    """Return the active indices, (n, A, m): the equations above, to which the kernel is held."""
+    """Return the active indices, (n, A, m): the equations above, the reference for the kernel."""
     tilings, per_tiling = len(grid.offset), int(grid.radix.prod())
     tile = (_units(grid, states)[:, None, :] + grid.offset) // tilings  # (n, m, D)
     code = np.arange(tilings) * per_tiling + _mixed_radix(tile, grid.radix)  # (n, m)
@@ -215,7 +215,7 @@ def reference_active(grid: TileGrid, states: Array) -> Indices:
 
 
 def reference_cells(grid: TileGrid, states: Array) -> Indices:
-    """Return the ids of the cells, (n,): the equations above, to which the kernel is held."""
+    """Return the ids of the cells, (n,): the equations above, the reference for the kernel."""
     return _mixed_radix(_units(grid, states) // grid.common, grid.units // grid.common)
 
 

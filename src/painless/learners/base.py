@@ -1,4 +1,4 @@
-"""What a learner is: a pair of pure functions over a small state."""
+"""The learner interface: a pair of pure functions over a small state."""
 
 from __future__ import annotations
 

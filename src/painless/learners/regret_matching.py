@@ -40,7 +40,7 @@ class RegretMatching:
 
     Arguments:
         growth: k; the n-th gain has the weight n^k. 1 is linear; 0 is plain regret matching⁺, with uniform weights.
-        predictive: whether the latest advantages are expected to come again.
+        predictive: whether to predict that the latest advantages repeat.
 
     >>> learner = RegretMatching(growth=0.0, predictive=False)
     >>> state = learner.update(np.array([1.0, 0.0, 0.5]), learner.init(np.array([0.25, 0.75, 0.0])))

@@ -1,4 +1,4 @@
-"""Gradient ascent on the half-line whose steps know neither the scale of the gains nor the distance to go.
+"""Gradient ascent on the half-line that needs neither the scale of the gains nor the distance to the optimum.
 
 In every coordinate, from x_0 ≥ 0:
 
@@ -9,9 +9,9 @@ In every coordinate, from x_0 ≥ 0:
 
 The steps are those of AdaGrad (Duchi et al. 2011; scale-free: Orabona & Pál 2018) with a radius D that grows as the
 decision does: while gains stay positive x grows like exp(2c√t), so that a far optimum is found, and once it is found the
-steps shrink like 1/√t. Where gains have become tiny beside the first ones, but all point the same way, patience ends and the
-steps double; where every gain overthrows the one before, they halve until that ends (both as in Rprop, Riedmiller & Braun
-1993). Gains times any positive number give the same decisions.
+steps shrink like 1/√t. If gains have become tiny relative to the first ones but all have the same sign, the steps double
+after a while; if every gain reverses the one before, they halve until that ends (both as in Rprop, Riedmiller & Braun
+1993). Scaling the gains by a positive number does not change the decisions.
 """
 
 from __future__ import annotations

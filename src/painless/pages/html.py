@@ -73,12 +73,12 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return text with its control characters visible; a browser would hide them, and refuse some."""
+    """Return text with its control characters visible; a browser would hide them, and reject some."""
     return visible(value) if type(value) is str else value
 
 
 def _check(page: str, scripts: int) -> None:
-    """Refuse a script that came into the page in another way, which no browser would run."""
+    """Reject a script that came into the page in another way, which no browser would run."""
     found = len(re.findall(r"<script>", page))
     if found != scripts:
         raise RuntimeError(

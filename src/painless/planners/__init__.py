@@ -1,4 +1,4 @@
-"""Engines: what solves one unconstrained problem after another, and evaluates policies, with proved errors."""
+"""Engines: they solve unconstrained problems and evaluate policies, with proved errors."""
 
 from painless.planners.policy_iteration import Plan, policy_iteration
 

@@ -77,7 +77,7 @@ def flow_order(
     """Order begin..end − 1 so that most probable successors come first, as far as they form no cycle.
 
     States are taken as they are numbered, each with the path ahead of it, so that neighbours stay together. `path` (S,) and
-    `seen` (S,), all false, are room to work in.
+    `seen` (S,), all false, are scratch space.
     """
     low, high = np.uint64(begin), np.uint64(end)
     done = low

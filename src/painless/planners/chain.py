@@ -1,12 +1,12 @@
-"""The Markov chain of one policy, and its values V = u + γPV, by sweeps of two kinds, whichever the chain likes better.
+"""The Markov chain of one policy, and its values V = u + γPV, by the faster of two kinds of sweeps.
 
 - Even sweeps (Jacobi): the range of the residual shrinks as fast as the chain mixes, whatever γ; the constant that
   is left is known at the end.
-- Sweeps along the flow (Gauss–Seidel): states are visited so that the most probable successor comes first, where
-  there is no cycle. One sweep then carries a value along a whole path, and the error shrinks with what
-  slips off the path, not with γ.
+- Sweeps along the flow (Gauss–Seidel): states are visited so that the most probable successor comes first, unless
+  there is a cycle. One sweep then carries a value along a whole path, and the error shrinks with the probability
+  of leaving the path, not with γ.
 
-Where neither gets on, a narrow chain is solved by elimination (see `narrow`), and others by GMRES.
+If neither is fast, a narrow chain is solved by elimination (see `narrow`), and others by GMRES.
 
 The errors are proved (MacQueen 1966), with r = u + γPV − V:
 
@@ -30,12 +30,12 @@ from painless.planners.two_threads import PIECES, TwoThreads
 EPSILON = float(np.finfo(np.float64).eps)
 STEPS = 16  # roundings of a sweep beside those of its sums
 NO_PAIR = np.uint32(2**32 - 1)
-BURST = 6  # sweeps between two looks at the error, at most
-UNTRIED = 0.8  # even sweeps that shrink the error by less are worth comparing with the other kind
-SLUGGISH = 0.8  # an error that shrinks by less in a sweep makes the other kind worth a try
-DRAGGING = 0.7  # even sweeps that shrink the error by less may be held up by a few states
-STANDING_OUT = 0.1  # states that change by more, relative to the largest change, may be such
-FEW = 200  # how many they may be
+BURST = 6  # maximum number of sweeps between two checks of the error
+UNTRIED = 0.8  # even sweeps that shrink the error by less are compared with the other kind
+SLUGGISH = 0.8  # if a sweep shrinks the error by less, the other kind is tried
+DRAGGING = 0.7  # even sweeps that shrink the error by less may be slowed by a few states
+STANDING_OUT = 0.1  # relative change from which a state counts as one of these
+FEW = 200  # maximum number of these
 STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
@@ -84,7 +84,7 @@ def _with_room(successors: Indices, utilities: int) -> Chain:
 
 
 class ChangingChain:
-    """The chain of one deterministic policy after another; only rows that change are written anew."""
+    """The chain of one deterministic policy after another; only rows that change are rewritten."""
 
     def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
@@ -141,7 +141,7 @@ class Values:
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
-        """Do as `solve` does, but where `tick` raises TimeoutError return the error that is proved by then, (J,)."""
+        """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
         try:
             return self.solve(chain, tolerance)
         except TimeoutError:
@@ -182,11 +182,11 @@ class Values:
                 width = entered
 
     def _rounding(self, roundings: float) -> float:
-        """Return what rounding may do to the values, at most, if a sweep may do this to them, relatively."""
+        """Return a bound on the rounding error of the values, given that of a sweep, relative to them."""
         return float(roundings * max(self.value.max(), -self.value.min()) / (1 - self.discount))
 
     def _centred(self, rounding: float) -> Array:
-        """Move V to the middle of what is proved, and return the error, (J,)."""
+        """Move V to the middle of the proved bounds, and return the error, (J,)."""
         self._centre()
         return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
 
@@ -198,10 +198,10 @@ class Values:
             self.value, self.along_flow = np.ascontiguousarray(value), False
 
     def settle(self, chain: Chain) -> bool:
-        """Solve the states that hold up even sweeps among themselves, if they are few; return whether they are.
+        """Solve the states that slow even sweeps among themselves, if they are few; return whether they are.
 
-        Where a well-mixing chain has a pair of states that lead to each other nearly for sure, their values are all that keeps
-        changing after some sweeps. What the rest of the states still changes is a constant, and that stays to be found.
+        If a well-mixing chain has a pair of states that almost always lead to each other, after some sweeps only their values
+        keep changing. The other states then change only by a constant, which is found later.
         """
         change = self.value - self._spare
         constant = change.mean(0)
@@ -221,17 +221,17 @@ class Values:
 
     @property
     def evenly(self) -> bool:
-        """Whether even sweeps have served best of late."""
+        """Whether even sweeps have been faster recently."""
         return not self.narrow and self.rate[False] <= self.rate[True]
 
     def turn(self) -> None:
-        """Change to the other kind of sweep."""
+        """Switch to the other kind of sweep."""
         if not self.along_flow:
             self._centre()
         self.along_flow = not self.along_flow
 
     def sweep(self, chain: Chain, count: int) -> float:
-        """Sweep, and return how wide the residual's range is at most."""
+        """Sweep, and return an upper bound on the width of the residual's range."""
         if self.along_flow and self.order is None:
             self.order = flow_order(chain, self.threads)
         if self.along_flow:
@@ -278,11 +278,11 @@ class Values:
         self._low, self._high = reduce(np.minimum, low), reduce(np.maximum, high)
 
     def _centre(self) -> None:
-        """Move V to the middle of what is proved."""
+        """Move V to the middle of the proved bounds."""
         self.value += (self._low + self._high) / (2 * (1 - self.discount))
 
     def _krylov(self, chain: Chain, tolerance: float) -> None:
-        """Improve V by GMRES, preconditioned by a sweep; keep it where that leaves less to do."""
+        """Improve V by GMRES, preconditioned by a sweep; keep the result if its error is smaller."""
         from scipy.sparse.linalg import LinearOperator, gmres
 
         low, high = np.empty(1), np.empty(1)

@@ -1,8 +1,8 @@
-"""What everything above asks of a model: the best response to weights, the values and the visits of a policy.
+"""The engine interface: the best response to weights, and the values and visits of a policy.
 
-A model is factorised or swept. Factorised systems are exact to rounding, and cost S³ dense; of a sparse model they cost what
-its graph fills in: next to nothing on a line, S^1.5 on a grid, and nearly S³ where successors lie anywhere. Sweeps cost the
-model's size each, whatever its graph; they start from the last answer, and go on until the asked error is proved.
+A model is factorised or swept. Factorised systems are exact up to rounding, and cost S³ if dense; if sparse, the cost depends
+on the fill-in: almost nothing on a line, S^1.5 on a grid, and nearly S³ if successors lie anywhere. A sweep costs the
+model's size, whatever its graph; sweeps start from the last answer, and continue until the requested error is proved.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from painless.bellman import occupancy_policy
 from painless.problem import CMDP
 from painless.units import TOLERANCE
 
-EXACT_STATES = 500  # up to which sparse models are factorised; more are swept
-FEW_STATES = 128  # up to which factorised systems are as quick as sweeps, though many weights are priced
+EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
+FEW_STATES = 128  # states up to which factorised systems are as fast as sweeps for many weights
 UNIT_ROUNDOFF = 2.0**-53
 STEPS = 16  # roundings of a step beside those of its sum
 FINEST_VISITS = 1e-12  # precision of swept visits that are shown, relative to their sum
 PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
 
-Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in as few bytes as it takes
+Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in the smallest integer type
 
 
 class Bracket(NamedTuple):
-    """Values of all utilities that are proved: the exact ones lie between `low` and `high`, (J,) each."""
+    """Proved bounds on the values of all utilities: the exact ones lie between `low` and `high`, (J,) each."""
 
     low: Array
     high: Array
     guess: Array  # the values as computed
 
     def within(self, extent: tuple[Array, Array]) -> Bracket:
-        """Return it without what no policy of the model has: less than the least, or more than the largest, (J,) each."""
+        """Return the bracket clipped to the least and largest values of any policy, (J,) each."""
         low, high = np.maximum(self.low, extent[0]), np.minimum(self.high, extent[1])
         return Bracket(low, high, np.clip(self.guess, low, high))
 
 
 class Response(NamedTuple):
-    """A deterministic policy that is best for some weights, and the bound on every policy."""
+    """A best response: a deterministic policy that is best for some weights, and the bound on every policy."""
 
     actions: Actions  # (S,)
-    value: Array  # (J,) at least
-    middle: Array  # (J,) as well as they are known
+    value: Array  # (J,) lower bounds
+    middle: Array  # (J,) estimates
     upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
-    weighted_value: float  # Σ_j w_j V_j(ρ) of this one, at least
-    rounding: float  # what of the distance between the two is rounding: no better bound can be had
+    weighted_value: float  # lower bound on Σ_j w_j V_j(ρ) of this policy
+    rounding: float  # the part of their distance that is rounding, so that no better bound is possible
     evaluations: int = 1  # of policies on the way
-    visits: Array | None = None  # d(s), (S,), where it comes with the policy, and costs no solve of its own
+    visits: Array | None = None  # d(s), (S,), if it comes with the policy at no extra solve
 
 
 class Engine(Protocol):
-    """Solves one model; a policy is a table (S, A), or actions (S,) where it is deterministic."""
+    """Solves one model; a policy is a table (S, A), or actions (S,) if deterministic."""
 
     @property
     def problem(self) -> CMDP:
@@ -63,15 +63,15 @@ class Engine(Protocol):
 
     @property
     def unit(self) -> float:
-        """The scale of a value: what a utility of 1 in every step comes to."""
+        """The scale of values: the value of a utility of 1 in every step."""
 
     @property
     def exact(self) -> bool:
-        """Whether answers are exact to rounding, at once; otherwise what is asked for decides the cost."""
+        """Whether answers are exact up to rounding; otherwise the cost depends on the requested precision."""
 
     @property
     def rounding(self) -> float:
-        """What rounding may do to a value of this model, at most."""
+        """A bound on the rounding error of a value of this model."""
 
     @property
     def extent(self) -> tuple[Array, Array]:
@@ -84,7 +84,7 @@ class Engine(Protocol):
         """
 
     def values(self, policy: Array | Actions) -> Bracket:
-        """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
+        """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
@@ -95,9 +95,9 @@ class Engine(Protocol):
     def mixed(
         self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
     ) -> tuple[Array, Bracket]:
-        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values.
+        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values.
 
-        Where no policy comes, the one with the largest weight decides. Values may differ from the averages by about `precision`.
+        In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
@@ -125,7 +125,7 @@ def extent_of(problem: CMDP) -> tuple[Array, Array]:
 
 
 def value_rounding(problem: CMDP, terms: int) -> float:
-    """Bound what rounding does to values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
+    """Bound the rounding error of values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
     unit = 1 / (1 - problem.discount)
     return (terms + STEPS) * UNIT_ROUNDOFF * unit * unit
 
@@ -148,8 +148,8 @@ def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Ar
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
-    Models with more than `swept_beyond` states are swept; by default sparse ones with more than 500, and no dense ones. Where many
-    weights are priced, one after another, sweeps pay sooner.
+    Models with more than `swept_beyond` states are swept; by default sparse ones with more than 500, and no dense ones. If many
+    weights are priced in succession, sweeps pay off earlier.
 
     >>> import painless
     >>> engine = engine_of(painless.gridworld())

@@ -57,7 +57,7 @@ class Factorised:
         return extent_of(self.problem)
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
-        """Return the best policy for weights (J,), found from the last one that was."""
+        """Return the best policy for weights (J,); the search starts from the last one."""
         del precision  # exact to rounding
         problem = self.problem
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
@@ -77,7 +77,7 @@ class Factorised:
         )
 
     def values(self, policy: Array | Actions) -> Bracket:
-        """Return what is proved of V(ρ), of a policy (S, A) or actions (S,)."""
+        """Return proved bounds on V(ρ), of a policy (S, A) or actions (S,)."""
         self._tick()
         problem = self.problem
         table = as_table(policy, problem.shape[1])
@@ -107,7 +107,7 @@ class Factorised:
     def mixed(
         self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
     ) -> tuple[Array, Bracket]:
-        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values."""
+        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
         del precision  # exact to rounding
         table = mixed_table(self, policies, weights)
         return table, self.values(table)
@@ -120,12 +120,12 @@ class Factorised:
 def bracket(
     problem: CMDP, chain: Transition, gain: Array, inverse: Resolvent, visited: Mask | None = None
 ) -> Bracket:
-    """Return what is proved of V(ρ) for utilities `gain` (J, S) of a chain whose system is factorised, (J,) each.
+    """Return proved bounds on V(ρ), (J,) each, for utilities `gain` (J, S) of a chain whose system is factorised.
 
         V_π(ρ) − ρ·V = Σ_s d(s)·r(s),     r = u + γPV − V,          ‖d − d̂‖₁ ≤ ‖ρ + γd̂P − d̂‖₁/(1−γ)
 
-    So errors count where the policy goes, not where values are large. What rounding does is counted in, for r and for d̂; states that are not
-    `visited` do not count.
+    So errors count where the policy goes, not where values are large. Rounding errors of r and d̂ are included; states that
+    are not `visited` do not count.
     """
     value = inverse.state_value(gain)
     visits = np.maximum(inverse.state_occupancy(problem.initial), 0.0)

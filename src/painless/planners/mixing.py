@@ -2,7 +2,7 @@
 
     d(s, a) = Σ_k w_k d_k(s) 1[a = π_k(s)],        π(a|s) = d(s, a)/d(s)
 
-Where no policy of the mixture comes, the one with the largest weight decides.
+In states that no policy of the mixture reaches, the one with the largest weight is used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Mixer:
             return np.ones(choices.shape)
         keys = [hash(choice.tobytes()) for choice in choices]
         self._visits = {key: known for key, known in self._visits.items() if key in keys}
-        if precision > PRECISION:  # there is something to spare
+        if precision > PRECISION:  # the precision leaves room for an error
             differ = float((choices[1:] != choices[0]).any(0).mean())
             precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)
         for key, choice in zip(keys, choices, strict=True):

@@ -1,6 +1,6 @@
-"""Chains that are narrow: numbered well, every state leads only to states nearby, as in a queue; or that are small.
+"""Elimination for small chains and for narrow ones, such as queues: with a good numbering, every state leads only to states nearby.
 
-Sweeps pass a narrow chain slowly, back and forth as a walker would; elimination within its band does it at once.
+Sweeps cross a narrow chain slowly; elimination within its band solves it directly.
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
@@ -18,14 +18,14 @@ from painless.arrays import Array
 if TYPE_CHECKING:
     from painless.planners.chain import Chain
 
-SMALL = 128  # states up to which elimination is quicker than sweeps, band or no band
+SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
 EVERY = slice(None)
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
 def solve_narrow(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
-    """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None where the chain is too wide.
+    """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain is too wide.
 
     >>> import painless
     >>> from painless.planners.chain import chain_of

@@ -37,7 +37,7 @@ FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
 STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
-TRIES = 60  # times that a policy is evaluated and improved again; a handful is usual
+TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 

@@ -27,7 +27,7 @@ class SparseRows(NamedTuple):
     successor: Indices  # (nnz,)
     probability: Array  # (nnz,)
     utility: Array  # (J, N)
-    action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None where none is masked
+    action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None if none is masked
     most_successors: int  # of a pair
 
 

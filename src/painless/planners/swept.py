@@ -45,7 +45,7 @@ class Swept:
 
     @cached_property
     def pricer(self) -> Pricer:
-        """The pricer, made when it is first needed."""
+        """The pricer, made on first use."""
         return Pricer(self.problem, lambda: self._tick())
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
@@ -69,7 +69,7 @@ class Swept:
         )
 
     def actions_of(self, choice: Actions) -> Actions:
-        """Return the actions of a policy that is given by the numbers of its pairs among each state's own, (S,)."""
+        """Return the actions (S,) of a policy given by the index of its pair among each state's pairs."""
         action = self.pricer.rows.action
         chosen = choice if action is None else action[self.pricer.pairs(choice)]
         return chosen.astype(self.compact)
@@ -89,11 +89,11 @@ class Swept:
 
     @cached_property
     def rounding(self) -> float:
-        """What rounding may do to a value of this model, at most."""
+        """A bound on the rounding error of a value of this model."""
         return value_rounding(self.problem, self.pricer.rows.most_successors)
 
     def values(self, policy: Array | Actions) -> Bracket:
-        """Return what is proved of V(ρ), to full precision; to less where `tick` raises TimeoutError on the way."""
+        """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
         low, error = self.pricer.value_of(self.chain(policy), PRECISION * self.unit)
         return Bracket(low, low + 2 * error, low + error).within(self.extent)
 
@@ -114,7 +114,7 @@ class Swept:
     def mixed(
         self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
     ) -> tuple[Array, Bracket]:
-        """Return the stationary policy (S, A) with the averaged values of some policies, and what is proved of its values."""
+        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
         used = np.flatnonzero(weights).tolist()
         if any(policies[k].ndim == 2 for k in used):
             table = mixed_table(self, policies, weights)

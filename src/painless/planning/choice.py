@@ -9,7 +9,7 @@ from painless.planning.planner import Planner
 from painless.problem import CMDP
 from painless.render import counted
 
-MANY = 40  # with more constraints the linear program is faster on a small model
+MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
 
 

@@ -40,7 +40,7 @@ class SearchEnding(Enum):
     """How a search ended."""
 
     PROVED = "the tolerance is proved"
-    ROUNDING = "double precision cannot prove this tolerance"
+    ROUNDING = "sweeps cannot prove this tolerance"
     TIMEOUT = "the time limit was reached"
     INTERRUPT = "interrupted"
     INFEASIBLE = "no policy meets all constraints"
@@ -151,12 +151,14 @@ class ColumnGeneration:
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
         if found.ending is SearchEnding.TIGHT or (found.ending is SearchEnding.ROUNDING and small):
-            return LinearProgram().answer(case, task)
+            why = str(found.ending.value)
+            reason = f"{why[0].upper()}{why[1:]}, so the linear program replaced column generation."
+            return LinearProgram().answer(case, task)._replace(reason=reason)
         case = case.known(found.certifier.engine, _slater(found))
         if found.ending is SearchEnding.INFEASIBLE:
             return Planned(self.name, case)
         note = f"{found.solves} unconstrained problems were solved."
-        return Planned(self.name, case, found.certifier, found.answer, STOPS.get(found.ending), note)
+        return Planned(self.name, case, found.certifier, found.answer, STOPS.get(found.ending), note=note)
 
 
 def _slater(planned: Searched) -> SlaterPolicy:

@@ -111,9 +111,9 @@ class LinearProgram:
                 # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
                 answer = better(certifier.assess(policy), answer)
         except TimeoutError:
-            return Planned(self.name, case, certifier, answer, Stop.TIMEOUT, note)
+            return Planned(self.name, case, certifier, answer, Stop.TIMEOUT, note=note)
         except KeyboardInterrupt:
-            return Planned(self.name, case, certifier, answer, Stop.INTERRUPT, note)
+            return Planned(self.name, case, certifier, answer, Stop.INTERRUPT, note=note)
         return Planned(self.name, case, certifier, answer, note=note)
 
 

@@ -97,6 +97,7 @@ class Planned(NamedTuple):
     certifier: Certifier | None = None
     answer: Answer | None = None
     stop: Stop | None = None
+    reason: str = ""  # why another planner answers than the one that was asked
     note: str = ""  # another sentence for the status
 
 

@@ -1,6 +1,6 @@
-"""Problems by name. Each is a function in a file of its own; its arguments are the problem's parameters.
+"""Problems by name. Each is a function in its own file; its arguments are the problem's parameters.
 
-A new one is its file and a line of `REGISTRY`, or of `SIMULATORS` if it has no table.
+To add one, write a file and add a line to `REGISTRY`, or to `SIMULATORS` if it has no table.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def make(name: str, **parameters: object) -> CMDP:
 
 
 def find_table(name: str) -> Callable[..., CMDP]:
-    """Return what makes a registered problem; refuse a simulator, which has no table."""
+    """Return the function of a registered problem; reject a simulator, which has no table."""
     if isinstance(name, str) and name in SIMULATORS:
         raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
     return registry.find("problem", name, REGISTRY)
@@ -71,7 +71,7 @@ def find_problem(name: str, **parameters: Any) -> CMDP:
 
 
 def require_name(name: str) -> None:
-    """Refuse what is neither registered nor a file with a known ending."""
+    """Reject names that are neither registered nor files with a known ending."""
     if is_file(name):
         formats.of(name)
     elif name not in REGISTRY and name not in SIMULATORS:

@@ -92,7 +92,7 @@ class CartPole:
 
 
 def reference_step(states: Array, actions: NDArray[np.intp]) -> Outcome:
-    """One step in NumPy, to which the kernel is held."""
+    """One step in NumPy, the reference for the kernel."""
     x, speed, angle, turn = states.T
     force = np.where(actions == 1, FORCE, -FORCE)
     sine, cosine = np.sin(angle), np.cos(angle)

@@ -29,7 +29,7 @@ from painless.errors import InputError
 from painless.problem import CMDP
 
 SERVICE, POWER = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0, 3.0, 6.0)
-DENSE_STATES = 500  # up to which the model is stored dense, unless told otherwise
+DENSE_STATES = 500  # up to which the model is stored dense, by default
 
 
 def queueing(
@@ -57,7 +57,7 @@ def queueing(
     gamma = validation.discount(discount)
     rates, powers = _checked(buffer, arrival, service, power)
     waiting = np.arange(buffer + 1)
-    admit = np.repeat([False, True], len(rates))  # the first half of the actions refuse
+    admit = np.repeat([False, True], len(rates))  # the first half of the actions reject
     actions = (waiting < buffer)[:, None] | ~admit
     kernel = _transition(arrival * admit, np.tile(rates, 2), actions)
     shape = actions.shape

@@ -28,7 +28,7 @@ from painless.problem import CMDP
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 SIDES = ((2, 3), (2, 3), (0, 1), (0, 1))  # the two moves into which each of them slips
 FREE, WALL, START, GOAL, HAZARD = CHARACTERS = ".#SGH"
-DENSE_STATES = 500  # up to which the model is stored dense, unless told otherwise
+DENSE_STATES = 500  # up to which the model is stored dense, by default
 NAMED_STATES = 10_000  # up to which states have names
 
 

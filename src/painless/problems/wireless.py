@@ -33,7 +33,7 @@ from painless.problem import CMDP
 GAIN = (1.0, 0.2)
 CHANNEL = ((0.9, 0.1), (0.3, 0.7))
 ARRIVALS = (0.5, 0.3, 0.2)  # of 0, 1, … packets
-DENSE_STATES = 500  # up to which the model is stored dense, unless told otherwise
+DENSE_STATES = 500  # up to which the model is stored dense, by default
 NAMED_STATES = 10_000  # up to which states have names
 
 

@@ -1,4 +1,4 @@
-"""What a folder holds, and its page."""
+"""The page of a folder of saved results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _title(folder: Path) -> str:
 def read_frontier(path: Path) -> dict[str, object]:
     """Read the JSON of a frontier."""
     if path.is_dir():
-        results.read(path / "arrays.npz", "frontier")  # refuses a folder whose files do not belong together
+        results.read(path / "arrays.npz", "frontier")  # rejects a folder whose files do not belong together
     content = results.read(path / MARKS["frontier"] if path.is_dir() else path, "frontier")
     with results.understood(path, "frontier"):
         entries.whole(content, "constraint", below=len(content["constraints"]))

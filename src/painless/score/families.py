@@ -72,7 +72,7 @@ def tighten(problem: CMDP, tightness: float) -> CMDP:
 def random_garnet(
     states: int, actions: int, branching: int, constraints: int, discount: float, tightness: float
 ) -> Draw:
-    """Return what draws Garnets of one shape."""
+    """Return a function that draws Garnets of one shape."""
 
     def draw(rng: Generator) -> CMDP:
         loose = garnet(states, actions, branching, constraints, whole(rng), discount=discount, tightness=0.0)
@@ -82,7 +82,7 @@ def random_garnet(
 
 
 def outlier_garnet(penalty: float, tightness: float) -> Draw:
-    """Return what draws Garnets with one pair that pays −penalty, so that λ* is large in normalised units."""
+    """Return a function that draws Garnets with one pair that pays −penalty, so that λ* is large in normalised units."""
 
     def draw(rng: Generator) -> CMDP:
         plain = garnet(30, 4, 5, 1, whole(rng), tightness=0.0)
@@ -94,7 +94,7 @@ def outlier_garnet(penalty: float, tightness: float) -> Draw:
 
 
 def in_other_units(draw: Draw, reward: tuple[float, float], constraint: tuple[float, float]) -> Draw:
-    """Return what draws the same problems with utilities times a factor plus a shift."""
+    """Return a function that draws the same problems with utilities times a factor plus a shift."""
 
     def change(rng: Generator) -> CMDP:
         plain = draw(rng)
@@ -109,7 +109,7 @@ def in_other_units(draw: Draw, reward: tuple[float, float], constraint: tuple[fl
 
 
 def binding(make: Callable[..., CMDP], tightness: float, **parameters: Any) -> Draw:
-    """Return what draws seeds of a problem until there is room for its constraints to bind."""
+    """Return a function that draws seeds of a problem until there is room for its constraints to bind."""
 
     def draw(rng: Generator) -> CMDP:
         for _ in range(DRAWS):
@@ -122,14 +122,14 @@ def binding(make: Callable[..., CMDP], tightness: float, **parameters: Any) -> D
 
 
 def slippery(size: int, slip: float, discount: float, tightness: float) -> Draw:
-    """Return what draws slippery gridworlds."""
+    """Return a function that draws slippery gridworlds."""
     return binding(
         slippery_grid, tightness, height=size, width=size, slip=slip, hazards=0.2, discount=discount
     )
 
 
 def random_queue(buffer: int, discount: float) -> Draw:
-    """Return what draws queues: arrivals, throughput and waiting."""
+    """Return a function that draws queues: arrivals, throughput and waiting."""
 
     def draw(rng: Generator) -> CMDP:
         arrival = rng.uniform(0.4, 0.6)
@@ -145,7 +145,7 @@ def random_queue(buffer: int, discount: float) -> Draw:
 
 
 def random_inventory(capacity: int, discount: float, tightness: float) -> Draw:
-    """Return what draws inventories: the demand."""
+    """Return a function that draws inventories: the demand."""
 
     def draw(rng: Generator) -> CMDP:
         demand = rng.dirichlet(np.ones(capacity + 1))
@@ -155,7 +155,7 @@ def random_inventory(capacity: int, discount: float, tightness: float) -> Draw:
 
 
 def random_streaming(buffer: int, discount: float, tightness: float) -> Draw:
-    """Return what draws streams: the speeds of both links and of the playback."""
+    """Return a function that draws streams: the speeds of both links and of the playback."""
 
     def draw(rng: Generator) -> CMDP:
         stream = streaming(
@@ -171,12 +171,12 @@ def random_streaming(buffer: int, discount: float, tightness: float) -> Draw:
 
 
 def random_maintenance(discount: float) -> Draw:
-    """Return what draws the largest share of days in repair."""
+    """Return a function that draws the largest share of days in repair."""
     return lambda rng: maintenance(discount, rng.uniform(0.07, 0.12))
 
 
 def random_threshold(states: int, actions: int) -> Draw:
-    """Return what draws the dense random CMDPs of the natural policy gradient primal–dual method."""
+    """Return a function that draws the dense random CMDPs of the natural policy gradient primal–dual method."""
     return lambda rng: tighten(random_cmdp(states, actions, whole(rng)), 0.5)
 
 

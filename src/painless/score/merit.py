@@ -69,7 +69,7 @@ class Judge:
     def deployed(self, values: Array) -> Array:
         """Return the value of the polished answer, (J,): the best feasible mixture of the iterates.
 
-        Where no mixture is feasible, the one with the largest smallest slack. Nothing but the iterates takes part: neither the
+        If no mixture is feasible, it is the one with the largest joint slack. Only the iterates take part: neither the
         Slater policy nor best responses, which would cost planner calls.
         """
         mixture = best_mixture(values, self.threshold) or largest_slack(values[:, 1:], self.threshold)

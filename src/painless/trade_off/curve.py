@@ -1,4 +1,4 @@
-"""What `frontier` returns: every vertex of the trade-off between the objective and one limit, in the user's terms."""
+"""The result of `frontier`: every vertex of the trade-off between the objective and one limit, in the user's terms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FrontierPoint:
     threshold: float
     reward_value: float
     constraint_value: Array  # (K,)
-    multiplier: tuple[float, float]  # the smallest and the largest shadow price; equal but at a vertex
+    multiplier: tuple[float, float]  # the smallest and the largest shadow price; they differ only at vertices
     weights: dict[int, float]  # of the vertices
     policy: TabularPolicy  # stationary, with exactly these values
     occupancy: Array  # (S, A)
@@ -67,7 +67,7 @@ class Frontier:
 
     @property
     def threshold(self) -> Array:
-        """The limit at each vertex, (N,), which the constraint meets with nothing to spare."""
+        """The limit at each vertex, (N,), at which the constraint is tight."""
         return self.constraint_value[:, self.constraint]
 
     @property
@@ -82,7 +82,7 @@ class Frontier:
 
     @property
     def slack_from(self) -> float:
-        """The limit from which on the constraint costs nothing, when it gets looser."""
+        """The tightest limit at which the constraint costs nothing."""
         return float(self.threshold[0])
 
     @property
@@ -94,7 +94,7 @@ class Frontier:
         return len(self.reward_value)
 
     def value(self, threshold: ArrayLike) -> Array:
-        """Return the optimal value at each limit; not a number where none is feasible."""
+        """Return the optimal value at each limit; NaN where no policy is feasible."""
         given = as_floats("threshold", threshold) * self._sign
         found = np.interp(given, self.threshold * self._sign, self.reward_value)
         return np.where(given > self._tightest, np.nan, found)
@@ -120,7 +120,7 @@ class Frontier:
         )
 
     def price(self, threshold: float) -> tuple[float, float]:
-        """Return the smallest and the largest shadow price at a limit; they are equal but at a vertex."""
+        """Return the smallest and the largest shadow price at a limit; they differ only at vertices."""
         return self._mixture(threshold)[1]
 
     def _mixture(self, threshold: float) -> tuple[dict[int, float], tuple[float, float]]:
@@ -151,7 +151,7 @@ class Frontier:
     def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
         """Return the stationary policy of a vertex; with one constraint it is deterministic.
 
-        `occupancy` is that of the vertex, where it is known already.
+        `occupancy` is that of the vertex, if already known.
         """
         parts = self.mixtures[self._vertex(vertex)]
         table = self._table(max(parts, key=lambda part: part[1])[0])
@@ -168,7 +168,7 @@ class Frontier:
         return summary.to_json(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `problem.npz`, `frontier.json` and, last, `arrays.npz` into a folder."""
+        """Write `problem.npz`, `frontier.json` and finally `arrays.npz` into a folder."""
         storage.save(self, folder)
 
     @classmethod
@@ -213,7 +213,7 @@ class Frontier:
         return total
 
     def rows(self) -> list[Sequence[str]]:
-        """Return the table that people read: a row for each vertex."""
+        """Return the rows of the printed table, one for each vertex."""
         sign = render.SIGNS[self.sense]
         found: list[Sequence[str]] = []
         for i, (limit, value, (low, high)) in enumerate(
@@ -225,12 +225,12 @@ class Frontier:
 
     @property
     def header(self) -> Sequence[str]:
-        """The heads of the columns of `rows`."""
+        """The column headings of `rows`."""
         return ("vertex", self.name, "cost" if self.problem.minimise else "reward", "shadow price")
 
     @property
     def status(self) -> str:
-        """What was found, in sentences."""
+        """A summary in sentences."""
         looser, tighter = ("below", "above") if self.sense == ">=" else ("above", "below")
         count = f"{len(self)} {'vertex' if len(self) == 1 else 'vertices'}"
         return (

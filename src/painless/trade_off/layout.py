@@ -13,7 +13,7 @@ MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0), "stay"
 
 @dataclass(frozen=True)
 class Layout:
-    """The cells of a grid: (row, column) for each state and (down, right) for each action, None where unknown."""
+    """The cells of a grid: (row, column) for each state and (down, right) for each action, None if unknown."""
 
     rows: int
     columns: int

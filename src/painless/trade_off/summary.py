@@ -72,7 +72,7 @@ def to_json(frontier: Frontier) -> str:
 
 
 def limit_data(name: str, sense: str, limit: float) -> dict[str, Any]:
-    """Return a constraint with its limit, which is None where there is none."""
+    """Return a constraint with its limit, which is None if there is none."""
     return {"name": name, "sense": sense, "limit": float(limit) if np.isfinite(limit) else None}
 
 
