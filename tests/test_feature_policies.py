@@ -204,7 +204,7 @@ def test_updates_beyond_the_history_are_refused(tmp_path, learner, beyond):
 def test_policies_that_make_no_sense_are_refused(tmp_path, changes, message):
     path, content = saved(tmp_path, CoinBetting(20.0, 30))
     results.write(path, "policy", content | changes)
-    with pytest.raises(InputError, match=f"does not hold a policy: .*{message}.*; save it anew"):
+    with pytest.raises(InputError, match=f"does not hold a policy: .*{message}.*; save it again"):
         load_policy(path)
 
 

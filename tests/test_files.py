@@ -333,7 +333,7 @@ def test_what_is_no_file_is_refused(tmp_path, suffix):
 def test_an_empty_file_is_refused(tmp_path, suffix):
     path = tmp_path / f"problem{suffix}"
     path.touch()
-    refused(path, "is empty; write it anew")
+    refused(path, "is empty; write it again")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

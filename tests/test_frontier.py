@@ -504,9 +504,9 @@ def test_files_that_are_not_frontiers(tmp_path):
     arrays = results.read(tmp_path / "found" / "arrays.npz", "frontier")
     for wrong, what in (
         ({"gap": np.zeros(9)}, "'gap' has shape"),
-        ({"mixture_place": arrays["mixture_place"] + [99, 0]}, "which is not allowed"),
+        ({"mixture_place": arrays["mixture_place"] + [99, 0]}, "which is invalid"),
         ({"mixture_place": arrays["mixture_place"] * 0}, "do not sum to 1"),
-        ({"actions": arrays["actions"] + 4}, "which is not allowed"),
+        ({"actions": arrays["actions"] + 4}, "which is invalid"),
         ({"constraint": 1}, "'constraint' holds 1"),
     ):
         results.write(tmp_path / "found" / "arrays.npz", "frontier", arrays | wrong)

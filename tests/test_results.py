@@ -42,7 +42,7 @@ def test_content_comes_back(path):
         ({"format": None}, "is not a policy that this version of painless saved"),
         ({"format": "painless-solution"}, "is not a policy: its format is 'painless-solution'"),
         ({"version": 99}, "has version 99 of the format; this painless reads 1: update painless"),
-        ({"name": "b"}, "was changed or damaged after it was saved; save it anew"),
+        ({"name": "b"}, "was changed or damaged after it was saved; save it again"),
         ({"name": None}, "was changed or damaged"),
         ({"more": 1}, "was changed or damaged"),
         ({"checksum": "0" * 64}, "was changed or damaged"),

@@ -389,7 +389,7 @@ def test_resume_refuses_another_run(tmp_path):
 
 
 CHANGES = {
-    "values": (np.zeros((3, 3)), "'errors' has shape .*; start the run anew"),
+    "values": (np.zeros((3, 3)), "'errors' has shape .*; start the run again"),
     "errors": (-np.ones((12, 3)), "'errors' holds -1"),
     "weights": (np.zeros((12, 2)), r"'weights' has shape \(12, 2\)"),
     "rng": ("{}", "does not hold a checkpoint"),

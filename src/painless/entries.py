@@ -37,7 +37,7 @@ def floats(
     wrong = np.isnan(array) if infinite else ~np.isfinite(array)
     wrong |= (array < least) | (np.isfinite(array) & (array > most))
     if wrong.any():
-        raise InputError(f"'{name}' contains {array[wrong][0]:g}, which is not allowed")
+        raise InputError(f"'{name}' holds {array[wrong][0]:g}, which is invalid")
     return array.astype(np.float64, copy=False)
 
 
@@ -48,9 +48,7 @@ def wholes(
     array = _array(content, name, shape, "iu")
     end = np.iinfo(np.int64).max if below is None else below
     if ((array < least) | (array >= end)).any():
-        raise InputError(
-            f"'{name}' contains {array[(array < least) | (array >= end)][0]}, which is not allowed"
-        )
+        raise InputError(f"'{name}' holds {array[(array < least) | (array >= end)][0]}, which is invalid")
     return array.astype(np.int64, copy=False)
 
 

@@ -151,7 +151,5 @@ def _returns(
         groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
     parts = [roll_out(simulator, one, count, rng) for one, count in groups]
     returns = np.concatenate([part.returns for part in parts])
-    order = rng.permutation(
-        episodes
-    )  # a mixture's episodes are sorted by policy; intervals need a random order
+    order = rng.permutation(episodes)  # a mixture sorts them by policy; intervals need a random order
     return returns[order], sum(len(part.actions) for part in parts)

@@ -85,7 +85,7 @@ def solve(
     clock, reason = Clock(time_limit), ""
     start = starting_policy(initial_policy, problem.actions)
     if algorithm is None and (iterations is not None or evaluator is not None):
-        algorithm, reason = PRM(), "PRM is the default algorithm with iterations: it needs no tuning."
+        algorithm, reason = PRM(), "PRM is the default for a number of iterations: it needs no tuning."
     elif algorithm is None:
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():

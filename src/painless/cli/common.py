@@ -30,15 +30,11 @@ WIDEST = 30  # characters of a column heading
 
 Problem = Annotated[
     str,
-    typer.Argument(
-        help=f"Name of a registered problem (see `painless problems`) or {either(formats.FORMATS)} file."
-    ),
+    typer.Argument(help=f"Registered name (see `painless problems`) or {either(formats.FORMATS)} file."),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Setting of the algorithm, such as alpha=8 for cbp; repeatable."
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help="Setting of the algorithm, such as alpha=8 for cbp."),
 ]
 Parameters = Annotated[
     list[str] | None,

@@ -43,9 +43,7 @@ def ending_in_order() -> Iterator[None]:
 
     try:
         for number in SIGNALS:
-            if (
-                before[number] == signal.SIG_DFL
-            ):  # otherwise it is ignored, as with nohup, or handled elsewhere
+            if before[number] == signal.SIG_DFL:  # not ignored, as with nohup, nor handled elsewhere
                 signal.signal(number, end)
         yield
     finally:

@@ -26,9 +26,7 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FOLDER", help="Folder for results, figures and report; stored results are reused."
-        ),
+        typer.Option(metavar="FOLDER", help="Results, figures and report; stored results are reused."),
     ] = Path("out/reproduce"),
 ) -> None:
     """Run the experiments of the paper, draw its figures and tables, and check its claims."""

@@ -11,9 +11,7 @@ from painless.cli.common import PICTURES, AsJson, Seed, check_file, interruptibl
 
 
 def score(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Run part of the suite, in about one minute.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run part of the suite, in a minute.")] = False,
     seed: Seed = 0,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 2,
     figure: Annotated[

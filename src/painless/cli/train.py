@@ -73,8 +73,7 @@ def train(
         float | None, typer.Option(help="Strength ν of entropy regularisation; default: 0. Not for prm.")
     ] = None,
     multiplier_bound: Annotated[
-        list[float] | None,
-        typer.Option(help="Multiplier bound U, once for each constraint; skips the feasibility phase."),
+        list[float] | None, typer.Option(help="Bound U of each multiplier; skips the feasibility phase.")
     ] = None,
     constraint: Annotated[
         list[str] | None,
@@ -86,18 +85,13 @@ def train(
         int | None, typer.Option(min=0, help="For gym: the entry of a vector reward to maximise.")
     ] = None,
     features: Annotated[
-        str | None,
-        typer.Option(help="For gym: tiles, fourier or one-hot; default: by the observation space."),
+        str | None, typer.Option(help="For gym: tiles, fourier or one-hot; default: by observation space.")
     ] = None,
     exploration: Annotated[
         float | None,
-        typer.Option(
-            min=0, max=1, help="Share of random actions in extra episodes; default: 0.2 for gym, else 0."
-        ),
+        typer.Option(min=0, max=1, help="Share of random actions in extra episodes: 0.2 for gym, else 0."),
     ] = None,
-    time_limit: Annotated[
-        int | None, typer.Option(min=1, help="For gym: maximum number of steps per episode.")
-    ] = None,
+    time_limit: Annotated[int | None, typer.Option(min=1, help="For gym: steps per episode.")] = None,
     episodes: Annotated[int, typer.Option(min=2, help="Episodes to evaluate the returned policy.")] = 1000,
     discount: Discount = None,
     threshold: Threshold = None,

@@ -25,9 +25,7 @@ class VectorGymnasiumSimulator(GymnasiumSimulator):
 
     options: dict[str, Any] = field(default_factory=dict)
     _vectors: dict[int, Any] = field(default_factory=dict)  # by the number of episodes
-    _going: NDArray[np.intp] = field(
-        default_factory=lambda: np.empty(0, np.intp)
-    )  # the episodes that continue
+    _going: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # running episodes
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environments behind: a copy elsewhere makes its own."""
