@@ -39,6 +39,8 @@ def ending_in_order() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         for one in SIGNALS:
             signal.signal(one, signal.SIG_DFL)
+        # Threads of a pool that is torn down may fail, which is of no interest to anybody now.
+        threading.excepthook = lambda failure: None
         raise Terminated(number)
 
     try:
