@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -55,15 +56,19 @@ def ending_in_order() -> Iterator[None]:
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Hide warnings of libraries, unless Python was started with -W; announce compilation."""
+    """Hide warnings of libraries, also in their processes, unless Python was started with -W; announce compilation."""
     shown: Any = warnings.showwarning
-    if not sys.warnoptions:
+    quiet = not sys.warnoptions and "PYTHONWARNINGS" not in os.environ
+    if quiet:
         warnings.showwarning = lambda *ignored, **named: None
+        os.environ["PYTHONWARNINGS"] = "ignore::UserWarning"
     try:
         with before_compiling(_announce):
             yield
     finally:
         warnings.showwarning = shown
+        if quiet:
+            del os.environ["PYTHONWARNINGS"]
 
 
 def _announce() -> None:
