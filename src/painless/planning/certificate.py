@@ -60,7 +60,6 @@ class Certifier:
 
     Arguments:
         slater: the Slater policy, which is the first candidate; None if not known yet.
-        precision: of the values of swept best responses, small relative to the gap to prove.
         relaxation: what counts as feasible; by default in the units of the problem.
         memory: bytes that the candidates may take; None for no bound.
     """
@@ -69,7 +68,6 @@ class Certifier:
         self,
         engine: Engine,
         slater: SlaterPolicy | None = None,
-        precision: float = 0.0,
         relaxation: Relaxation | None = None,
         memory: float | None = MEMORY,
     ) -> None:
@@ -80,8 +78,9 @@ class Certifier:
         if memory is not None:
             table = problem.actions.size * np.dtype(np.float64).itemsize
             columns = Columns(memory=max(memory, 2 * (problem.shape[2] + 2) * table), most=MOST)
-        self.game = Game(engine, Aim.reward(problem, self._attainable()), columns, finest=FINEST)
-        self.game.precision = precision
+        self.game = Game(
+            engine, Aim.reward(problem, self._attainable()), columns, precision=0.0, finest=FINEST
+        )
         if slater is not None:
             self.game.add(Column(slater.policy, slater.value, slater.low))
             self.game.proved.append(slater.low)
@@ -178,7 +177,7 @@ class Certifier:
         if not len(columns):
             least, most = self.engine.extent
             return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, least))
-        low = np.array([column.low for column in columns.known])
+        low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
         policy, value, proved = columns[best][:3]

@@ -97,7 +97,7 @@ class LinearProgram:
         try:
             case.tick()
             optimum = _occupancy(case, certifier.game.aim.reached, task.clock)
-            if optimum is None and slack:
+            if optimum is None:
                 note = "The linear program was skipped or failed, so best responses were used instead."
             if optimum is not None:
                 certifier.bound(optimum.multiplier, 0.0)

@@ -44,9 +44,7 @@ class Pool:
         self.threshold = problem.threshold[self.held]
         self.columns = Columns()
         self.solves = 0
-        self._safe: Array | None = (
-            None  # weights of the first policies: the mixture with the largest joint slack
-        )
+        self._safe: Array | None = None  # weights of the first policies: the largest joint slack
 
     @property
     def actions(self) -> list[Array | Actions]:
