@@ -100,6 +100,12 @@ def policy_transition(problem: CMDP, policy: Array) -> Transition:
 
 def reachable(policy_transition: Transition, initial: Array) -> Mask:
     """Return which states a chain may come to, (S,), from where it may start."""
+    if isinstance(policy_transition, np.ndarray):
+        new = found = initial > 0
+        while new.any():
+            new = (policy_transition[new] > 0).any(0) & ~found
+            found = found | new
+        return found
     from scipy.sparse import csgraph
 
     chain = scipy.sparse.csr_array(policy_transition)

@@ -140,22 +140,22 @@ class Certifier:
         """
         count = len(self.game.columns)
         weights = np.pad(weights, (0, count - len(weights)))
-        answer = self._mixed(weights, precision)
+        policy, value = self._mixed(weights, precision)
         if self.game.safe is None:
-            return answer
+            return self._assessed(policy, value)
         safe = np.pad(self.game.safe, (0, count - len(self.game.safe)))
         spare = self._spare(safe)
         for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
-            short = np.maximum(self.problem.threshold - answer.low[1:], 0.0)
-            met = not short.any() or (answer.feasible and not (spare > 0).all())
+            short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
+            met = not short.any() or ((spare <= 0).any() and self.relaxation.allows(policy, value.low))
             if met or np.array_equal(weights, safe):
                 break
             whole = short + np.maximum(spare, 0.0)
             needed = np.divide(short, whole, out=np.zeros_like(short), where=whole > 0)
             part = min(factor * float(needed.max()), 1.0)
             weights = safe if part == 1 else (1 - part) * weights + part * safe
-            answer = self._mixed(weights, precision)
-        return answer
+            policy, value = self._mixed(weights, precision)
+        return self._assessed(policy, value)
 
     def judge(self, policy: Array) -> Answer:
         """Evaluate a policy, and mix in the Slater policy if it misses a constraint."""
@@ -184,9 +184,9 @@ class Certifier:
         table = as_table(policy, self.problem.shape[1])
         return self._assessed(table, Bracket(proved, 2 * value - proved, value))
 
-    def _mixed(self, weights: Array, precision: float) -> Answer:
+    def _mixed(self, weights: Array, precision: float) -> tuple[Array, Bracket]:
         policies = [column.policy for column in self.game.columns.known]
-        return self._assessed(*self.engine.mixed(policies, weights, precision))
+        return self.engine.mixed(policies, weights, precision)
 
     def _spare(self, safe: Array) -> Array:
         """Return a lower bound on the slack of a mixture, (K,)."""
