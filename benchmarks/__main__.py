@@ -9,10 +9,10 @@ from rich.table import Table
 import painless
 from benchmarks import backends, evaluators
 from painless import CBP, CRPO, GDA
-from painless.arrays import one_thread
-from painless.batch import solve_batch
-from painless.policy import dirichlet_policy, uniform_policy
-from painless.prepare import prepare
+from painless.common.arrays import one_thread
+from painless.loop.batch import solve_batch
+from painless.loop.prepare import prepare
+from painless.policies.table import dirichlet_policy, uniform_policy
 
 REPEATS = 5
 SETTINGS = [

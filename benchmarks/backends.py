@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from painless.backends import Dask, Jobs, Local, Slurm
-from painless.experiments import Store, Sweep, run_sweep
+from painless.study import Store, Sweep, run_sweep
 
 PIECES = 300  # for the cost of a piece
 BUSY = 0.1  # seconds of a piece that computes

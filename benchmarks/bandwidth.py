@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scale_case import instance
-from painless.planners import _chain_kernels, _improve_kernels
-from painless.planners.chain import flow_order
-from painless.planners.pricing import Pricer
-from painless.planners.two_threads import TwoThreads
-from painless.units import normalise
+from painless.engines.sweeps import _chain_kernels, _improve_kernels
+from painless.engines.sweeps.chain import flow_order
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.two_threads import TwoThreads
+from painless.problem.units import normalise
 
 
 def best(work, repeats=15):

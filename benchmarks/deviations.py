@@ -9,10 +9,10 @@ from rich.table import Table
 
 import painless
 from painless import CBP, CRPO, GDA, LinearProgram, Output, PrimalDual
-from painless.batch import solve_batch
 from painless.duals import Lagrangian
 from painless.learners import Cocob, CoinBetting, SigmoidBetting, Winnings
-from painless.policy import dirichlet_policy
+from painless.loop.batch import solve_batch
+from painless.policies.table import dirichlet_policy
 
 
 def variant(name, dual=lambda s: Cocob(8.0), **primal):

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
-from painless.arrays import one_thread
+from painless.common.arrays import one_thread
 from painless.evaluators.lstdq import LSTDQ
 from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
 from painless.evaluators.td import TemporalDifference
 from painless.features import TileCoding, feature_matrix
-from painless.kernels import policy_sums, stream, table_sampler
 from painless.learners import CoinBetting
-from painless.policy import LearningTable, dirichlet_policy
+from painless.policies.table import LearningTable, dirichlet_policy
+from painless.simulation.sampling import policy_sums, stream, table_sampler
 
 REPEATS = 5
 

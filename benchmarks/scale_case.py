@@ -12,11 +12,11 @@ import numpy as np
 import scipy
 
 import painless
-from painless.arrays import one_thread
-from painless.planners.pricing import Pricer
+from painless.common.arrays import one_thread
+from painless.engines.sweeps.pricing import Pricer
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
-from painless.units import normalise
+from painless.problem.units import normalise
 
 DISCOUNT, TOLERANCE, SLIP = 0.99, 1e-6, 0.2
 PROPERTY = "// property: "  # the comment of a .drn file that asks Storm for the problem's optimum

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scale_case import TOLERANCE, instance, ours, scipy_highs
-from painless.arrays import one_thread
-from painless.units import normalise
+from painless.common.arrays import one_thread
+from painless.problem.units import normalise
 
 STATES = (9, 25, 49, 100)
 REPEATS = 15

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 import painless
-from painless.arrays import one_thread
+from painless.common.arrays import one_thread
 
 PROPERTY = "// property: "  # the comment of a .drn file that asks Storm for the problem's optimum
 LARGEST_PROGRAM = 2000  # states up to which the linear program is tried

@@ -11,7 +11,7 @@ from matplotlib.patches import Polygon, Rectangle
 
 import painless
 from painless.bellman import occupancy, policy_value
-from painless.policy import dirichlet_policy
+from painless.policies.table import dirichlet_policy
 from painless.report import grid_map
 from painless.report.figures import STYLE
 

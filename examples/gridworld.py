@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
-from painless.batch import solve_batch
 from painless.bellman import occupancy
-from painless.policy import dirichlet_policy
+from painless.loop.batch import solve_batch
+from painless.policies.table import dirichlet_policy
 from painless.problems.gridworld import A_NEXT, B_NEXT, MOVES, SIDE, A, B
 from painless.report import grid_map, learning_curves, save_figure
 

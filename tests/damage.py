@@ -25,16 +25,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import painless
-from painless import CBP, CRPO, GDA, PRM, InputError, files, results
-from painless.experiments import Store, Sweep, run_sweep
-from painless.experiments.store import read_unit
-from painless.feature_policies import MixturePolicy, start_policy
-from painless.feature_policies.linear import LinearQ
+from painless import CBP, CRPO, GDA, PRM, InputError
 from painless.features import Fourier, OneHot, TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient, RegretMatching
+from painless.policies import MixturePolicy, start_policy
+from painless.policies.linear import LinearQ
 from painless.report.page import read_frontier
 from painless.report.page_training import TrainingRecord
-from painless.simulator import TableSimulator
+from painless.simulation.simulator import TableSimulator
+from painless.storage import files, results
+from painless.study import Store, Sweep, run_sweep
+from painless.study.store import read_unit
 
 
 class Stored(NamedTuple):

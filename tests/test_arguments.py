@@ -5,11 +5,11 @@ import pytest
 
 import painless
 from painless import CBP, CRPO, GDA, PRM, CartPole, ColumnGeneration, InputError, LinearProgram, TabularPolicy
-from painless.batch import solve_batch
-from painless.policy import MIXED, initial_policy, uniform_policy
-from painless.rollouts import roll_out
-from painless.simulator import TableSimulator
-from painless.surface import frontier_surface
+from painless.frontiers.surface import frontier_surface
+from painless.loop.batch import solve_batch
+from painless.policies.table import MIXED, initial_policy, uniform_policy
+from painless.simulation.rollouts import roll_out
+from painless.simulation.simulator import TableSimulator
 
 WORLD = painless.gridworld()
 POLICY = TabularPolicy(uniform_policy(WORLD.actions))

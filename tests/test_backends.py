@@ -17,9 +17,9 @@ import painless
 from painless import InputError
 from painless.backends import Dask, Error, Jobs, Local, Slurm, Tls, load_jobs
 from painless.backends.dask import allow_connections
-from painless.experiments import Store, Sweep, Unit, load_sweep, pieces, run_sweep
-from painless.experiments import sweep as sweep_module
-from painless.experiments.pieces import Piece, Pieces, run_piece
+from painless.study import Store, Sweep, Unit, load_sweep, pieces, run_sweep
+from painless.study import sweep as sweep_module
+from painless.study.pieces import Piece, Pieces, run_piece
 from tests.backend_work import die_at_three, fail_at_three, threads_here
 from tests.slurm_cluster import free_port, jobs, missing, slurm_cluster
 

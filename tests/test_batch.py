@@ -5,10 +5,10 @@ import pytest
 
 import painless
 from painless import CBP, CRPO, GDA, InputError, PrimalDual
-from painless.batch import solve_batch
 from painless.duals import Lagrangian
 from painless.learners import Cocob, CoinBetting, Winnings
-from painless.policy import dirichlet_policy
+from painless.loop.batch import solve_batch
+from painless.policies.table import dirichlet_policy
 
 OWN = PrimalDual(
     primal=lambda s: CoinBetting(s.normaliser, s.iterations),

@@ -10,7 +10,7 @@ import painless
 from painless import bellman
 from painless.evaluators import ExactEvaluator
 from painless.learners import CoinBetting
-from painless.policy import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
 
 from .problems import garnets
 

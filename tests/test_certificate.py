@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless.averages import MultiplierAverages
 from painless.bellman import policy_value
-from painless.planners.engine import engine_of
+from painless.engines.engine import engine_of
+from painless.loop.averages import MultiplierAverages
+from painless.loop.prepare import prepare
 from painless.planning import LinearProgram
 from painless.planning.certificate import MEMORY, Certifier
 from painless.planning.feasibility import Feasibility, slater_policy
-from painless.policy import dirichlet_policy
-from painless.prepare import prepare
+from painless.policies.table import dirichlet_policy
 
 from .problems import garnets
 

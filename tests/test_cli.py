@@ -423,7 +423,7 @@ def test_help_by_default():
 INTERRUPTED = """
 import signal, sys
 from painless import cli
-from painless.framework import Recorder
+from painless.loop.framework import Recorder
 
 add, seen = Recorder.add, []
 

@@ -16,21 +16,22 @@ import painless
 import painless.problems
 from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
-from painless.clock import Clock
-from painless.errors import InputError
-from painless.planners import _chain_kernels, _improve_kernels, policy_iteration
-from painless.planners.active_states import ActiveStates
-from painless.planners.chain import ChangingChain, Values, chain_of, flow_order
-from painless.planners.chain_occupancy import chain_occupancy
-from painless.planners.narrow import solve_narrow
-from painless.planners.pricing import Pricer
-from painless.planners.sparse_rows import sparse_rows
-from painless.planners.two_threads import TwoThreads
+from painless.common.clock import Clock
+from painless.common.errors import InputError
+from painless.engines import policy_iteration
+from painless.engines.sweeps import _chain_kernels, _improve_kernels
+from painless.engines.sweeps.active_states import ActiveStates
+from painless.engines.sweeps.chain import ChangingChain, Values, chain_of, flow_order
+from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.narrow import solve_narrow
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.sparse_rows import sparse_rows
+from painless.engines.sweeps.two_threads import TwoThreads
 from painless.planning import LinearProgram
 from painless.planning.column_generation import ColumnGeneration, SearchEnding
 from painless.planning.feasibility import Feasibility, slater_policy
 from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixture, largest_slack
-from painless.units import TOLERANCE, normalise
+from painless.problem.units import TOLERANCE, normalise
 
 from .problems import garnets
 
@@ -635,7 +636,7 @@ import resource, sys
 import numpy as np, scipy
 import painless
 from painless.planning.column_generation import ColumnGeneration
-from painless.units import normalise
+from painless.problem.units import normalise
 states, actions, branching = 100_000, 4, 5
 rng = np.random.default_rng(0)
 pairs = states * actions

@@ -9,8 +9,8 @@ import pytest
 import painless
 from painless import InputError
 from painless.backends import Dask, Local
-from painless.distributed_rollouts import DistributedSimulator
 from painless.environments import from_gymnasium
+from painless.simulation.distributed_rollouts import DistributedSimulator
 
 
 class Walk(gymnasium.Env):

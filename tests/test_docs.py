@@ -21,8 +21,8 @@ PAGES = sorted(
     for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
     if not {"_build", "gallery"} & set(page.relative_to(ROOT).parts)
 )
-PACKAGES = ("learners", "duals", "evaluators", "features", "planning", "planners", "problems", "environments")
-PACKAGES = ("painless", *(f"painless.{name}" for name in (*PACKAGES, "experiments", "report")))
+PACKAGES = ("learners", "duals", "evaluators", "features", "planning", "engines", "problems", "environments")
+PACKAGES = ("painless", *(f"painless.{name}" for name in (*PACKAGES, "study", "report")))
 NOT_SHOWN = {"EVALUATORS", "PLANNERS", "REGISTRY", "SIMULATORS", "duals", "learners"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

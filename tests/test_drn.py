@@ -13,9 +13,9 @@ from scipy import sparse
 
 import painless
 from painless import CMDP, InputError, LinearProgram, load
-from painless.drn import lines, text
-from painless.drn.header import NOTE
-from painless.drn.rounding import lost, restored
+from painless.problem.formats.drn import lines, text
+from painless.problem.formats.drn.header import NOTE
+from painless.problem.formats.drn.rounding import lost, restored
 from tests.problems import garnets
 from tests.test_files import DOC, assert_same, plain, rich
 
@@ -131,7 +131,7 @@ def test_blocks_do_not_show(tmp_path, monkeypatch):
     problem = painless.garnet(30, 3, 4, 2, seed=3, dense=False)
     whole = round_trip(problem, tmp_path / "whole.drn")
     monkeypatch.setattr(text, "BLOCK", 101)
-    monkeypatch.setattr("painless.drn.writing.BLOCK", 7)
+    monkeypatch.setattr("painless.problem.formats.drn.writing.BLOCK", 7)
     assert_same(whole, round_trip(problem, tmp_path / "parts.drn"))
     assert (tmp_path / "whole.drn").read_bytes() == (tmp_path / "parts.drn").read_bytes()
 
@@ -259,7 +259,7 @@ def test_actions_without_names_of_their_own_are_numbered(tmp_path, old, new):
 
 
 def test_too_many_names_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("painless.drn.reading.SPARE", 2)
+    monkeypatch.setattr("painless.problem.formats.drn.reading.SPARE", 2)
     assert load(written(tmp_path, TWO), discount=0.9, reward="steps").shape == (3, 2, 0)
 
 

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 import painless
 from painless import bellman
-from painless.algorithms import CBP, CRPO, GDA, PRM
-from painless.averages import Output
+from painless.engines.engine import as_table, engine_of, occupancy
+from painless.engines.factorised import Factorised
+from painless.engines.swept import Swept
 from painless.evaluators import ExactEvaluator, SweptEvaluator, exact_evaluator
 from painless.learners import CoinBetting
-from painless.planners.engine import as_table, engine_of, occupancy
-from painless.planners.factorised import Factorised
-from painless.planners.swept import Swept
+from painless.loop.algorithms import CBP, CRPO, GDA, PRM
+from painless.loop.averages import Output
 from painless.planning import LinearProgram
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.policy import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.problem.units import normalise
 from painless.problems.slippery_grid import slippery_grid
-from painless.solution import Kind, Solution
-from painless.units import normalise
+from painless.solving.solution import Kind, Solution
 
 from .problems import garnets
 
@@ -35,7 +35,7 @@ MODERATE = settings(max_examples=60, deadline=None)
 def sweeps_even_where_small():
     """Sweep small chains as large ones are, which would otherwise be eliminated at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.chain.SMALL", 0)
+        patch.setattr("painless.engines.sweeps.chain.SMALL", 0)
         yield
 
 
@@ -242,7 +242,7 @@ def test_large_models_are_solved_with_a_proof(algorithm, constraints):
 @given(garnets(constraints=(1, 3)))
 def test_swept_bounds_bracket_the_optimum(problem):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.engine.EXACT_STATES", 0)
+        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
         sparse = as_sparse(problem)
         assert isinstance(engine_of(sparse), Swept)
         found = painless.solve(sparse, PRM(), tolerance=1e-4)
@@ -302,7 +302,7 @@ def test_trace_values_are_attained_and_close():
     problem = large()
     normal = painless.solve(problem, PRM(), iterations=20).trace
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.engine.EXACT_STATES", 10**6)
+        patch.setattr("painless.engines.engine.EXACT_STATES", 10**6)
         exact = painless.solve(problem, PRM(), iterations=20).trace
     assert normal.exact
     np.testing.assert_allclose(normal.reward_value[:4], exact.reward_value[:4], atol=4e-3 * 20)
@@ -351,7 +351,7 @@ def test_an_infeasible_large_model_is_explained():
     assert found.infeasibility.conflict == (1,)
     assert "no policy has constraint 2 >= 19.9" in str(found.status)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.engine.EXACT_STATES", 10**6)
+        patch.setattr("painless.engines.engine.EXACT_STATES", 10**6)
         exact = painless.solve(problem.with_limits(out_of_reach))
     np.testing.assert_allclose(found.infeasibility.own_slack, exact.infeasibility.own_slack, atol=1e-7)
     np.testing.assert_allclose(found.infeasibility.joint_slack, exact.infeasibility.joint_slack, atol=1e-4)

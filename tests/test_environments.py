@@ -22,7 +22,7 @@ from painless.environments import (
 from painless.environments.grid import grid_image, grid_text, places
 from painless.evaluators import AnchoredLSTDQ
 from painless.features import Fourier, OneHot, TileCoding
-from painless.rollouts import roll_out
+from painless.simulation.rollouts import roll_out
 
 
 class Walk(gymnasium.Env):

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import painless
-from painless import InputError, files
-from painless.experiments import Store, Sweep, load_sweep, run_sweep
-from painless.experiments import store as store_module
-from painless.experiments.pieces import Pieces
-from painless.experiments.summary import summarise
-from painless.experiments.sweep import grid
-from painless.policy import dirichlet_policy
+from painless import InputError
+from painless.policies.table import dirichlet_policy
 from painless.report.page_sweep import read_units
+from painless.storage import files
+from painless.study import Store, Sweep, load_sweep, run_sweep
+from painless.study import store as store_module
+from painless.study.pieces import Pieces
+from painless.study.summary import summarise
+from painless.study.sweep import grid
 from tests.killing import changes, kill_once
 
 SMALL = """

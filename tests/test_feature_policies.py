@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CartPole, InputError, entries, results
+from painless import CartPole, InputError
 from painless.evaluators import ExactEvaluator
-from painless.feature_policies import (
+from painless.features import OneHot, TileCoding
+from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
+from painless.policies import (
     FoldedPolicy,
     History,
     LinearQ,
@@ -17,11 +19,10 @@ from painless.feature_policies import (
     SummedPolicy,
     start_policy,
 )
-from painless.feature_policies.cells import Bettors, Cells, replay
-from painless.feature_policies.storage import READERS, load_policy, save_policy, to_arrays
-from painless.features import OneHot, TileCoding
-from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
-from painless.policy import LearningTable, TabularQ
+from painless.policies.cells import Bettors, Cells, replay
+from painless.policies.storage import READERS, load_policy, save_policy, to_arrays
+from painless.policies.table import LearningTable, TabularQ
+from painless.storage import entries, results
 
 FEATURES = TileCoding(-np.ones(2), np.ones(2), tiles=3, tilings=4, actions=3)
 LEARNERS = {

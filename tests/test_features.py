@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from painless.errors import InputError
+from painless.common.errors import InputError
 from painless.features import (
     BinaryFeatures,
     OneHot,

@@ -17,8 +17,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import painless
-from painless import CMDP, InputError, archives, files, load, mapped, memory
-from painless.formats import FILE_KEYS
+from painless import CMDP, InputError, load
+from painless.problem.formats.endings import FILE_KEYS
+from painless.storage import archives, files, mapped, memory
 
 DOC = Path(__file__).parents[1] / "docs" / "problem-files.md"
 SUFFIXES = [".npz", ".json"]

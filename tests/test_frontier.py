@@ -10,17 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import InputError, LinearProgram, results
+from painless import InputError, LinearProgram
 from painless.bellman import policy_value
-from painless.frontier import Infeasible
-from painless.planners.engine import visitor
+from painless.engines.engine import visitor
+from painless.frontiers.frontier import Infeasible
+from painless.frontiers.layout import grid_layout
+from painless.frontiers.surface import frontier_surface
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, TREASURES, deep_sea_treasure
 from painless.problems.queueing import queueing
 from painless.problems.slippery_grid import slippery_grid
 from painless.report.frontier_figure import frontier_figure
-from painless.solution import Kind
-from painless.surface import frontier_surface
-from painless.trade_off.layout import grid_layout
+from painless.solving.solution import Kind
+from painless.storage import results
 
 WORLD_VERTICES = [
     (0.2454861654, 1.7328616542),
@@ -247,7 +248,7 @@ def test_sweeps_find_what_factorised_systems_find(given):
     problem, index, _ = given
     exact = painless.frontier(problem, index)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.engine.EXACT_STATES", 0)
+        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
         swept = painless.frontier(problem, index)
     limits = np.concatenate([exact.threshold, swept.threshold])
     within = np.clip(limits, min(exact.threshold), max(exact.threshold))
@@ -263,7 +264,7 @@ def test_visits_of_both_kinds_are_the_same(given):
     actions = painless.frontier(problem, index).actions[0]
     exact = visitor(problem)(actions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.planners.engine.EXACT_STATES", 0)
+        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
         np.testing.assert_allclose(visitor(problem)(actions), exact, atol=1e-9 * exact.sum())
     assert exact.sum() == pytest.approx(1 / (1 - problem.discount))
 

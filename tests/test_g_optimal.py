@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from painless.errors import InputError
+from painless.common.errors import InputError
 from painless.features import (
     Design,
     TileCoding,

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
-from painless.solution import Kind
+from painless.solving.solution import Kind
 
 module = sys.modules["painless.problems.garnet"]
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, GDA
 from painless.bellman import occupancy, occupancy_policy, policy_value
-from painless.guarantees import Regrets, cbp_bound, error_factor, gda_bound
+from painless.loop.guarantees import Regrets, cbp_bound, error_factor, gda_bound
+from painless.loop.prepare import prepare
 from painless.planning import LinearProgram
 from painless.planning.feasibility import Feasibility
-from painless.policy import dirichlet_policy, uniform_policy
-from painless.prepare import prepare
+from painless.policies.table import dirichlet_policy, uniform_policy
 
 from .problems import garnets
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from painless import CMDP, garnet, solve
 from painless.bellman import policy_value
-from painless.policy import dirichlet_policy
-from painless.score.merit import DELTA, Judge
-from painless.units import normalise
+from painless.policies.table import dirichlet_policy
+from painless.problem.units import normalise
+from painless.study.score.merit import DELTA, Judge
 
 factors = st.floats(-3, 3).map(lambda power: 10.0**power)
 shifts = st.floats(-3, 3)  # in units of the factor

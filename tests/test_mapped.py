@@ -14,8 +14,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import painless
-from painless import InputError, files, load, mapped
-from painless.planners.sparse_rows import sparse_rows
+from painless import InputError, load
+from painless.engines.sweeps.sparse_rows import sparse_rows
+from painless.storage import files, mapped
 from tests.test_files import assert_same
 
 
@@ -136,7 +137,7 @@ def test_a_mapped_file_that_is_cut_off_ends_with_a_word_of_it(tmp_path):
     path = tmp_path / "problem.npz"
     code = """
 import os, sys, painless
-from painless import mapped
+from painless.storage import mapped
 mapped.LARGE = mapped.MAPPED = 100
 painless.garnet(4000, 3, 4, seed=1, dense=False).save(sys.argv[1])
 problem = painless.load(sys.argv[1])

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import painless
-from painless.planners.pricing import Pricer
+from painless.engines.sweeps.pricing import Pricer
 
 def peak():
     status = Path("/proc/self/status")

@@ -10,9 +10,9 @@ import pytest
 import painless
 from painless import cli
 from painless.bellman import policy_value
-from painless.pages.build import frontier_page
+from painless.common.render import number, visible
 from painless.problems.slippery_grid import random_map, slippery_grid
-from painless.render import number, visible
+from painless.report.build import frontier_page
 from painless.report.page_frontiers import TOLERANCE
 from painless.report.page_solution import solution_page
 from painless.report.page_training import TrainingRecord, training_page

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import painless
 from painless.bellman import policy_value
-from painless.planners import policy_iteration
+from painless.engines import policy_iteration
 from painless.planning import LinearProgram
 from painless.planning.feasibility import (
     Feasibility,
@@ -18,7 +18,7 @@ from painless.planning.feasibility import (
     slater_policy,
 )
 from painless.planning.master import best_mixture, largest_slack
-from painless.units import normalise
+from painless.problem.units import normalise
 
 from .problems import garnets
 

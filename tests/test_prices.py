@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import CBP, CMDP, ColumnGeneration, LinearProgram, render
+from painless import CBP, CMDP, ColumnGeneration, LinearProgram
+from painless.common import render
 
 from .problems import garnets
 

@@ -23,13 +23,13 @@ from painless import (
     garnet,
     solve,
 )
-from painless.distributions import normalised, sparse_divisors
+from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.evaluators import ExactEvaluator, SweptEvaluator
-from painless.kernels import table_sampler
 from painless.learners import RegretMatching
-from painless.planners.sparse_rows import sparse_rows
-from painless.policy import LearningTable, uniform_policy
-from painless.simulator import TableSimulator
+from painless.policies.table import LearningTable, uniform_policy
+from painless.problem.distributions import normalised, sparse_divisors
+from painless.simulation.sampling import table_sampler
+from painless.simulation.simulator import TableSimulator
 
 S, A = 3, 2
 MASK = np.array([[True, True], [True, False], [False, True]])

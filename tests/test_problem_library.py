@@ -12,7 +12,7 @@ import painless
 from painless import InputError
 from painless.bellman import action_value, occupancy, policy_value
 from painless.checks import check_problem
-from painless.planners import policy_iteration
+from painless.engines import policy_iteration
 from painless.planning import LinearProgram
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, DEPTHS, TREASURES, deep_sea_treasure
 from painless.problems.inventory import DEMAND, inventory

@@ -7,8 +7,8 @@ import painless
 from painless import InputError
 from painless.bellman import policy_value
 from painless.checks import check_evaluator, check_problem
+from painless.engines import policy_iteration
 from painless.evaluators import ExactEvaluator
-from painless.planners import policy_iteration
 from painless.problems import REGISTRY
 from painless.problems.garnet import _successors
 

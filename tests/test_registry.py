@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import painless
-from painless.algorithms import ALGORITHMS, CBP, Algorithm, find_algorithm
-from painless.errors import InputError
+from painless.common.errors import InputError
+from painless.common.registry import build
 from painless.evaluators import EVALUATORS, ExactEvaluator
-from painless.experiments import Store, Sweep, load_sweep, run_sweep
-from painless.experiments.unit import make_problem
-from painless.formats import FORMATS, Format
+from painless.loop.algorithms import ALGORITHMS, CBP, Algorithm, find_algorithm
 from painless.planning import PLANNERS
-from painless.registry import build
+from painless.problem.formats.endings import FORMATS, Format
+from painless.study import Store, Sweep, load_sweep, run_sweep
+from painless.study.unit import make_problem
 from tests.test_drn import TWO, written
 
 

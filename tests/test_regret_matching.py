@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from painless import PRM, InputError, gridworld, solve
-from painless.batch import solve_batch
 from painless.checks import check_learner
 from painless.duals import Alternating
 from painless.learners import (
@@ -19,6 +18,7 @@ from painless.learners import (
     regret_matching_regret,
 )
 from painless.learners.regret_matching import advantage
+from painless.loop.batch import solve_batch
 
 SIMPLEX = {
     "as it comes": RegretMatching,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import painless
 from painless import CMDP, ColumnGeneration, LinearProgram
-from painless.solution import Kind
+from painless.solving.solution import Kind
 
 from .problems import garnets
 

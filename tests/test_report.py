@@ -9,7 +9,7 @@ import pytest
 
 import painless
 from painless import InputError
-from painless.batch import solve_batch
+from painless.loop.batch import solve_batch
 from painless.report import grid_map, learning_curves, save_figure
 from painless.report.figures import running_average
 

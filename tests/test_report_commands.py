@@ -8,20 +8,20 @@ import pytest
 
 import painless
 from painless import InputError
-from painless import optimum as optimum_module
-from painless.experiments import targets as targets_module
-from painless.experiments.settings import Setting
-from painless.experiments.targets import Target
-from painless.optimum import exact_optimum, known_optimum
-from painless.pages.curves import curve, shown_steps
-from painless.pages.html import data_block, plain, render
-from painless.planners import engine as engine_module
-from painless.planners import factorised as factorised_module
+from painless.engines import engine as engine_module
+from painless.engines import factorised as factorised_module
+from painless.frontiers.layout import grid_layout
+from painless.report.curves import curve, shown_steps
+from painless.report.html import data_block, plain, render
 from painless.report.page import page_of, saved_kind, write_page
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_sweep import chosen, read_units
 from painless.report.static import layout_map, panel_figure, pictures_of
-from painless.trade_off.layout import grid_layout
+from painless.solving import optimum as optimum_module
+from painless.solving.optimum import exact_optimum, known_optimum
+from painless.study import targets as targets_module
+from painless.study.settings import Setting
+from painless.study.targets import Target
 
 SWEEP = """
 iterations = 30
@@ -52,8 +52,8 @@ def saved(tmp_path_factory):
     )
     (root / "training" / "problem.json").write_text('{"simulator": "cartpole"}')
     (root / "sweep.toml").write_text(SWEEP)
-    plan = painless.experiments.load_sweep(root / "sweep.toml")
-    painless.experiments.run_sweep(plan, painless.experiments.Store(root / "sweep"))
+    plan = painless.study.load_sweep(root / "sweep.toml")
+    painless.study.run_sweep(plan, painless.study.Store(root / "sweep"))
     return root
 
 
@@ -238,7 +238,7 @@ def test_pictures_take_text_as_it_stands():
 
 
 def test_a_script_that_render_did_not_put_there_is_refused(tmp_path, monkeypatch):
-    from painless.pages import html
+    from painless.report import html
 
     (tmp_path / "bad.html").write_text("<script>1</script>")
     (tmp_path / "good.html").write_text("{% call inline() %}1{% endcall %}")

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from painless import InputError
-from painless.experiments import Store
-from painless.experiments.paper import EXPERIMENTS
-from painless.experiments.paper.claims import Verdict, faster, judge, robustness, spread
-from painless.experiments.paper.grids import TABLE_1
-from painless.experiments.paper.scale import FULL, QUICK, Scale
-from painless.experiments.paper.selection import best, describe, qualifies
-from painless.experiments.reproduce import cost, find_experiments, run_experiments
-from painless.experiments.settings import Setting, distinct, read, select
-from painless.experiments.targets import Target, target
 from painless.report.reproduction import write_report
+from painless.study import Store
+from painless.study.paper import EXPERIMENTS
+from painless.study.paper.claims import Verdict, faster, judge, robustness, spread
+from painless.study.paper.grids import TABLE_1
+from painless.study.paper.scale import FULL, QUICK, Scale
+from painless.study.paper.selection import best, describe, qualifies
+from painless.study.reproduce import cost, find_experiments, run_experiments
+from painless.study.settings import Setting, distinct, read, select
+from painless.study.targets import Target, target
 
 PICTURES = {name for name in EXPERIMENTS if not name.startswith("table")}
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import painless
-from painless import InputError, Solution, results
+from painless import InputError, Solution
 from painless.report.page import page_of
+from painless.storage import results
 
 
 @pytest.fixture(params=[".npz", ".json"])

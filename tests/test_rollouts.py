@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from painless import CartPole
-from painless.feature_policies import LinearQ, ReplayedPolicy, start_policy
-from painless.feature_policies.cells import Cells
 from painless.features import TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient
+from painless.policies import LinearQ, ReplayedPolicy, start_policy
+from painless.policies.cells import Cells
 from painless.problems import _cartpole_rollout
-from painless.rollouts import lockstep, roll_out
-from painless.scaled_simulator import ScaledSimulator
+from painless.simulation.rollouts import lockstep, roll_out
+from painless.simulation.scaled_simulator import ScaledSimulator
 
 LEARNERS = {
     "coin betting": CoinBetting(50.0),

@@ -8,14 +8,14 @@ import pytest
 
 import painless
 from painless import CBP, ColumnGeneration, LinearProgram, Output
-from painless.planners.factorised import Factorised
-from painless.planners.policy_iteration import policy_iteration
-from painless.planners.pricing import Pricer
-from painless.planners.swept import Swept
+from painless.engines.factorised import Factorised
+from painless.engines.policy_iteration import policy_iteration
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.swept import Swept
 from painless.planning.certificate import Certifier
 from painless.planning.game import Column
-from painless.solution import Kind
-from painless.units import normalise
+from painless.problem.units import normalise
+from painless.solving.solution import Kind
 from tests.fuzz.exact import Exact
 from tests.fuzz.model import of_arguments
 
@@ -37,7 +37,7 @@ class Low:
 
 @pytest.fixture
 def low_values(monkeypatch):
-    module = import_module("painless.planners.policy_iteration")
+    module = import_module("painless.engines.policy_iteration")
     exact = module.resolvent
     monkeypatch.setattr(module, "resolvent", lambda *given: Low(exact(*given), 0.1))
 
@@ -61,7 +61,7 @@ def test_a_dual_value_from_inexact_values_bounds_the_optimum(low_values, algorit
 @pytest.mark.parametrize("small", [0, 200])
 def test_a_swept_bound_is_above_the_exact_optimum(monkeypatch, small):
     """Values near 1/(1−γ) have their last digits rounded away; in whole numbers the bound is still one."""
-    monkeypatch.setattr(import_module("painless.planners.chain"), "SMALL", small)
+    monkeypatch.setattr(import_module("painless.engines.sweeps.chain"), "SMALL", small)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         states = int(rng.integers(1, 5))

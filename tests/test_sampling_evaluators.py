@@ -8,16 +8,15 @@ from scipy import sparse
 
 import painless
 from painless import CBP, CMDP, CRPO, GDA, InputError
-from painless.arrays import one_thread
 from painless.bellman import policy_value
 from painless.checks import check_evaluator
+from painless.common.arrays import one_thread
 from painless.evaluators import ExactEvaluator, _table_kernels
 from painless.evaluators.error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ, solve_lstdq
 from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
 from painless.evaluators.td import TemporalDifference, raised, reference_update
-from painless.experiments.evaluators import make_evaluator
 from painless.features import (
     Design,
     OneHot,
@@ -27,11 +26,12 @@ from painless.features import (
     g_optimal_design,
     greedy_coreset,
 )
-from painless.framework import Recorder, iterate
-from painless.kernels import draw, policy_sums, stream, table_sampler, uniform, uniforms
 from painless.learners import CoinBetting
-from painless.policy import LearningTable, dirichlet_policy, uniform_policy
-from painless.prepare import prepare
+from painless.loop.framework import Recorder, iterate
+from painless.loop.prepare import prepare
+from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.simulation.sampling import draw, policy_sums, stream, table_sampler, uniform, uniforms
+from painless.study.evaluators import make_evaluator
 
 from .problems import garnets
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from painless import CMDP, PRM, InputError, garnet, solve
 from painless.bellman import policy_value
-from painless.policy import dirichlet_policy
-from painless.score import Score, run_score, runs, suite
-from painless.score import score as scoring
-from painless.score.families import drawn, room
-from painless.score.merit import EQUAL, FLOOR, Judge, ratio
-from painless.score.runs import GRIDS, MEASURES, contenders
-from painless.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row
-from painless.score.suite import Entry
-from painless.units import normalise
+from painless.policies.table import dirichlet_policy
+from painless.problem.units import normalise
+from painless.study.score import Score, run_score, runs, suite
+from painless.study.score import score as scoring
+from painless.study.score.families import drawn, room
+from painless.study.score.merit import EQUAL, FLOOR, Judge, ratio
+from painless.study.score.runs import GRIDS, MEASURES, contenders
+from painless.study.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row
+from painless.study.score.suite import Entry
 
 RUNS = 1 + 1 + 20 + 12
 

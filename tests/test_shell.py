@@ -15,10 +15,10 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 import painless
-from painless import compiling
-from painless.arrays import one_thread
 from painless.cli.process import COMPILING, ending_in_order, quiet_libraries
-from painless.render import shortened, text_table, visible
+from painless.common import compiling
+from painless.common.arrays import one_thread
+from painless.common.render import shortened, text_table, visible
 from painless.report import page_frontiers
 from painless.report.figures import literal
 from painless.report.page_frontiers import MOST, shown_constraints
@@ -354,10 +354,10 @@ def test_blas_is_left_as_it_was_by_calls_that_overlap():
 
 # Compiled code.
 
-KERNEL = "from painless.compiling import njit\n\n@njit\ndef add(a, b):\n    return a + b\n"
+KERNEL = "from painless.common.compiling import njit\n\n@njit\ndef add(a, b):\n    return a + b\n"
 USER = """
 import sys
-from painless.compiling import before_compiling
+from painless.common.compiling import before_compiling
 with before_compiling(lambda: print("compiling")):
     from kernel import add
     print(add(1, 2))
@@ -479,7 +479,7 @@ def test_a_signal_ends_the_workers_too(tmp_path, command):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM
     assert err == f"{'' if COMPILING not in err else COMPILING + chr(10)}Error: ended by SIGTERM\n"
-    assert mark is None or painless.files.read(mark)
+    assert mark is None or painless.storage.files.read(mark)
 
 
 def test_signals_are_left_as_they_were():
@@ -517,7 +517,7 @@ def test_a_training_that_is_asked_to_end_keeps_its_last_iteration(tmp_path):
 
     with pytest.raises(SystemExit):
         train(progress=strike)
-    assert len(painless.files.read(tmp_path / "checkpoint.npz")) > 0
+    assert len(painless.storage.files.read(tmp_path / "checkpoint.npz")) > 0
     seen = []
     resumed = train(resume=True, progress=lambda now: seen.append(now.iteration))
     assert seen == [3, 4]

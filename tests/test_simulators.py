@@ -8,9 +8,9 @@ import painless
 from painless import CartPole, InputError
 from painless.bellman import policy_value
 from painless.problems.cartpole import reference_step
-from painless.rollouts import draw_actions, roll_out
-from painless.scaled_simulator import ScaledSimulator
-from painless.simulator import Outcome, Specification, TableSimulator, discounted_steps
+from painless.simulation.rollouts import draw_actions, roll_out
+from painless.simulation.scaled_simulator import ScaledSimulator
+from painless.simulation.simulator import Outcome, Specification, TableSimulator, discounted_steps
 
 
 class Fixed:

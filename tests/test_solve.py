@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import painless
 from painless import CBP, CMDP, CRPO, GDA, PRM, ColumnGeneration, InputError, LinearProgram, Output
-from painless.batch import solve_batch
 from painless.bellman import policy_value
-from painless.policy import dirichlet_policy
-from painless.solution import Kind
+from painless.loop.batch import solve_batch
+from painless.policies.table import dirichlet_policy
+from painless.solving.solution import Kind
 
 from .problems import garnets
 

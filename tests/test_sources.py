@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from painless import InputError, from_rows, garnet
 from painless.bellman import policy_value
-from painless.policy import uniform_policy
-from painless.sources import from_toy_text
+from painless.policies.table import uniform_policy
+from painless.problem.sources import from_toy_text
 
 
 def always(action, problem):

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import painless
-from painless import CBP, CRPO, GDA, PRM, CartPole, InputError, results
-from painless.confidence import betting_interval
+from painless import CBP, CRPO, GDA, PRM, CartPole, InputError
 from painless.evaluators import AnchoredLSTDQ, PlainLSTDQ, TemporalDifference
 from painless.features import OneHot
-from painless.sampled_feasibility import sampled_slack
-from painless.simulator import TableSimulator
-from painless.solution import Kind
+from painless.simulation.confidence import betting_interval
+from painless.simulation.simulator import TableSimulator
+from painless.solving.solution import Kind
+from painless.storage import results
+from painless.training.sampled_feasibility import sampled_slack
 from tests.killing import changes, kill_once
 
 BOUND = [50.0, 50.0]
@@ -91,8 +92,8 @@ def test_evaluate_holds_the_exact_values():
 
 def test_evaluate_a_mixture_of_unlike_policies():
     """Half of the episodes are of a policy that never pays: the interval holds the mixed mean, and is short."""
-    from painless.feature_policies import LinearQ, MixturePolicy, start_policy
     from painless.learners import ExponentiatedGradient
+    from painless.policies import LinearQ, MixturePolicy, start_policy
 
     problem = painless.CMDP(np.ones((1, 2, 1)), [[0.0, 1.0]], initial=[1.0], discount=0.5)
     features = OneHot(1, 2)
@@ -181,9 +182,9 @@ def test_lstdq_over_one_hot_features_finds_the_action_values():
     features = OneHot(4, 2)
     simulator = TableSimulator(problem, time_limit=40)
     from painless.evaluators import ExactEvaluator
-    from painless.feature_policies import start_policy
     from painless.learners import CoinBetting
-    from painless.policy import LearningTable
+    from painless.policies import start_policy
+    from painless.policies.table import LearningTable
 
     exact = ExactEvaluator(problem).evaluate(LearningTable.start(CoinBetting(), np.full((1, 4, 2), 0.5)))
     for make in (partial(AnchoredLSTDQ, anchor=1e-6), partial(PlainLSTDQ, expected=True), PlainLSTDQ):
@@ -196,8 +197,8 @@ def test_lstdq_over_one_hot_features_finds_the_action_values():
 
 def test_unvisited_features_keep_their_weights():
     simulator, features = CartPole(), CartPole().features()
-    from painless.feature_policies import LinearQ, start_policy
     from painless.learners import CoinBetting
+    from painless.policies import LinearQ, start_policy
 
     policy = start_policy(CoinBetting(100.0), features)
     policy = policy.advance(np.ones((1, 3)), LinearQ(features, np.full((1, 3, 4096), 0.7)))
@@ -280,14 +281,14 @@ def test_a_table_without_constraints_needs_no_feasibility_phase():
 
 def test_mixture_meets_the_constraints_by_its_estimates():
     """Two iterates, one rich and one safe: the best mixture that keeps the limit with its margin."""
-    from painless.checkpoint import TrainingState
-    from painless.feature_policies import start_policy
-    from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.training_mixture import training_mixture
+    from painless.loop.framework import Position
+    from painless.policies import start_policy
+    from painless.training.checkpoint import TrainingState
+    from painless.training.iterate_mixture import training_mixture
 
     first = start_policy(CoinBetting(), OneHot(2, 2))
-    from painless.feature_policies import LinearQ
+    from painless.policies import LinearQ
 
     second = first.advance(np.ones((1, 2)), LinearQ(OneHot(2, 2), np.ones((1, 2, 4))))
     run = TrainingState(
@@ -305,11 +306,11 @@ def test_mixture_meets_the_constraints_by_its_estimates():
 
 def test_the_mixture_does_not_fall_for_a_lucky_iterate():
     """The best estimate lies between two poor ones, and shows no error; three others in a row are nearly as good."""
-    from painless.checkpoint import TrainingState
-    from painless.feature_policies import LinearQ, start_policy
-    from painless.framework import Position
     from painless.learners import CoinBetting
-    from painless.training_mixture import training_mixture
+    from painless.loop.framework import Position
+    from painless.policies import LinearQ, start_policy
+    from painless.training.checkpoint import TrainingState
+    from painless.training.iterate_mixture import training_mixture
 
     policies = [start_policy(CoinBetting(), OneHot(2, 2))]
     for _ in range(5):

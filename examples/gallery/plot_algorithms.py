@@ -10,8 +10,8 @@ constraint (CV, negative if met). Five random starts each; bands are 95 % interv
 import numpy as np
 
 import painless
-from painless.batch import solve_batch
-from painless.policy import dirichlet_policy
+from painless.loop.batch import solve_batch
+from painless.policies.table import dirichlet_policy
 from painless.report import learning_curves
 
 world = painless.gridworld()

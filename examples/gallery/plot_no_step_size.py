@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import painless
-from painless.batch import solve_batch
+from painless.loop.batch import solve_batch
 
 ALPHAS = (1, 5, 8, 50, 500)
 RATES = [(a, b) for a in (0.01, 0.1, 1.0, 10.0) for b in (0.01, 0.1, 1.0)]

@@ -9,21 +9,21 @@
 from typing import Any
 
 from painless import duals, learners
-from painless.algorithms import CBP, CRPO, GDA, PRM, PrimalDual
-from painless.averages import Output
-from painless.errors import InputError
-from painless.evaluate import evaluate
-from painless.feature_policies.storage import load_policy, save_policy
-from painless.frontier import frontier
+from painless.common.errors import InputError
+from painless.frontiers import Frontier
+from painless.frontiers.frontier import frontier
+from painless.loop.algorithms import CBP, CRPO, GDA, PRM, PrimalDual
+from painless.loop.averages import Output
 from painless.planning import ColumnGeneration, LinearProgram
-from painless.policy import TabularPolicy
+from painless.policies.storage import load_policy, save_policy
+from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
+from painless.problem.sources import from_rows
 from painless.problems import CartPole, garnet, gridworld, make
-from painless.solution import Solution
-from painless.solve import solve
-from painless.sources import from_rows
-from painless.trade_off import Frontier
-from painless.train import train
+from painless.solving.solution import Solution
+from painless.solving.solve import solve
+from painless.training.evaluate import evaluate
+from painless.training.train import train
 
 __version__ = "0.1.0"
 

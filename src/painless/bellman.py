@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.arrays import Array, Mask
+from painless.common.arrays import Array, Mask
 from painless.problem import CMDP, Transition
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.evaluators.base import Evaluator
 from painless.learners.base import Learner
 from painless.planning.linear_program import LinearProgram
-from painless.policy import LearningTable, dirichlet_policy
+from painless.policies.table import LearningTable, dirichlet_policy
 from painless.problem import CMDP, load, require_problem
-from painless.solve import solve
+from painless.solving.solve import solve
 
 ROUNDS = 20
 

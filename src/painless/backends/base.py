@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 LIVES = 3  # attempts at a piece that fails or whose worker is lost
 
@@ -66,7 +66,7 @@ def attempt(function: Callable[[Piece], Any], piece: Piece) -> Any:
 @contextmanager
 def single_threads() -> Iterator[None]:
     """Limit BLAS and Numba to one thread each: workers share a machine, and threads would change results."""
-    from painless.arrays import one_thread
+    from painless.common.arrays import one_thread
 
     numba = sys.modules.get("numba")  # where it is not loaded yet, the worker's environment says the same
     before = numba.get_num_threads() if numba else 1

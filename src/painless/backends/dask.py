@@ -17,8 +17,8 @@ from typing import Any
 
 from painless.backends.base import LIVES, Error, Piece, attempt, lost
 from painless.backends.tls import Tls
-from painless.errors import InputError
-from painless.validation import whole
+from painless.common.arguments import whole
+from painless.common.errors import InputError
 
 AHEAD = 4  # pieces submitted per worker, so that none waits for this process
 COUNT_EVERY = 2.0  # seconds between two counts of the workers

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from painless.backends.base import LIVES, Piece, attempt, lost
-from painless.validation import whole
+from painless.common.arguments import whole
 
 
 @dataclass(frozen=True)

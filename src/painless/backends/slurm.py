@@ -15,9 +15,9 @@ from typing import Any
 
 from painless.backends.dask import Dask, installed
 from painless.backends.tls import Tls
-from painless.errors import InputError, unknown
-from painless.files import read_toml
-from painless.validation import whole
+from painless.common.arguments import whole
+from painless.common.errors import InputError, unknown
+from painless.storage.files import read_toml
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 
 @dataclass(frozen=True)

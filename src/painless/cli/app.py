@@ -21,7 +21,7 @@ from painless.cli.solve import solve
 from painless.cli.streams import UNREAD, drop_output, flush_output, prepare_streams
 from painless.cli.sweep import sweep
 from painless.cli.train import train
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 app = typer.Typer(
     no_args_is_help=True,

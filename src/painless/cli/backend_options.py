@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from painless.cli.common import INCOMPLETE, fail, progress_bar, say_aside
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 if TYPE_CHECKING:
     from painless.backends import Backend
-    from painless.experiments import Failure
+    from painless.study import Failure
 
 LINE_EVERY = 30.0  # seconds between two lines of progress without a terminal
 SHOWN = 20  # failed units that are printed

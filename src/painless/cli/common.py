@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from painless import formats
 from painless.cli.problem_files import file_arguments
 from painless.cli.streams import encodable
-from painless.errors import InputError, either
-from painless.registry import build, require_settings, settings_of
-from painless.render import shortened, visible
+from painless.common.errors import InputError, either
+from painless.common.registry import build, require_settings, settings_of
+from painless.common.render import shortened, visible
+from painless.problem.formats import endings as formats
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
@@ -67,7 +67,7 @@ def say_table(title: str, table: str) -> None:
 
 def say_json(content: Mapping[str, Any]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
-    from painless.pages.html import plain
+    from painless.report.html import plain
 
     print(json.dumps(plain(dict(content)), allow_nan=False))
 

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from painless.cli.common import AsJson, Seed, interruptible, make_simulator, print_table, say_json
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 
 def evaluate(
@@ -20,8 +20,8 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a saved policy on fresh episodes, with confidence intervals."""
-    from painless.evaluate import evaluate as run
-    from painless.training_result import HEADER, estimate_rows
+    from painless.training.evaluate import evaluate as run
+    from painless.training.result import HEADER, estimate_rows
 
     policy, problem, names, minimise = _saved(folder)
     with interruptible():
@@ -47,10 +47,10 @@ def evaluate(
 
 def _saved(folder: Path) -> tuple[Any, Any, tuple[str, ...], bool]:
     """Return the policy of a folder, its problem, and the names of the constraints."""
-    from painless import files, results
-    from painless.feature_policies.storage import load_policy
+    from painless.policies.storage import load_policy
     from painless.problem import load
-    from painless.solution import Solution
+    from painless.solving.solution import Solution
+    from painless.storage import files, results
 
     if (folder / "solution.json").exists():
         solution = Solution.load(folder)

@@ -29,7 +29,7 @@ from painless.cli.common import (
 from painless.cli.report import Report, check_report, report_frontier
 
 if TYPE_CHECKING:
-    from painless.trade_off import Frontier
+    from painless.frontiers import Frontier
 
 
 def frontier(
@@ -63,9 +63,9 @@ def frontier(
     report_file: Report = None,
 ) -> None:
     """Find the best value for every limit of one constraint, with shadow prices."""
-    from painless.frontier import Infeasible
-    from painless.frontier import frontier as run
-    from painless.solution import Kind
+    from painless.frontiers.frontier import Infeasible
+    from painless.frontiers.frontier import frontier as run
+    from painless.solving.solution import Kind
 
     check_file(out, (".json", *PICTURES))
     check_folder(save)
@@ -107,7 +107,7 @@ def describe(report: Any) -> Any:
 def write(frontier: Frontier, path: Path) -> None:
     """Write a frontier as JSON or as a figure, by the ending of the path."""
     if path.suffix == ".json":
-        from painless.files import write_atomically
+        from painless.storage.files import write_atomically
 
         text = frontier.to_json() + "\n"
         write_atomically(path, lambda stream: stream.write(text.encode()))

@@ -29,7 +29,7 @@ def check(
     parameters: Parameters = None,
 ) -> None:
     """Validate a problem and summarise it."""
-    from painless.render import number, text_table
+    from painless.common.render import number, text_table
 
     table = find_problem(problem, parameters, None, None)
     names = (table.name("constraints", i) for i in range(table.shape[2]))

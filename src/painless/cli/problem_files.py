@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from painless import formats
-from painless.errors import InputError, either
-from painless.registry import require_settings
+from painless.common.errors import InputError, either
+from painless.common.registry import require_settings
+from painless.problem.formats import endings as formats
 
 
 def file_arguments(

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from painless.cli.common import say_aside
-from painless.compiling import before_compiling
+from painless.common.compiling import before_compiling
 
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 COMPILING = "Compiling for this machine, once; this takes a few seconds …"

@@ -11,8 +11,8 @@ from painless.cli.common import check_file, say
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
-    from painless.solution import Solution
-    from painless.training_result import Training
+    from painless.solving.solution import Solution
+    from painless.training.result import Training
 
 Report = Annotated[
     Path | None,
@@ -63,7 +63,7 @@ def report_training(path: Path | None, training: Training, title: str) -> None:
 def report_frontier(path: Path | None, frontier: Any, title: str) -> None:
     """Write the page of a frontier, if one is wanted."""
     if path is not None:
-        from painless.pages.build import frontier_page
+        from painless.report.build import frontier_page
         from painless.report.page import write_page
 
         write_page(frontier_page([frontier.as_dict()], title), path)

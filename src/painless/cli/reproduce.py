@@ -30,10 +30,10 @@ def reproduce(
     ] = Path("out/reproduce"),
 ) -> None:
     """Run the experiments of the paper, draw its figures and tables, and check its claims."""
-    from painless.experiments.paper.scale import FULL, QUICK
-    from painless.experiments.reproduce import complete, find_experiments, run_experiments
-    from painless.experiments.store import Store
     from painless.report.reproduction import write_report
+    from painless.study.paper.scale import FULL, QUICK
+    from painless.study.reproduce import complete, find_experiments, run_experiments
+    from painless.study.store import Store
 
     check_folder(out)
     experiments, scale, store = find_experiments(ids or []), QUICK if quick else FULL, Store(out)

@@ -21,8 +21,8 @@ def score(
 ) -> None:
     """Compare the default settings with GDA and CRPO tuned in hindsight, problem by problem."""
     from painless.backends import Local
-    from painless.score import run_score
-    from painless.score.table import report
+    from painless.study.score import run_score
+    from painless.study.score.table import report
 
     check_file(figure, PICTURES)
     with interruptible(), progress_bar(True) as show:
@@ -33,7 +33,7 @@ def score(
 
         result = run_score(seed, quick=quick, backend=Local(workers), progress=tell)
     if figure is not None:
-        from painless.score.profile import draw_profiles
+        from painless.report.score_profiles import draw_profiles
 
         draw_profiles(result, figure)
     if as_json:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import numpy as np
 import typer
 
-from painless.algorithms import algorithms_and_planners
 from painless.cli.common import (
     INFEASIBLE,
     STOPPED,
@@ -30,14 +29,15 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
-from painless.errors import either
-from painless.registry import find
+from painless.common.errors import either
+from painless.common.registry import find
+from painless.loop.algorithms import algorithms_and_planners
 
 if TYPE_CHECKING:
-    from painless.optimum import Optimum
     from painless.planning.planner import Progress
     from painless.problem import CMDP
-    from painless.solution import Solution
+    from painless.solving.optimum import Optimum
+    from painless.solving.solution import Solution
 
 
 DEFAULT = "prm"  # the algorithm that --set configures if none is named
@@ -110,8 +110,8 @@ def answer(
     **options: Any,
 ) -> NoReturn:
     """Solve, save, print, and exit with the code of the status; `options` go to `painless.solve`."""
-    from painless.optimum import known_optimum
-    from painless.solve import solve as run
+    from painless.solving.optimum import known_optimum
+    from painless.solving.solve import solve as run
 
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(cmdp, algorithm, progress=describe(report), **options)
@@ -137,7 +137,7 @@ def find_method(name: str | None, settings: list[str] | None) -> Any:
 
 def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
     """Return the initial policy, or None for the uniform one."""
-    from painless.policy import dirichlet_policy
+    from painless.policies.table import dirichlet_policy
 
     rng = np.random.default_rng(seed)
     return dirichlet_policy(problem.actions, rng) if start is Start.DIRICHLET else None
@@ -145,7 +145,7 @@ def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
 
 def describe(report: Any) -> Any:
     """Turn a solve's progress into a line for the terminal."""
-    from painless.render import number
+    from painless.common.render import number
 
     def shown(now: Progress) -> None:
         known = (
@@ -168,8 +168,8 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the solution; after a given number of iterations also their average, which experiments report."""
-    from painless.optimum import known_optimum
-    from painless.solution import Kind
+    from painless.solving.optimum import known_optimum
+    from painless.solving.solution import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
@@ -189,7 +189,7 @@ def about_average(value: float, gap: float | None, violation: Any) -> str:
     >>> print(about_average(1.5, 0.25, [-0.5]))
     Average of all iterates, not the returned policy: value 1.5, 0.25 worse than the optimum; violation -0.5 (met if negative).
     """
-    from painless.render import number
+    from painless.common.render import number
 
     distance = "" if gap is None else f", {number(gap)} worse than the optimum"
     missed = ", ".join(number(v) for v in violation)
@@ -198,6 +198,6 @@ def about_average(value: float, gap: float | None, violation: Any) -> str:
 
 
 def _exit_code(solution: Solution) -> int:
-    from painless.solution import Kind
+    from painless.solving.solution import Kind
 
     return {Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0)

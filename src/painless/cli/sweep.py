@@ -13,7 +13,7 @@ from painless.cli.common import STOPPED, check_folder, fail, say, say_table
 
 if TYPE_CHECKING:
     from painless.backends import Backend
-    from painless.experiments import Store, Sweep
+    from painless.study import Store, Sweep
 
 
 @with_backend
@@ -25,7 +25,7 @@ def sweep(
     ] = Path("out/sweep"),
 ) -> None:
     """Run a sweep and print the averages of every setting."""
-    from painless.experiments import Store, Sweep, load_sweep, run_sweep
+    from painless.study import Store, Sweep, load_sweep, run_sweep
 
     check_folder(out)
     plan, store = load_sweep(file), Store(out)
@@ -40,8 +40,8 @@ def sweep(
 
 
 def _print_tables(plan: Sweep, store: Store) -> None:
-    from painless.experiments.summary import summarise
-    from painless.render import number, text_table
+    from painless.common.render import number, text_table
+    from painless.study.summary import summarise
 
     header = ("algorithm", "seeds", "reward", "optimality gap", "violation (signed)")
     groups: dict[str, list[tuple[str, ...]]] = {}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from painless.algorithms import ALGORITHMS, find_algorithm
 from painless.cli.backend_options import with_backend
 from painless.cli.common import (
     STOPPED,
@@ -32,14 +31,15 @@ from painless.cli.common import (
 )
 from painless.cli.report import Report, check_report, report_training
 from painless.cli.solve import Start, about_average, answer, first_policy
-from painless.errors import InputError, either
+from painless.common.errors import InputError, either
+from painless.common.registry import settings_of
 from painless.evaluators.registry import EVALUATORS, find_evaluator
-from painless.registry import settings_of
+from painless.loop.algorithms import ALGORITHMS, find_algorithm
 
 if TYPE_CHECKING:
     from painless.backends import Backend
-    from painless.train import TrainingProgress
-    from painless.training_result import Training
+    from painless.training.result import Training
+    from painless.training.train import TrainingProgress
 
 
 @with_backend
@@ -148,7 +148,7 @@ def train(
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     with interruptible(), progress_bar(not as_json) as report:
-        from painless.train import train as run
+        from painless.training.train import train as run
 
         training = run(
             simulator,
@@ -207,7 +207,7 @@ def _evaluator(name: str, problem: str, *, simulated: bool, **options: Any) -> C
 
 def _describe(report: Any) -> Any:
     """Turn a training's progress into a line for the terminal."""
-    from painless.render import number
+    from painless.common.render import number
 
     def shown(now: TrainingProgress) -> None:
         values = ", ".join(number(value) for value in now.value)
@@ -217,8 +217,8 @@ def _describe(report: Any) -> Any:
 
 
 def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
-    from painless.solution import Kind
-    from painless.training_result import HEADER
+    from painless.solving.solution import Kind
+    from painless.training.result import HEADER
 
     problem = about["simulator"]
     if save is not None:

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 
 State = TypeVar("State")
 

@@ -10,7 +10,7 @@ from typing import Generic
 
 import numpy as np
 
-from painless.arrays import Array, Setting
+from painless.common.arrays import Array, Setting
 from painless.duals.base import with_reward
 from painless.learners.base import Learner, State
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.learners.coin_betting import CoinBetting, CoinBettingState
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array, Setting, per_run
+from painless.common.arrays import Array, Setting, per_run
 
 
 class SwitchingState(NamedTuple):

@@ -13,13 +13,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from painless.arrays import Array
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.environments.constraint import Constraint, constraints_of
-from painless.errors import InputError
 from painless.problem import CMDP
-from painless.simulator import Outcome, Specification, States
-from painless.sources import from_toy_text
-from painless.validation import discount as checked_discount
+from painless.problem.sources import from_toy_text
+from painless.problem.validation import discount as checked_discount
+from painless.simulation.simulator import Outcome, Specification, States
 
 PILOT = 20  # episodes of random actions, to see the ranges that were not declared
 STEPS = 1000  # the time limit of an environment that has none

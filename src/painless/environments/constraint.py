@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from painless.errors import InputError
+from painless.common.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium import spaces
 
-from painless.arrays import Array
-from painless.errors import InputError, unknown
+from painless.common.arrays import Array
+from painless.common.errors import InputError, unknown
 from painless.features import FeatureMap, Fourier, OneHot, TileCoding
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.feature_policies import MixturePolicy
-from painless.policy import TabularPolicy
-from painless.rollouts import draw_actions
+from painless.policies import MixturePolicy
+from painless.policies.table import TabularPolicy
+from painless.simulation.rollouts import draw_actions
 
 
 class Predictor:

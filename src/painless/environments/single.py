@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 
+from painless.common.errors import InputError
 from painless.environments import spaces
 from painless.environments.grid import grid_image, grid_text
-from painless.errors import InputError
 from painless.problem import CMDP
-from painless.simulator import Simulator
+from painless.simulation.simulator import Simulator
 
 
 class SimulatorEnv(gymnasium.Env[Any, Any], spaces.Readable):

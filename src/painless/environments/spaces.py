@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.problem import CMDP
 from painless.problems import CartPole, find_problem
-from painless.simulator import Simulator, Specification, TableSimulator
+from painless.simulation.simulator import Simulator, Specification, TableSimulator
 
 CARTPOLE = np.array([4.8, 20.0, 0.42, 20.0])  # the episode ends well within these
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from painless.environments import spaces
 from painless.problem import CMDP
-from painless.simulator import Simulator
+from painless.simulation.simulator import Simulator
 
 
 class SimulatorVectorEnv(VectorEnv[Any, Any, Any], spaces.Readable):

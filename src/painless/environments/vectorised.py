@@ -9,10 +9,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Mask
+from painless.common.arrays import Mask
+from painless.common.errors import InputError
 from painless.environments.adapter import GymnasiumSimulator
-from painless.errors import InputError
-from painless.simulator import Outcome, States
+from painless.simulation.simulator import Outcome, States
 
 
 @dataclass(eq=False)

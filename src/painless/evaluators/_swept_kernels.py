@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array
-from painless.compiling import njit
+from painless.common.arrays import Array
+from painless.common.compiling import njit
 
 Indices = NDArray[np.uint32]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.compiling import njit
-from painless.kernels import Indices, TableSampler, draw, draw_row, uniform
+from painless.common.arrays import Array
+from painless.common.compiling import njit
+from painless.simulation.sampling import Indices, TableSampler, draw, draw_row, uniform
 
 DRAWS = 3  # numbers of an update of TD(0): the pair, its successor, the next action
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from painless.arrays import Array
-from painless.compiling import njit
+from painless.common.arrays import Array
+from painless.common.compiling import njit
 from painless.features.base import Indices
 
 

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.policy import Policy, QFunction
+from painless.common.arrays import Array
+from painless.policies.table import Policy, QFunction
 
 P_contra = TypeVar("P_contra", bound=Policy, contravariant=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.evaluators.base import Evaluator
 from painless.evaluators.exact import ExactEvaluator, TablePolicy
 from painless.problem import CMDP
@@ -23,7 +23,7 @@ def evaluation_error(
     >>> import painless
     >>> from painless.evaluators.monte_carlo import MonteCarlo
     >>> from painless.learners import CoinBetting
-    >>> from painless.policy import LearningTable, uniform_policy
+    >>> from painless.policies.table import LearningTable, uniform_policy
     >>> world = painless.gridworld()
     >>> policy = LearningTable.start(CoinBetting(), uniform_policy(world.actions)[None])
     >>> evaluator = MonteCarlo(world, rollouts=1000)

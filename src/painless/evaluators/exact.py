@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from painless.arrays import Array
 from painless.bellman import (
     action_value,
     batch_state_value,
@@ -16,11 +15,12 @@ from painless.bellman import (
     policy_utility,
     resolvent,
 )
+from painless.common.arrays import Array
+from painless.engines.engine import Engine, engine_of
 from painless.evaluators.base import Evaluation, Evaluator
-from painless.planners.engine import Engine, engine_of
-from painless.policy import Policy, TabularQ
+from painless.policies.table import Policy, TabularQ
 from painless.problem import CMDP
-from painless.validation import require_sound
+from painless.problem.validation import require_sound
 
 CACHED = 1 << 18  # doubles of P_π formed at once, so that a chunk of the batch stays in cache
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.evaluators.lstdq import CUTOFF, linear_table, require_features

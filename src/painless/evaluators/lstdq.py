@@ -24,8 +24,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.evaluators.monte_carlo import (
@@ -138,7 +138,7 @@ class LSTDQ:
 
     @cached_property
     def _model(self) -> SuccessorModel:
-        from painless.kernels import table_sampler
+        from painless.simulation.sampling import table_sampler
 
         sampler = table_sampler(self.problem)
         start, length = sampler.pointer[self._sampled], np.diff(sampler.pointer)[self._sampled]

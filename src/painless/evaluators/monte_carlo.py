@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arguments import as_numbers, first
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.policy import TabularQ
+from painless.policies.table import TabularQ
 from painless.problem import CMDP
-from painless.validation import as_numbers, first
 
 if TYPE_CHECKING:
-    from painless.kernels import TableSampler
+    from painless.simulation.sampling import TableSampler
 
 TRUNCATION = 1e-3  # the default horizon's bias, in parts of span/(1−γ)
 
@@ -164,7 +164,7 @@ class MonteCarlo:
 
     @cached_property
     def _sampler(self) -> TableSampler:
-        from painless.kernels import table_sampler
+        from painless.simulation.sampling import table_sampler
 
         return table_sampler(self.problem)
 
@@ -190,7 +190,7 @@ class MonteCarlo:
         The variance of a single rollout is not known: ∞.
         """
         from painless.evaluators import _table_kernels as compiled
-        from painless.kernels import policy_sums, stream
+        from painless.simulation.sampling import policy_sums, stream
 
         mean, squares = compiled.returns(
             self._sampler,
@@ -222,7 +222,7 @@ def reference_returns(
     key: np.uint64,
 ) -> Array:
     """Return the discounted return of every trajectory, (n, m, J), all in step: the kernel is held to it."""
-    from painless.kernels import uniforms
+    from painless.simulation.sampling import uniforms
 
     actions = len(policy_cumulative) // (int(sampler.state[-1]) + 1)
     every = np.arange(0, len(policy_cumulative) + 1, actions)

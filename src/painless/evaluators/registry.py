@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from painless.errors import InputError
+from painless.common.errors import InputError
+from painless.common.registry import find, settings_of
 from painless.evaluators.base import Evaluator
 from painless.evaluators.exact import TablePolicy, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
@@ -30,7 +31,6 @@ from painless.features import (
     greedy_coreset,
 )
 from painless.problem import CMDP
-from painless.registry import find, settings_of
 
 
 def _exact(problem: CMDP) -> Evaluator[TablePolicy]:

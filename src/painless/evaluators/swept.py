@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.policy import TabularQ
+from painless.policies.table import TabularQ
 from painless.problem import CMDP
-from painless.validation import require_sound
+from painless.problem.validation import require_sound
 
 if TYPE_CHECKING:
-    from painless.planners.chain import Values
-    from painless.planners.sparse_rows import Indices
-    from painless.planners.swept import Swept
+    from painless.engines.sweeps.chain import Values
+    from painless.engines.sweeps.sparse_rows import Indices
+    from painless.engines.swept import Swept
 
 COARSE = 1e-3  # the largest error, relative to 1/(1−γ), at the first iteration; it falls with 1/t
 FINEST = 1e-11  # relative to 1/(1−γ); a smaller error is none
@@ -48,7 +48,7 @@ class SweptEvaluator:
     """
 
     def __init__(self, problem: CMDP, tolerance: float | None = None, engine: Swept | None = None) -> None:
-        from painless.planners.swept import Swept
+        from painless.engines.swept import Swept
 
         self.problem, self.tolerance = problem, tolerance
         self.engine = engine or Swept(problem)
@@ -147,7 +147,7 @@ class _RunValues:
 
     def _solve(self, table: Array, tolerance: float) -> None:
         """Solve the policy's own chain from the values so far."""
-        from painless.planners.chain import Values
+        from painless.engines.sweeps.chain import Values
 
         engine = self.evaluator.engine
         if self.chained is None:

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.evaluators.monte_carlo import (
@@ -42,7 +42,7 @@ from painless.evaluators.monte_carlo import (
 from painless.problem import CMDP
 
 if TYPE_CHECKING:
-    from painless.kernels import TableSampler
+    from painless.simulation.sampling import TableSampler
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class TemporalDifference:
 
     @cached_property
     def _sampler(self) -> TableSampler:
-        from painless.kernels import table_sampler
+        from painless.simulation.sampling import table_sampler
 
         sampler = table_sampler(self.problem)
         if not self.levelled:
@@ -101,7 +101,7 @@ class TemporalDifference:
 
     def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
         from painless.evaluators import _table_kernels as compiled
-        from painless.kernels import policy_sums, stream
+        from painless.simulation.sampling import policy_sums, stream
 
         q = np.zeros_like(self._sampler.utility)
         updates = compiled.expected_updates if self.expected else compiled.sampled_updates
@@ -149,7 +149,7 @@ def reference_update(
     expected: bool,
 ) -> Array:
     """Return the action values (S·A, J) after one more update: the equation, the reference for the kernels."""
-    from painless.kernels import policy_sums, uniforms
+    from painless.simulation.sampling import policy_sums, uniforms
 
     first, second, third = uniforms(key, 3 * position + np.arange(3))
     pair = pairs[int(first * len(pairs))]

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.lstdq import solve_lstdq
-from painless.feature_policies import FeaturePolicy, LinearQ
 from painless.features.base import BinaryFeatures, FeatureMap, Indices, is_binary
-from painless.rollouts import Exploring, Trajectories, draw_actions, roll_out
-from painless.simulator import Simulator
+from painless.policies import FeaturePolicy, LinearQ
+from painless.simulation.rollouts import Exploring, Trajectories, draw_actions, roll_out
+from painless.simulation.simulator import Simulator
 
 
 class System(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 
 Indices = NDArray[np.int64]
 

@@ -24,10 +24,10 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array, one_thread
-from painless.errors import InputError
+from painless.common.arguments import as_floats, first, require_finite
+from painless.common.arrays import Array, one_thread
+from painless.common.errors import InputError
 from painless.features.base import Indices
-from painless.validation import as_floats, first, require_finite
 
 RANK = 1e-8  # singular values below this part of the largest are 0
 LARGEST = 1e100  # of a feature's size

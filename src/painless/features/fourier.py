@@ -16,9 +16,9 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.validation import as_floats
+from painless.common.arguments import as_floats
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array, one_thread
-from painless.errors import InputError
+from painless.common.arrays import Array, one_thread
+from painless.common.errors import InputError
 from painless.features.base import Indices
 from painless.features.design import Design, design_norm, feature_rows, leverage, whiten
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.features.base import Indices, scatter
 
 

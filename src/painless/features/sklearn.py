@@ -13,9 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.validation import as_floats, is_sparse
+from painless.common.arguments import as_floats
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.problem.validation import is_sparse
 
 
 class Transformer(Protocol):

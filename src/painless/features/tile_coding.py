@@ -31,10 +31,10 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common.arguments import as_floats, first
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.features.base import Indices, scatter
-from painless.validation import as_floats, first
 
 INTEGERS = 2**63  # ids are 64-bit integers
 SLOTS = 2**32 - 1  # the hash has 32 bits
@@ -163,13 +163,13 @@ class TileCoding:
 
     def active(self, states: ArrayLike) -> Indices:
         """Return the index of the tile in each tiling, (n, A, m)."""
-        from painless.features import _tile_kernels
+        from painless.features import tile_kernels as _tile_kernels
 
         return _tile_kernels.active(self.grid, self._batch(states))
 
     def cells(self, states: ArrayLike) -> Indices:
         """Return an id of the states' tiles in all tilings, (n,)."""
-        from painless.features import _tile_kernels
+        from painless.features import tile_kernels as _tile_kernels
 
         return _tile_kernels.cells(self.grid, self._batch(states))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, Self, TypeVar
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 
 
 class LearnerState(Protocol):

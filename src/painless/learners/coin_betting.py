@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array, Setting, per_run
+from painless.common.arrays import Array, Setting, per_run
 
 FLOOR = 1e-12  # a smaller advantage is a tie; otherwise rounding would decide the run
 LOG_FLOOR = -25.0  # of log p in the entropy; a bettor's decision can be exactly 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array, Setting, per_run
+from painless.common.arrays import Array, Setting, per_run
 
 
 class ExponentiatedGradientState(NamedTuple):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array, Setting, per_run
+from painless.common.arrays import Array, Setting, per_run
 
 FLOOR = 1e-12  # an advantage of a smaller part of the largest |gain| is a tie
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array, Setting, per_run
+from painless.common.arrays import Array, Setting, per_run
 
 LARGEST = 1e9  # what no decision exceeds: gains that are positive for ever must not end in an overflow
 DOUBLINGS = 40.0  # at most, in a row; as many halvings

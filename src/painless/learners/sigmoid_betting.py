@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array, Setting
+from painless.common.arrays import Array, Setting
 
 
 class SigmoidBettingState(NamedTuple):

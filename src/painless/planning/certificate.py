@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.planners.engine import Actions, Bracket, Engine, as_table
+from painless.common.arrays import Array
+from painless.engines.engine import Actions, Bracket, Engine, as_table
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture
-from painless.policy import uniform_policy
+from painless.policies.table import uniform_policy
 
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from painless.planners.engine import FEW_STATES
+from painless.common.render import counted
+from painless.engines.engine import FEW_STATES
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
 from painless.problem import CMDP
-from painless.render import counted
 
 MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model

@@ -22,18 +22,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.clock import Clock
-from painless.errors import InputError
-from painless.planners.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
+from painless.common.arguments import number, whole
+from painless.common.arrays import Array
+from painless.common.clock import Clock
+from painless.common.errors import InputError
+from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Planned, Progress, Stop, Task
 from painless.problem import CMDP
-from painless.units import TOLERANCE
-from painless.validation import number, whole
+from painless.problem.units import TOLERANCE
 
 
 class SearchEnding(Enum):

@@ -16,14 +16,14 @@ from enum import Enum
 
 import numpy as np
 
-from painless.arrays import Array
 from painless.bellman import occupancy_policy, occupancy_value
-from painless.planners.engine import PRECISION, Engine, as_table, engine_of
+from painless.common.arrays import Array
+from painless.engines.engine import PRECISION, Engine, as_table, engine_of
 from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
-from painless.policy import uniform_policy
+from painless.policies.table import uniform_policy
 from painless.problem import CMDP
-from painless.units import TOLERANCE
+from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
 FINEST = 0.01 * TOLERANCE  # the highest precision of best responses, in the same unit

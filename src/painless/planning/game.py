@@ -23,8 +23,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array
-from painless.planners.engine import UNIT_ROUNDOFF, Actions, Engine
+from painless.common.arrays import Array
+from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
 from painless.planning.master import Mixture, best_mixture, largest_slack
 from painless.problem import CMDP
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 
 PRECISION = 1e-10  # of primal and dual feasibility; the default of HiGHS is 1e-7
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.planning.game import Column
 
 LOPSIDED = 0.1  # a column is much nearer to b below this share of the distance between both

@@ -20,10 +20,10 @@ from functools import cached_property
 
 import numpy as np
 
-from painless.arrays import Array, Mask
-from painless.planners.engine import engine_of
+from painless.common.arrays import Array, Mask
+from painless.engines.engine import engine_of
 from painless.problem import CMDP
-from painless.units import Units, rounded, utility_range
+from painless.problem.units import Units, rounded, utility_range
 
 PRECISION = 1e-9  # the relative error that a constraint may have
 ROUNDINGS = 16  # or this many roundings per step, if larger

@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from painless.arrays import Array
 from painless.bellman import occupancy_policy
-from painless.clock import Clock
+from painless.common.arrays import Array
+from painless.common.clock import Clock
 from painless.planning import highs
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.planner import Case, Planned, Stop, Task, without_slater
-from painless.policy import uniform_policy
+from painless.policies.table import uniform_policy
 from painless.problem import CMDP
-from painless.validation import require_sound
+from painless.problem.validation import require_sound
 
 TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
 CLOSING_ROUNDS = 200  # of best responses after it

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.planning.pool import CONSTRAINT, REWARD, Pool, Supported
-from painless.units import TOLERANCE
+from painless.problem.units import TOLERANCE
 
 STEEPEST = 1 / TOLERANCE  # the steepest slope that matters at this tolerance
 

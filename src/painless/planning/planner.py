@@ -14,15 +14,15 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.clock import Clock
-from painless.planners.engine import Engine, engine_of
+from painless.common.arrays import Array
+from painless.common.clock import Clock
+from painless.engines.engine import Engine, engine_of
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
 from painless.planning.judgement import Relaxation, misses_constant, normal_target
-from painless.presolve import presolve
 from painless.problem import CMDP
-from painless.units import Units, normalise
+from painless.problem.presolve import presolve
+from painless.problem.units import Units, normalise
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.planners.engine import EXACT_STATES, UNIT_ROUNDOFF, Actions, engine_of
+from painless.common.arrays import Array
+from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, Actions, engine_of
 from painless.planning.feasibility import SlackGame
 from painless.planning.game import ROUNDING, Aim, Columns, Game
 from painless.problem import CMDP
-from painless.units import TOLERANCE
+from painless.problem.units import TOLERANCE
 
 REWARD, CONSTRAINT = np.array([1.0, 0.0]), np.array([0.0, 1.0])  # weights
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.clock import Clock
-from painless.planners.engine import Engine
+from painless.common.arrays import Array
+from painless.common.clock import Clock
+from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.column_generation import Search, Searched, SearchEnding
 from painless.planning.feasibility import SlackGame
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.smoothing import Smoothed
-from painless.units import TOLERANCE
+from painless.problem.units import TOLERANCE
 
 if TYPE_CHECKING:
     from painless.planning.column_generation import ColumnGeneration

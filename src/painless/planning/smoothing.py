@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 from painless.planning.game import Game
 from painless.planning.interpolation import interpolated
 

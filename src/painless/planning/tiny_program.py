@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array
+from painless.common.arrays import Array
 
 Basis = NDArray[np.intp]  # (K + 1,) columns
 

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from painless import formats, registry
-from painless.errors import InputError, unknown
+from painless.common import registry
+from painless.common.errors import InputError, unknown
 from painless.problem import CMDP, load
+from painless.problem.formats import endings as formats
 from painless.problems.cartpole import CartPole
 from painless.problems.deep_sea_treasure import deep_sea_treasure
 from painless.problems.garnet import garnet
@@ -24,7 +25,7 @@ from painless.problems.random_cmdp import random_cmdp
 from painless.problems.slippery_grid import slippery_grid
 from painless.problems.streaming import streaming
 from painless.problems.wireless import wireless
-from painless.simulator import Simulator
+from painless.simulation.simulator import Simulator
 
 REGISTRY: dict[str, Callable[..., CMDP]] = {
     "gridworld": gridworld,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array, Mask
-from painless.compiling import inner, njit
+from painless.common.arrays import Array, Mask
+from painless.common.compiling import inner, njit
 from painless.problems.cartpole import (
     FARTHEST,
     FORCE,

@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array, Mask
-from painless.compiling import inner, njit
-from painless.feature_policies import ReplayedPolicy, SummedPolicy
-from painless.feature_policies._replay_kernels import place_of
-from painless.feature_policies.cells import Compiled
-from painless.features._tile_kernels import cell, locate, scratch, tile
+from painless.common.arrays import Array, Mask
+from painless.common.compiling import inner, njit
 from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
+from painless.features.tile_kernels import cell, locate, scratch, tile
+from painless.policies import ReplayedPolicy, SummedPolicy
+from painless.policies.cells import Compiled
+from painless.policies.replay_kernels import place_of
 from painless.problems._cartpole_kernel import move
-from painless.rollouts import Trajectories, draw_actions
-from painless.simulator import Specification
+from painless.simulation.rollouts import Trajectories, draw_actions
+from painless.simulation.simulator import Specification
 
 DOUBT = 1e-12  # rounding of an action's probability, for logits of size 1; the policy itself decides so close a draw
 

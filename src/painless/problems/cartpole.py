@@ -19,11 +19,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.arrays import Array
-from painless.feature_policies import ReplayedPolicy, SummedPolicy
+from painless.common.arrays import Array
 from painless.features import TileCoding
-from painless.rollouts import Acts, Trajectories
-from painless.simulator import Outcome, Specification, States
+from painless.policies import ReplayedPolicy, SummedPolicy
+from painless.simulation.rollouts import Acts, Trajectories
+from painless.simulation.simulator import Outcome, Specification, States
 
 GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH = 9.8, 1.0, 0.1, 0.5
 TOTAL_MASS, POLE_MOMENT = CART_MASS + POLE_MASS, POLE_MASS * HALF_LENGTH

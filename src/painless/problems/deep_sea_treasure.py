@@ -28,8 +28,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from painless import validation
-from painless.errors import InputError
+from painless.common import arguments
+from painless.common.errors import InputError
 from painless.problem import CMDP
 
 SIDE = 11
@@ -50,7 +50,7 @@ def deep_sea_treasure(
     >>> deep_sea_treasure()
     CMDP(63 states, 4 actions, 1 constraint, discount 0.99, dense)
     """
-    values = validation.as_floats("treasures", treasures)
+    values = arguments.as_floats("treasures", treasures)
     if values.shape != (len(DEPTHS),):
         raise InputError(f"treasures has shape {values.shape}; give {len(DEPTHS)} values, left to right")
     floor = np.array([*DEPTHS, SIDE])  # the first row of each column that is not water

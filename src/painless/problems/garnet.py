@@ -13,15 +13,15 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless import validation
-from painless.arrays import Array
 from painless.bellman import policy_value
-from painless.errors import InputError
-from painless.planners.policy_iteration import policy_iteration
+from painless.common import arguments
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.engines.policy_iteration import policy_iteration
 from painless.planning.feasibility import slater_policy
 from painless.planning.game import Aim, Column, Columns, Game
 from painless.problem import CMDP
-from painless.units import normalise
+from painless.problem.units import normalise
 
 Successors = NDArray[np.signedinteger]
 
@@ -48,14 +48,14 @@ def garnet(
     CMDP(20 states, 3 actions, 2 constraints, discount 0.9, dense)
     """
     for name, number in (("states", states), ("actions", actions), ("branching", branching)):
-        validation.whole(name, number)
-    validation.whole("constraints", constraints, least=0)
-    validation.seed(seed)
+        arguments.whole(name, number)
+    arguments.whole("constraints", constraints, least=0)
+    arguments.seed(seed)
     if branching > states:
         raise InputError(
             f"a Garnet with {states} states cannot have {branching} successors and {actions} actions"
         )
-    if not 0 <= validation.number("tightness", tightness, "give one in [0, 1]") <= 1:
+    if not 0 <= arguments.number("tightness", tightness, "give one in [0, 1]") <= 1:
         raise InputError(f"tightness is {tightness}, outside [0, 1]")
     rng = np.random.default_rng(seed)
     pairs = states * actions
@@ -131,7 +131,7 @@ def _planned(problem: CMDP) -> tuple[Array, Array]:
 
 def _swept(problem: CMDP) -> tuple[Array, Array]:
     """Return the same to `PRECISION`, with memory for a few vectors over the states only."""
-    from painless.planners.swept import Swept
+    from painless.engines.swept import Swept
 
     engine = Swept(problem)
     precision = PRECISION * engine.unit

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from painless import validation
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.problem import CMDP
+from painless.common import arguments
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.problem import CMDP, validation
 
 SIDE = 5
 A, A_NEXT, B, B_NEXT = 1, 21, 3, 13
@@ -40,7 +40,7 @@ def gridworld(
     >>> gridworld()
     CMDP(25 states, 4 actions, 1 constraint, discount 0.9, dense)
     """
-    if validation.whole("constraints", constraints) not in (1, 3):
+    if arguments.whole("constraints", constraints) not in (1, 3):
         raise InputError(f"the gridworld has 1 or 3 constraints, not {constraints}")
     if threshold is None:
         threshold = _paper_threshold(discount, constraints)

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from painless import validation
-from painless.arrays import Array
-from painless.errors import InputError
+from painless.common import arguments
+from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.problem import CMDP
 
 PRICE = 8.0  # of a unit sold
@@ -39,8 +39,8 @@ def inventory(
     >>> inventory()
     CMDP(6 states, 6 actions, 1 constraint, discount 0.9, dense)
     """
-    validation.whole("capacity", capacity, most=validation.LISTED)
-    probability = validation.as_floats("demand", demand)
+    arguments.whole("capacity", capacity, most=arguments.LISTED)
+    probability = arguments.as_floats("demand", demand)
     _check_distribution(probability)
     unit = np.arange(capacity + 1)
     stock, order = unit[:, None], unit
@@ -73,8 +73,8 @@ def _check_distribution(demand: Array) -> None:
         raise InputError(
             f"demand has shape {demand.shape}; give a list of the probabilities of 0, 1, … units"
         )
-    validation.require_finite("demand", demand)
-    validation.require_not_negative("demand", demand)
-    validation.require_sums("demand", np.asarray(demand.sum()), True, False, "divide it by its sum")
+    arguments.require_finite("demand", demand)
+    arguments.require_not_negative("demand", demand)
+    arguments.require_sums("demand", np.asarray(demand.sum()), True, False, "divide it by its sum")
     if not demand[1:].any():
         raise InputError("demand is always 0, so that nothing is sold; give other demands a probability")

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from painless import validation
-from painless.errors import InputError
-from painless.problem import CMDP
+from painless.common import arguments
+from painless.common.errors import InputError
+from painless.problem import CMDP, validation
 
 CONDITIONS = ("1", "2", "3", "4", "failed", "second day")
 WEAR = (
@@ -43,7 +43,7 @@ def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
     """
     gamma = validation.discount(discount)
     advice = "it is a share of the days, so give one within [0, 1]"
-    if not 0 <= validation.number("budget", budget, advice) <= 1:
+    if not 0 <= arguments.number("budget", budget, advice) <= 1:
         raise InputError(f"budget is {budget}; {advice}")
     states = len(CONDITIONS)
     transition = np.zeros((states, 2, states))

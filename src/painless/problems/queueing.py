@@ -23,10 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from painless import validation
-from painless.arrays import Array, Mask
-from painless.errors import InputError
-from painless.problem import CMDP
+from painless.common import arguments
+from painless.common.arrays import Array, Mask
+from painless.common.errors import InputError
+from painless.problem import CMDP, validation
 
 SERVICE, POWER = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0, 3.0, 6.0)
 DENSE_STATES = 500  # up to which the model is stored dense, by default
@@ -82,9 +82,9 @@ def queueing(
 
 def _checked(buffer: int, arrival: float, service: object, power: object) -> tuple[Array, Array]:
     """Return the rates of service and their powers, once all is well with them and the rest."""
-    validation.whole("buffer", buffer, most=validation.LISTED)
-    validation.probability("arrival", arrival)
-    rates, powers = validation.as_floats("service", service), validation.as_floats("power", power)
+    arguments.whole("buffer", buffer, most=arguments.LISTED)
+    arguments.probability("arrival", arrival)
+    rates, powers = arguments.as_floats("service", service), arguments.as_floats("power", power)
     if rates.ndim != 1 or not rates.size or not ((rates >= 0) & (rates <= 1)).all():
         raise InputError(f"service is {service!r}; give a list of probabilities, each within [0, 1]")
     if powers.shape != rates.shape:

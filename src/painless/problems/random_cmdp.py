@@ -17,8 +17,8 @@ from numbers import Integral
 
 import numpy as np
 
-from painless import validation
-from painless.errors import InputError
+from painless.common import arguments
+from painless.common.errors import InputError
 from painless.problem import CMDP
 
 
@@ -36,7 +36,7 @@ def random_cmdp(
     CMDP(20 states, 10 actions, 1 constraint, discount 0.8, dense)
     """
     for name, size in {"states": states, "actions": actions}.items():
-        validation.whole(name, size, most=validation.LISTED)
+        arguments.whole(name, size, most=arguments.LISTED)
     if not isinstance(seed, Integral) or not 0 <= seed < 2**32:
         raise InputError(f"seed is {seed}; the legacy generator takes a whole number from 0 to 2³² − 1")
     rng = np.random.RandomState(seed)

@@ -20,9 +20,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless import validation
-from painless.arrays import Array, Mask
-from painless.errors import InputError
+from painless.common import arguments
+from painless.common.arrays import Array, Mask
+from painless.common.errors import InputError
 from painless.problem import CMDP
 
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
@@ -57,7 +57,7 @@ def slippery_grid(
     >>> slippery_grid(height=100, width=100)  # doctest: +ELLIPSIS
     CMDP(8... states, 4 actions, 1 constraint, discount 0.99, sparse)
     """
-    validation.probability("slip", slip)
+    arguments.probability("slip", slip)
     cells = _cells(random_map(height, width, seed, walls=walls, hazards=hazards) if text is None else text)
     free = cells != ord(WALL)
     kind = cells[free]  # of each state
@@ -91,16 +91,16 @@ def random_map(height: int, width: int, seed: int = 0, *, walls: float = 0.15, h
     ..HH....#..G
     """
     for name, size in {"height": height, "width": width}.items():
-        validation.whole(name, size, most=validation.LISTED)
+        arguments.whole(name, size, most=arguments.LISTED)
     if height * width < 2:
         raise InputError("a map of one cell has no room for a start and a goal; give a larger one")
     advice = "give a probability"
-    shares = [validation.number(name, x, advice) for name, x in (("walls", walls), ("hazards", hazards))]
+    shares = [arguments.number(name, x, advice) for name, x in (("walls", walls), ("hazards", hazards))]
     if not (min(shares) >= 0 and sum(shares) <= 1):
         raise InputError(
             f"walls is {shares[0]:g} and hazards is {shares[1]:g}; give probabilities with a sum of at most 1"
         )
-    rng = np.random.default_rng(validation.seed(seed))
+    rng = np.random.default_rng(arguments.seed(seed))
     draw = rng.random((height, width))
     cells = np.where(draw < walls, WALL, np.where(draw >= 1 - hazards, HAZARD, FREE))
     down = rng.permutation(np.arange(height + width - 2) < height - 1)  # at each step of the path

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from painless import validation
+from painless.common import arguments
 from painless.problem import CMDP
 
 LINKS = ("fast", "slow")
@@ -35,9 +35,9 @@ def streaming(
     >>> streaming()
     CMDP(10 states, 2 actions, 1 constraint, discount 0.9, dense)
     """
-    validation.whole("buffer", buffer, most=validation.LISTED)
+    arguments.whole("buffer", buffer, most=arguments.LISTED)
     for name, probability in {"fast": fast, "slow": slow, "playback": playback}.items():
-        validation.probability(name, probability)
+        arguments.probability(name, probability)
     packets = np.arange(buffer + 1)
     transition = np.zeros((len(packets), len(LINKS), len(packets)))
     for link, arrival in enumerate((fast, slow)):

@@ -25,10 +25,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from painless import validation
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.problem import CMDP
+from painless.common import arguments
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.problem import CMDP, validation
 
 GAIN = (1.0, 0.2)
 CHANNEL = ((0.9, 0.1), (0.3, 0.7))
@@ -90,23 +90,23 @@ def _checked(
 ) -> tuple[Array, Array, Array]:
     """Return the gains, the channel's transitions and the arrivals, once all is well with them."""
     for name, number in {"buffer": buffer, "most": most}.items():
-        validation.whole(name, number, most=validation.LISTED)
-    gains = validation.as_floats("gain", gain)
+        arguments.whole(name, number, most=arguments.LISTED)
+    gains = arguments.as_floats("gain", gain)
     if gains.ndim != 1 or not gains.size or not ((gains > 0) & np.isfinite(gains)).all():
         raise InputError(f"gain is {gain!r}; give a positive number for each state of the channel")
-    chain = validation.as_floats("channel", channel)
+    chain = arguments.as_floats("channel", channel)
     if chain.shape != (len(gains), len(gains)):
         raise InputError(
             f"channel has shape {chain.shape}, but gain has {len(gains)} state(s); give a row for each, "
             "with the probabilities of all of them"
         )
-    arriving = validation.as_floats("arrivals", arrivals)
+    arriving = arguments.as_floats("arrivals", arrivals)
     if arriving.ndim != 1 or not arriving.size:
         raise InputError(f"arrivals is {arrivals!r}; give the probabilities of 0, 1, … packets")
     for name, distribution in {"channel": chain, "arrivals": arriving}.items():
-        validation.require_finite(name, distribution)
-        validation.require_not_negative(name, distribution)
-        validation.require_sums(name, distribution.sum(-1), True, False, "divide it by its sum")
+        arguments.require_finite(name, distribution)
+        arguments.require_not_negative(name, distribution)
+        arguments.require_sums(name, distribution.sum(-1), True, False, "divide it by its sum")
     return gains, chain, arriving
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.averages import band, running_average
-from painless.errors import InputError
-from painless.files import write_atomically
-from painless.framework import Trace
-from painless.render import shortened, visible
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.common.render import shortened, visible
+from painless.loop.averages import band, running_average
+from painless.loop.framework import Trace
+from painless.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

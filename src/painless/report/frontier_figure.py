@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.render import SIGNS
+from painless.common.arrays import Array
+from painless.common.render import SIGNS
+from painless.frontiers import Frontier
 from painless.report.figures import COLOURS, literal, new_figure, styled
-from painless.trade_off import Frontier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

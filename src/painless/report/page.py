@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from painless import entries, files, results
-from painless.errors import InputError
-from painless.pages.build import frontier_page
+from painless.common.errors import InputError
 from painless.problem import CMDP, load
+from painless.report.build import frontier_page
 from painless.report.page_solution import solution_page
 from painless.report.page_sweep import sweep_page
 from painless.report.page_training import TrainingRecord, training_page
-from painless.solution import Solution
+from painless.solving.solution import Solution
+from painless.storage import entries, files, results
 
 MARKS = {  # what says that a folder holds a thing
     "frontier": "frontier.json",

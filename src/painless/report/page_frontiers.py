@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.frontier import Infeasible, frontier
+from painless.frontiers import Frontier
+from painless.frontiers.frontier import Infeasible, frontier
 from painless.problem import CMDP
-from painless.solution import Solution
-from painless.trade_off import Frontier
+from painless.solving.solution import Solution
 
 PAIRS = 10_000  # up to this many pairs (s, a) a page has frontiers
 HELD = 60  # and up to this many constraints, all but one of which are held

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.averages import CONFIDENCE, running_average
-from painless.framework import Trace
-from painless.pages.curves import curve, numbers_table, panel
-from painless.render import SIGNS
+from painless.common.arrays import Array
+from painless.common.render import SIGNS
+from painless.loop.averages import CONFIDENCE, running_average
+from painless.loop.framework import Trace
+from painless.report.curves import curve, numbers_table, panel
 
 
 def run_groups(

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.optimum import known_optimum
-from painless.pages.build import about, build
-from painless.planners.engine import visitor
+from painless.common.arrays import Array
+from painless.engines.engine import visitor
+from painless.frontiers import Frontier
+from painless.frontiers.layout import grid_layout
+from painless.frontiers.summary import limit_data, row_data
 from painless.problem import CMDP
+from painless.report.build import about, build
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_groups
-from painless.solution import Solution
-from painless.trade_off import Frontier
-from painless.trade_off.layout import grid_layout
-from painless.trade_off.summary import limit_data, row_data
+from painless.solving.optimum import known_optimum
+from painless.solving.solution import Solution
 
 HEADER = ("", "value", "bound", "shadow price")
 

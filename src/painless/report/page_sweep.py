@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.averages import standard_error
-from painless.errors import InputError
-from painless.experiments.settings import Setting, Stored, gather
-from painless.experiments.store import read_unit
-from painless.experiments.summary import label
-from painless.experiments.unit import is_current
-from painless.pages.build import build
-from painless.pages.curves import curve, numbers_table, panel
-from painless.render import counted, number
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.common.render import counted, number
+from painless.loop.averages import standard_error
+from painless.report.build import build
+from painless.report.curves import curve, numbers_table, panel
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import not_drawn
+from painless.study.settings import Setting, Stored, gather
+from painless.study.store import read_unit
+from painless.study.summary import label
+from painless.study.unit import is_current
 
 DRAWN = 6  # settings in one picture; the table has them all
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from painless import entries, files, results
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.evaluate import Estimate
-from painless.framework import Trace
-from painless.pages.build import build
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.loop.framework import Trace
+from painless.report.build import build
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_groups
-from painless.training_result import HEADER, Training, estimate_rows
+from painless.storage import entries, files, results
+from painless.training.evaluate import Estimate
+from painless.training.result import HEADER, Training, estimate_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.experiments.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
+from painless.common.arrays import Array
 from painless.report.figures import COLOURS, draw_grid, new_figure, set_range, styled
+from painless.study.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from painless import files
-from painless.experiments.paper.claims import Claim, Verdict
-from painless.experiments.paper.experiment import Analysis, Experiment
-from painless.experiments.paper.scale import FULL, Scale
-from painless.experiments.reproduce import analyse, cost
-from painless.experiments.store import Store
-from painless.experiments.summary import label
-from painless.files import write_atomically
-from painless.pages.html import render
 from painless.report.figures import save_figure
+from painless.report.html import render
 from painless.report.pictures import draw
+from painless.storage import files
+from painless.storage.files import write_atomically
+from painless.study.paper.claims import Claim, Verdict
+from painless.study.paper.experiment import Analysis, Experiment
+from painless.study.paper.scale import FULL, Scale
+from painless.study.reproduce import analyse, cost
+from painless.study.store import Store
+from painless.study.summary import label
 
 COLOURS = 128  # of a picture in the page
 MARKS = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.FAILS: "fails", Verdict.VACUOUS: "open"}

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from painless.arrays import Array
-from painless.errors import InputError
-from painless.render import number
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.common.render import number
+from painless.frontiers import Frontier
+from painless.frontiers.layout import Layout, grid_layout
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
@@ -19,8 +21,6 @@ from painless.report.page_frontiers import frontiers_of
 from painless.report.page_solution import solution_groups, visits_of
 from painless.report.page_sweep import read_units, sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
-from painless.trade_off import Frontier
-from painless.trade_off.layout import Layout, grid_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

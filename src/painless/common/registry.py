@@ -1,0 +1,66 @@
+"""The objects behind the names in sweep files and on the command line.
+
+A registry is a dictionary from names to factories: a dataclass, whose fields are the settings, or a function, whose arguments
+are the settings. There is one for each kind of object: `algorithms.ALGORITHMS`, `planning.PLANNERS`, `evaluators.EVALUATORS`,
+`problems.REGISTRY`, `problems.SIMULATORS`, and `formats.FORMATS` for the endings of problem files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+from painless.common.errors import InputError, shown, unknown
+
+Entry = TypeVar("Entry")
+
+
+def find(kind: str, name: object, registry: Mapping[str, Entry]) -> Entry:
+    """Return an entry, or raise an error for an unknown name.
+
+    >>> find("algorithm", "cbp", {"cbp": 1, "gda": 2})
+    1
+    """
+    if not isinstance(name, str) or name not in registry:
+        raise unknown(kind, str(name), registry)
+    return registry[name]
+
+
+def settings_of(make: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the settings of an entry: the fields of a dataclass, or the arguments of a function."""
+    return signature(make).parameters
+
+
+def require_settings(
+    name: str, given: Iterable[str], known: Iterable[str], word: str = "setting", written: str = ""
+) -> None:
+    """Reject settings that an entry does not have; `written` is how the user wrote them, if not by name.
+
+    >>> require_settings("lp", ["alpha"], [], written="--set alpha=3")
+    Traceback (most recent call last):
+        ...
+    painless.common.errors.InputError: lp has no settings; remove --set alpha=3
+    """
+    known = list(known)
+    for one in given:
+        if not known:
+            raise InputError(f"{name} has no {word}s; remove {written or one}")
+        if one not in known:
+            raise unknown(f"{word} of {name}", one, known)
+
+
+def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
+    """Return the object of an entry; unknown, missing or invalid settings raise an `InputError`."""
+    known = settings_of(make)
+    require_settings(name, given, known, word)
+    missing = [one for one, about in known.items() if about.default is Parameter.empty and one not in given]
+    if missing:
+        raise InputError(f"{name} needs the {word} '{missing[0]}'; give it")
+    try:
+        return make(**given)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        values = ", ".join(f"{key}={shown(value)}" for key, value in given.items())
+        raise InputError(f"{name} cannot be made with {values}: {error}; change a {word}") from error

@@ -1,0 +1,178 @@
+"""The engine interface: the best response to weights, and the values and visits of a policy.
+
+A model is factorised or swept. Factorised systems are exact up to rounding, and cost S³ if dense; if sparse, the cost depends
+on the fill-in: almost nothing on a line, S^1.5 on a grid, and nearly S³ if successors lie anywhere. A sweep costs the
+model's size, whatever its graph; sweeps start from the last answer, and continue until the requested error is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.bellman import occupancy_policy
+from painless.common.arrays import Array
+from painless.problem import CMDP
+from painless.problem.units import TOLERANCE
+
+EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
+FEW_STATES = 128  # states up to which factorised systems are as fast as sweeps for many weights
+UNIT_ROUNDOFF = 2.0**-53
+STEPS = 16  # roundings of a step beside those of its sum
+FINEST_VISITS = 1e-12  # precision of swept visits that are shown, relative to their sum
+PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
+
+Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in the smallest integer type
+
+
+class Bracket(NamedTuple):
+    """Proved bounds on the values of all utilities: the exact ones lie between `low` and `high`, (J,) each."""
+
+    low: Array
+    high: Array
+    guess: Array  # the values as computed
+
+    def within(self, extent: tuple[Array, Array]) -> Bracket:
+        """Return the bracket clipped to the least and largest values of any policy, (J,) each."""
+        low, high = np.maximum(self.low, extent[0]), np.minimum(self.high, extent[1])
+        return Bracket(low, high, np.clip(self.guess, low, high))
+
+
+class Response(NamedTuple):
+    """A best response: a deterministic policy that is best for some weights, and the bound on every policy."""
+
+    actions: Actions  # (S,)
+    value: Array  # (J,) lower bounds
+    middle: Array  # (J,) estimates
+    upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
+    weighted_value: float  # lower bound on Σ_j w_j V_j(ρ) of this policy
+    rounding: float  # the part of their distance that is rounding, so that no better bound is possible
+    evaluations: int = 1  # of policies on the way
+    visits: Array | None = None  # d(s), (S,), if it comes with the policy at no extra solve
+
+
+class Engine(Protocol):
+    """Solves one model; a policy is a table (S, A), or actions (S,) if deterministic."""
+
+    @property
+    def problem(self) -> CMDP:
+        """The model."""
+
+    @property
+    def unit(self) -> float:
+        """The scale of values: the value of a utility of 1 in every step."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether answers are exact up to rounding; otherwise the cost depends on the requested precision."""
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the rounding error of a value of this model."""
+
+    @property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each, rounded outwards."""
+
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
+        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`.
+
+        The search starts from where the last one ended.
+        """
+
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
+
+    def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
+        """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
+
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values.
+
+        In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
+        """
+
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
+        """Call `tick` between sweeps or factorisations from now on; it may raise."""
+
+
+def as_table(policy: Array | Actions, n_actions: int) -> Array:
+    """Return a policy as a table of probabilities, (S, A).
+
+    >>> as_table(np.array([1, 0], dtype=np.uint8), 2)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    if policy.ndim == 2:
+        return np.asarray(policy, dtype=np.float64)
+    return np.asarray(np.eye(n_actions)[policy])
+
+
+def extent_of(problem: CMDP) -> tuple[Array, Array]:
+    """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
+    unit = 1 / (1 - problem.discount)
+    least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
+    most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
+    return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
+
+
+def value_rounding(problem: CMDP, terms: int) -> float:
+    """Bound the rounding error of values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
+    unit = 1 / (1 - problem.discount)
+    return (terms + STEPS) * UNIT_ROUNDOFF * unit * unit
+
+
+def occupancy(engine: Engine, policy: Array | Actions) -> Array:
+    """d(s, a) = d(s) π(a|s), which sums to 1/(1−γ), (S, A)."""
+    return engine.visits(policy)[:, None] * as_table(policy, engine.problem.shape[1])
+
+
+def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Array) -> Array:
+    """π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k: the stationary policy with the averaged values, (S, A)."""
+    largest = as_table(policies[int(weights.argmax())], engine.problem.shape[1])
+    used = np.flatnonzero(weights).tolist()
+    if len(used) == 1:
+        return largest
+    total = sum(weights[k] * occupancy(engine, policies[k]) for k in used)
+    return occupancy_policy(np.asarray(total), largest)
+
+
+def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
+    """Return the engine for a model, by its kind and size.
+
+    Models with more than `swept_beyond` states are swept; by default sparse ones with more than 500, and no dense ones. If many
+    weights are priced in succession, sweeps pay off earlier.
+
+    >>> import painless
+    >>> engine = engine_of(painless.gridworld())
+    >>> engine.exact, round(engine.best(np.array([1.0, 0.0]), 0.0, 0.0).weighted_value, 6)
+    (True, 1.732862)
+    """
+    if swept_beyond is None:
+        swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
+    if problem.shape[0] > swept_beyond:
+        from painless.engines.swept import Swept
+
+        return Swept(problem)
+    from painless.engines.factorised import Factorised
+
+    return Factorised(problem)
+
+
+def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:
+    """Return a function from policies to their visits d = ρ (I − γ P_π)⁻¹, (S,), which share one engine.
+
+    >>> import painless
+    >>> round(float(visitor(painless.gridworld())(np.zeros(25, dtype=np.uint8)).sum()), 9)
+    10.0
+    """
+    engine = engine_of(problem, EXACT_STATES)
+    return lambda policy: np.maximum(engine.visits(policy, FINEST_VISITS), 0.0)

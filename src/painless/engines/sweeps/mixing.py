@@ -1,0 +1,94 @@
+"""A mixture of deterministic policies of a swept model as one stationary policy with exactly the mixed values.
+
+    d(s, a) = Σ_k w_k d_k(s) 1[a = π_k(s)],        π(a|s) = d(s, a)/d(s)
+
+In states that no policy of the mixture reaches, the one with the largest weight is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.engines.engine import PRECISION
+from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.sparse_rows import Indices
+from painless.problem import CMDP
+
+# Errors of occupancies matter only where the policies differ, and there they cancel but for a thirtieth or less. That is
+# not proved; the mixture's values are.
+CANCELLED = 30.0
+LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
+COARSEST = 1e-4
+
+
+class Mixer:
+    """Turns mixtures into stationary policies; keeps the occupancies of the policies that were mixed last."""
+
+    def __init__(self, problem: CMDP, pricer: Pricer) -> None:
+        self.problem, self.pricer = problem, pricer
+        self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
+
+    def mixed(
+        self, policies: Sequence[Indices], weights: Array, precision: float
+    ) -> tuple[Array, Array, Array]:
+        """Return a mixture of policies, each as its pairs (S,), as a table (S, A), with its values (J,) and their errors.
+
+        Its values may differ from the mixture's by about `precision`, relative to 1/(1−γ), and are known to within as much.
+        """
+        used = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
+        choices = np.array([policies[k] for k in used])
+        precision = max(precision, PRECISION)
+        shares = self._shares(choices, weights[used], precision)
+        # Solved from the policy priced last, which is like the mixture at the end.
+        low, error = self.pricer.value_of(
+            self.pricer.chain(choices, shares), precision / (1 - self.problem.discount)
+        )
+        return self._table(choices, shares), low, error
+
+    def _shares(self, choices: Indices, weights: Array, precision: float) -> Array:
+        """Return the probability of each policy's choice in every state, (n, S)."""
+        if len(choices) == 1:
+            return np.ones(choices.shape)
+        keys = [hash(choice.tobytes()) for choice in choices]
+        self._visits = {key: known for key, known in self._visits.items() if key in keys}
+        if precision > PRECISION:  # the precision leaves room for an error
+            differ = float((choices[1:] != choices[0]).any(0).mean())
+            precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)
+        for key, choice in zip(keys, choices, strict=True):
+            warm, exact = self._visits.get(key, next(iter(self._visits.values()), (None, 0.0)))
+            if key not in self._visits or exact > precision:
+                visits = chain_occupancy(
+                    self.pricer.chain(choice),
+                    self.problem.discount,
+                    self.problem.initial,
+                    precision,
+                    self.pricer.count,
+                    warm,
+                    along_flow=self.pricer.along_flow,
+                    threads=self.pricer.threads,
+                )
+                self._visits[key] = visits, precision
+        shares = np.array([weight * self._visits[key][0] for weight, key in zip(weights, keys, strict=True)])
+        total = shares.sum(0)
+        shares[0, total == 0] = 1.0
+        shares /= np.where(total == 0, 1.0, total)
+        for n in range(1, len(choices)):
+            for m in range(n):  # what they agree on is one choice
+                same = choices[n] == choices[m]
+                shares[m, same] += shares[n, same]
+                shares[n, same] = 0.0
+        return shares
+
+    def _table(self, choices: Indices, shares: Array) -> Array:
+        """Return the policy as a table of probabilities, (S, A)."""
+        rows, states = self.pricer.rows, np.arange(choices.shape[1])
+        table: Array = np.zeros(self.problem.actions.shape)
+        for choice, share in zip(choices, shares, strict=True):
+            action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
+            np.add.at(table, (states, action), share)
+        table /= (table @ np.ones(self.problem.shape[1]))[:, None]
+        return table

@@ -1,0 +1,226 @@
+"""Pricing: the best policy for weights of the utilities, by modified policy iteration on sparse rows.
+
+    max_π Σ_j w_j V_j(ρ),        T the Bellman optimality operator of u = Σ_j w_j u_j
+
+The values V_j of the last policy are kept for all utilities, so that Σ_j w_j V_j is its value under any new weights: a warm
+start that is already good. A sweep TV gives bounds on both sides, however inexact V is (MacQueen 1966; Puterman,
+Markov Decision Processes, th. 6.6.6), of the optimum and of the greedy policy π:
+
+    ρ·TV + γ/(1−γ) min(TV − V) ≤ V_π(ρ) ≤ V*(ρ) ≤ ρ·TV + γ/(1−γ) max(TV − V)
+
+Until they meet, one of two things is done:
+
+- where even sweeps shrink errors fast, the greedy policy is followed for a few of them, for all utilities at once; if the
+  bounds do not close in, for longer each time;
+- elsewhere, improvements spread from state to state (see `active_states`), and the policy that they end in is evaluated.
+
+In the limit both are policy iteration. A state changes its action only for a gain above rounding, so that it cannot cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.engines.sweeps import _improve_kernels as kernels
+from painless.engines.sweeps.active_states import ActiveStates
+from painless.engines.sweeps.chain import DRAGGING, EPSILON, STEPS, Chain, ChangingChain, Values, chain_of
+from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
+from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.problem import CMDP
+
+FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
+STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
+PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
+STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
+TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
+LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
+
+
+class Priced(NamedTuple):
+    """A best response, its values (J,), and the bound on every policy."""
+
+    choice: NDArray[np.unsignedinteger]  # (S,) the number of the pair among the state's own
+    value: Array  # (J,)
+    upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
+    error: float  # of the values, at most
+
+
+class SweepCount:
+    """Counts sweeps of one policy, and calls `tick` after them, which raises where it is time to stop."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self.sweeps, self.tick = 0, tick
+
+    def __call__(self, sweeps: int) -> None:
+        """Count so many more."""
+        self.sweeps += sweeps
+        self.tick()
+
+
+class Pricer:
+    """Prices one weight vector after another, each from where the last one ended."""
+
+    def __init__(self, problem: CMDP, tick: Callable[[], None] = lambda: None) -> None:
+        self.rows: SparseRows = sparse_rows(problem)
+        self.initial, self.discount = problem.initial, problem.discount
+        self.bellman_sweeps, self.solves = 0.0, 0
+        self.count = SweepCount(tick)
+        self.threads = TwoThreads()
+        states = len(self.rows.first) - 1
+        self._choice: Indices = self.rows.first[:-1].copy()
+        self.values = Values(
+            np.zeros((states, len(self.rows.utility))), self.discount, self.count, self.threads
+        )
+        self._chain = ChangingChain(self.rows, self.discount, self.threads)
+        self._active: ActiveStates | None = None
+        self._error = np.inf  # of the values, as those of the current policy
+        # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
+        self._roundings = (3 * self.rows.most_successors + STEPS) * EPSILON / 2
+        self._sum_roundings = (states / PIECES + STEPS) * EPSILON / 2
+        most = int(np.diff(self.rows.first).max())
+        self._compact = np.min_scalar_type(most - 1)
+
+    def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
+        """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
+
+        Its values are exact to `value_tolerance`.
+        """
+        self.solves += 1
+        utility = weight @ self.rows.utility
+        bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
+        for rounds in range(1, LONGEST):
+            value = self.values.value @ weight
+            evaluated = self._choice.copy()
+            size = float(max(abs(value.max()), abs(value.min())))
+            error, self._error = self._error, np.inf  # until it is known that the policy stays
+            at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
+            above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
+            bound, goal = min(bound, above), max(tolerance, rounding)
+            if bound - float(self.initial @ value) + error <= goal:
+                self._choice, self._error = evaluated, error
+                break
+            if not changed:
+                self._error = error
+            if width <= goal:
+                break
+            if self.along_flow:
+                if rounds > TRIES or precision < 0.01 * self._error < np.inf:
+                    break  # the rest is rounding
+                least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
+                precision = precision if changed else 0.1 * precision
+                self._improve_active(utility, value, least)
+                self.evaluate(precision)
+            else:
+                stalled = width > STALLED * last and not changed
+                count = max(
+                    FOLLOWED << rounds // PATIENCE, self._needed(count, width / goal) if stalled else 0
+                )
+                if count > LONGEST:
+                    break
+                last = width
+                self._follow(count)
+        if self._error > value_tolerance:
+            self.evaluate(value_tolerance)
+        return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
+
+    def _improve_active(self, utility: Array, value: Array, least: float) -> None:
+        self.count.tick()
+        if self._active is None:
+            self._active = ActiveStates(self.rows, self.discount, self.threads)
+        self._error = np.inf  # an interruption leaves another policy than the one that was evaluated
+        self.bellman_sweeps += self._active.improve(
+            utility, value, self._choice, least, STRETCH, self.count.tick
+        )
+
+    def _macqueen(
+        self, at_start: float, low: float, high: float, rounding: float
+    ) -> tuple[float, float, float]:
+        """Return the upper bound at ρ, its distance from the lower one, and what of that is rounding."""
+        tail = self.discount / (1 - self.discount)
+        bound = at_start + tail * (high + rounding) + rounding + self._sum_roundings * abs(at_start)
+        return bound, tail * (high - low), 4 * rounding * (1 + tail)
+
+    def rounding(self, weight: Array) -> float:
+        """Return what rounding does to the bound for `weight` (J,) and to the values of the current policy."""
+        size = float(weight @ np.abs(self.values.value).max(0))
+        return 8 * self._roundings * size / (1 - self.discount)
+
+    @property
+    def along_flow(self) -> bool:
+        """Which kind of sweep has served better of late (see `chain`)."""
+        return not self.values.evenly
+
+    def _needed(self, count: int, excess: float) -> int:
+        """Return how long to follow a policy that stays the same: what its rate asks for, or twice as long."""
+        needed = np.log(max(excess, 2.0)) / -np.log(min(max(self.values.rate[False], 0.1), 0.999))
+        return int(max(2 * count, min(needed, 64)))
+
+    def _follow(self, count: int) -> None:
+        """Follow the current policy for some even sweeps."""
+        self.values.along_flow, self._error = False, np.inf
+        chain = self._chain.follow(self._choice)
+        first = self.values.sweep(chain, 2)
+        last = self.values.sweep(chain, count - 2)
+        if last > 0 and first > 0:
+            rate = float((last / first) ** (1 / (count - 2)))
+            if rate <= DRAGGING or not self.values.settle(chain):
+                self.values.rate[False] = rate
+
+    def evaluate(self, tolerance: float) -> None:
+        """Evaluate the current policy for all utilities."""
+        self.values.along_flow = self.along_flow
+        error = self.values.solve(self._chain.follow(self._choice), tolerance)
+        self._error = float(error.max())
+
+    def values_of(self, chain: Chain, tolerance: float) -> Array:
+        """Return V of a chain at every state, (S, J), and go on from there: its policy is where the next one starts."""
+        self.values.along_flow, self._error = self.along_flow, np.inf
+        self.values.solve(chain, tolerance)
+        return self.values.value
+
+    def value_of(self, chain: Chain, tolerance: float) -> tuple[Array, Array]:
+        """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,).
+
+        Where the time is up on the way, the error is larger than `tolerance`.
+        """
+        values = Values(self.values.value.copy(), self.discount, self.count, self.threads)
+        values.along_flow, values.narrow = self.along_flow, self.values.narrow
+        error = values.solve_in_time(chain, tolerance)
+        return self.initial @ values.value - error, error
+
+    def chain(self, choices: Indices, shares: Array | None = None) -> Chain:
+        """Return the chain of a policy, deterministic or mixed by state; the former until another is asked for."""
+        self.count.tick()
+        if shares is None:
+            return self._chain.follow(choices)
+        return chain_of(self.rows, self.discount, choices, shares)
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps of one policy, so far."""
+        return self.count.sweeps
+
+    def compact(self) -> NDArray[np.unsignedinteger]:
+        """Return the current policy in as few bytes as it takes."""
+        return (self._choice - self.rows.first[:-1]).astype(self._compact)
+
+    def pairs(self, compact: NDArray[np.unsignedinteger]) -> Indices:
+        """Return a policy as the pairs that it takes, (S,)."""
+        return self.rows.first[:-1] + compact.astype(np.uint32)
+
+    def _bellman(self, utility: Array, value: Array, margin: float) -> tuple[float, float, float, int]:
+        def part(begin: int, end: int) -> tuple[float, float, float, int]:
+            return kernels.improve(
+                *(*self.rows[:4], utility, self.discount, self.initial),
+                *(value, margin, self._choice, begin, end),
+            )
+
+        self.count.tick()
+        self.bellman_sweeps += 1
+        at_start, low, high, changed = zip(*self.threads.share(part, len(value), PIECES), strict=True)
+        return sum(at_start), min(low), max(high), sum(changed)

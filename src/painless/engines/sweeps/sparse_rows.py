@@ -1,0 +1,68 @@
+"""A model as its available pairs (s, a) alone: what a state does not have costs nothing.
+
+The pairs of state s are first[s]..first[s + 1] − 1. Those of a sparse model without a mask are the model's own
+rows, shared without a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.problem import CMDP
+from painless.problem.validation import require_sound
+
+Indices = NDArray[np.uint32]
+
+
+class SparseRows(NamedTuple):
+    """N pairs of S states; the successors of pair p are pointer[p]..pointer[p + 1] − 1."""
+
+    first: Indices  # (S + 1,)
+    pointer: Indices  # (N + 1,)
+    successor: Indices  # (nnz,)
+    probability: Array  # (nnz,)
+    utility: Array  # (J, N)
+    action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None if none is masked
+    most_successors: int  # of a pair
+
+
+def sparse_rows(problem: CMDP) -> SparseRows:
+    """Lay a problem out by its available pairs.
+
+    >>> import painless
+    >>> sparse_rows(painless.gridworld()).first[:3]
+    array([0, 4, 8], dtype=uint32)
+    """
+    states, actions, _ = problem.shape
+    kernel: Any = problem.transition
+    require_sound(kernel)
+    if isinstance(kernel, np.ndarray):
+        kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
+    utility = problem.utility.reshape(len(problem.utility), -1)
+    column = None
+    first = np.arange(0, states * actions + 1, actions)
+    if not problem.actions.all():
+        pairs = np.flatnonzero(problem.actions)
+        kernel, utility, column = kernel[pairs], utility[:, pairs], pairs % actions
+        first = np.concatenate([[0], np.cumsum(problem.actions.sum(1))])
+    if kernel.nnz >= 2**32:
+        raise MemoryError("the model has more than 4e9 transitions; aggregate states")
+    probability = np.ascontiguousarray(kernel.data)
+    return SparseRows(
+        first=_unsigned(first),
+        pointer=_unsigned(kernel.indptr),
+        successor=_unsigned(kernel.indices),
+        probability=probability,
+        utility=np.ascontiguousarray(utility),
+        action=column,
+        most_successors=int(np.diff(kernel.indptr).max(initial=1)),
+    )
+
+
+def _unsigned(index: NDArray[Any]) -> Indices:
+    return np.ascontiguousarray(index if index.dtype == np.int32 else index.astype(np.uint32)).view(np.uint32)

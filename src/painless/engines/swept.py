@@ -1,0 +1,155 @@
+"""A large sparse model, solved by sweeps: nothing of size S × S is formed, and every error is proved.
+
+Best responses come from one `Pricer`, each from where the last one ended. Values and visits start from the latest ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.engines.engine import (
+    PRECISION,
+    Actions,
+    Bracket,
+    Response,
+    extent_of,
+    mixed_table,
+    value_rounding,
+)
+from painless.engines.sweeps.chain import Chain, chain_of
+from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.mixing import Mixer
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.sparse_rows import Indices
+from painless.problem import CMDP
+
+FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
+
+
+class Swept:
+    """Finds best responses by modified policy iteration."""
+
+    exact = False
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem = problem
+        self.unit = 1 / (1 - problem.discount)
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)
+        self._tick: Callable[[], None] = lambda: None
+        self._visits: Array | None = None
+
+    @cached_property
+    def pricer(self) -> Pricer:
+        """The pricer, made on first use."""
+        return Pricer(self.problem, lambda: self._tick())
+
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
+        """Call `tick` between sweeps from now on; it may raise."""
+        self._tick = tick
+
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
+        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
+        scale = float(weight.sum())
+        finest = FINEST * self.unit
+        precision = max(precision, finest)
+        priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
+        low = priced.value - priced.error
+        return Response(
+            actions=self.actions_of(priced.choice),
+            value=low,
+            middle=priced.value,
+            upper_bound=priced.upper_bound * scale,
+            weighted_value=float(weight @ low),
+            rounding=self.pricer.rounding(weight),
+        )
+
+    def actions_of(self, choice: Actions) -> Actions:
+        """Return the actions (S,) of a policy given by the index of its pair among each state's pairs."""
+        action = self.pricer.rows.action
+        chosen = choice if action is None else action[self.pricer.pairs(choice)]
+        return chosen.astype(self.compact)
+
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
+        value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
+        actions = self.problem.actions
+        q = np.full((len(rows.utility), len(states), actions.shape[1]), -np.inf)
+        for n, s in enumerate(states):
+            for action in np.flatnonzero(actions[s]):
+                pair = self._pairs[action, s]
+                part = slice(rows.pointer[pair], rows.pointer[pair + 1])
+                ahead = rows.probability[part] @ value[rows.successor[part]]
+                q[:, n, action] = rows.utility[:, pair] + self.problem.discount * ahead
+        return q
+
+    @cached_property
+    def rounding(self) -> float:
+        """A bound on the rounding error of a value of this model."""
+        return value_rounding(self.problem, self.pricer.rows.most_successors)
+
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
+        low, error = self.pricer.value_of(self.chain(policy), PRECISION * self.unit)
+        return Bracket(low, low + 2 * error, low + error).within(self.extent)
+
+    def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
+        """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
+        self._visits = chain_occupancy(
+            self.chain(policy),
+            self.problem.discount,
+            self.problem.initial,
+            precision,
+            self.pricer.count,
+            self._visits,
+            along_flow=self.pricer.along_flow,
+            threads=self.pricer.threads,
+        )
+        return self._visits
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
+        used = np.flatnonzero(weights).tolist()
+        if any(policies[k].ndim == 2 for k in used):
+            table = mixed_table(self, policies, weights)
+            return table, self.values(table)
+        chosen = [self._chosen(policies[k]) for k in used]
+        table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
+        return table, Bracket(low, low + 2 * error, low + error).within(self.extent)
+
+    @cached_property
+    def _mixer(self) -> Mixer:
+        return Mixer(self.problem, self.pricer)
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each."""
+        return extent_of(self.problem)
+
+    def _chosen(self, actions: Array | Actions) -> Indices:
+        """Return the pairs of a deterministic policy, (S,)."""
+        return self._pairs[actions, np.arange(len(actions))]
+
+    def chain(self, policy: Array | Actions) -> Chain:
+        """Return the chain of a policy."""
+        self._tick()
+        if policy.ndim == 2:
+            shares = np.ascontiguousarray(policy.T, dtype=np.float64)
+            return chain_of(self.pricer.rows, self.problem.discount, self._pairs, shares)
+        return chain_of(self.pricer.rows, self.problem.discount, self._chosen(policy))
+
+    @cached_property
+    def _pairs(self) -> Indices:
+        """The pair of every action in every state, (A, S); the state's first where it is not available."""
+        first = self.pricer.rows.first[:-1]
+        actions = self.problem.actions
+        if self.pricer.rows.action is None:
+            return first + np.arange(actions.shape[1], dtype=np.uint32)[:, None]
+        rank = (actions.cumsum(1, dtype=np.uint32) - np.uint32(1)) * actions
+        return np.ascontiguousarray(first + rank.T.astype(np.uint32))

@@ -1,0 +1,254 @@
+"""The result of `frontier`: every vertex of the trade-off between the objective and one limit, in the user's terms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from painless.bellman import occupancy_policy
+from painless.common import render
+from painless.common.arguments import as_floats, number, whole
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.engines.engine import visitor
+from painless.frontiers import storage, summary
+from painless.planning.judgement import LEAST, allowance
+from painless.policies.table import TabularPolicy
+from painless.problem import CMDP
+
+SHOWN = 24  # vertices of a longer frontier that its text shows
+KEPT = 10_000_000  # numbers of visits that are kept for neighbouring vertices
+
+Mixture = tuple[tuple[int, float], ...]  # rows of `actions`, and their weights
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierPoint:
+    """An optimum at one limit: the mixture of at most two neighbouring vertices."""
+
+    threshold: float
+    reward_value: float
+    constraint_value: Array  # (K,)
+    multiplier: tuple[float, float]  # the smallest and the largest shadow price; they differ only at vertices
+    weights: dict[int, float]  # of the vertices
+    policy: TabularPolicy  # stationary, with exactly these values
+    occupancy: Array  # (S, A)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The best objective value for every limit of one constraint, the others held; in the user's terms.
+
+    It is piecewise linear. Vertices go from the loosest limit to the tightest. Looser than the first, the constraint is
+    slack and costs nothing; tighter than the last, no policy is feasible. Between two neighbours, the mixture of their
+    occupancies is an optimum: `at(threshold)`. The policy of a vertex is deterministic when there is one constraint, and
+    otherwise a mixture of a few rows of `actions`.
+    """
+
+    problem: CMDP
+    constraint: int
+    reward_value: Array  # (N,)
+    constraint_value: Array  # (N, K)
+    multiplier: Array  # (N, 2) shadow prices from .. to; 0 at the first vertex, infinite at the last
+    gap: Array  # (N − 1,) how much better than the line between two vertices any feasible policy could be
+    error: float  # how far from the lines the frontier can lie, relative to its ranges
+    actions: NDArray[np.unsignedinteger]  # (M, S) deterministic policies
+    mixtures: tuple[Mixture, ...]  # of each vertex
+    solves: int  # of unconstrained problems
+    seconds: float
+
+    @property
+    def threshold(self) -> Array:
+        """The limit at each vertex, (N,), at which the constraint is tight."""
+        return self.constraint_value[:, self.constraint]
+
+    @property
+    def name(self) -> str:
+        """The name of the constraint whose limit varies."""
+        return self.problem.name("constraints", self.constraint)
+
+    @property
+    def sense(self) -> str:
+        """Whether the limit is a threshold, ">=", or a budget, "<="."""
+        return self.problem.sense[self.constraint]
+
+    @property
+    def slack_from(self) -> float:
+        """The tightest limit at which the constraint costs nothing."""
+        return float(self.threshold[0])
+
+    @property
+    def feasible_to(self) -> float:
+        """The tightest limit that any policy meets."""
+        return float(self.threshold[-1])
+
+    def __len__(self) -> int:
+        return len(self.reward_value)
+
+    def value(self, threshold: ArrayLike) -> Array:
+        """Return the optimal value at each limit; NaN where no policy is feasible."""
+        given = as_floats("threshold", threshold) * self._sign
+        found = np.interp(given, self.threshold * self._sign, self.reward_value)
+        return np.where(given > self._tightest, np.nan, found)
+
+    def at(self, threshold: float) -> FrontierPoint:
+        """Return the optimum at a limit, with its shadow price and its policy."""
+        weights, price = self._mixture(threshold)
+        parts = np.array([*weights.values()])
+        visits = self._visits()
+        occupancy = self._mixed(
+            ((row, weight * part) for i, weight in weights.items() for row, part in self.mixtures[i]), visits
+        )
+        heaviest = max(weights, key=lambda i: weights[i])
+        table = self.policy(heaviest, self._mixed(self.mixtures[heaviest], visits)).probabilities
+        return FrontierPoint(
+            threshold=float(threshold),
+            reward_value=float(parts @ self.reward_value[[*weights]]),
+            constraint_value=parts @ self.constraint_value[[*weights]],
+            multiplier=price,
+            weights=weights,
+            policy=TabularPolicy(occupancy_policy(occupancy, table), self._names),
+            occupancy=occupancy,
+        )
+
+    def price(self, threshold: float) -> tuple[float, float]:
+        """Return the smallest and the largest shadow price at a limit; they differ only at vertices."""
+        return self._mixture(threshold)[1]
+
+    def _mixture(self, threshold: float) -> tuple[dict[int, float], tuple[float, float]]:
+        """Return the weights of the vertices whose mixture is an optimum at a limit, and the prices there."""
+        given = number("threshold", threshold, "give one such as 1.5") * self._sign
+        steps = self.threshold * self._sign
+        if not given <= self._tightest:
+            raise InputError(
+                f"no policy has {self.name} {self.sense} {threshold:g}; the tightest limit that any meets is "
+                f"{render.number(self.feasible_to)}"
+            )
+        right = int(np.searchsorted(steps, min(given, steps[-1])))  # the first vertex that is as tight
+        low, high = self.multiplier[right]
+        if right == 0 or given >= steps[right]:
+            return {right: 1.0}, (0.0, 0.0) if given < steps[0] else (float(low), float(high))
+        share = float((given - steps[right - 1]) / (steps[right] - steps[right - 1]))
+        return {right - 1: 1.0 - share, right: share}, (float(low), float(low))
+
+    def occupancy(self, vertex: int) -> Array:
+        """Return the discounted visits of a vertex's policy to each pair, (S, A)."""
+        return self._mixed(self.mixtures[self._vertex(vertex)], self._visits())
+
+    def occupancies(self) -> Iterator[Array]:
+        """Yield the `occupancy` of every vertex, in order: neighbours share most of their policies."""
+        visits = self._visits()
+        return (self._mixed(mixture, visits) for mixture in self.mixtures)
+
+    def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
+        """Return the stationary policy of a vertex; with one constraint it is deterministic.
+
+        `occupancy` is that of the vertex, if already known.
+        """
+        parts = self.mixtures[self._vertex(vertex)]
+        table = self._table(max(parts, key=lambda part: part[1])[0])
+        if len(parts) > 1:
+            table = occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
+        return TabularPolicy(table, self._names)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, lists and text; see docs/frontier.md."""
+        return summary.as_dict(self)
+
+    def to_json(self) -> str:
+        """Return `as_dict` as compact JSON, for pages and other programs."""
+        return summary.to_json(self)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `problem.npz`, `frontier.json` and finally `arrays.npz` into a folder."""
+        storage.save(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Frontier:
+        """Read what `save` wrote."""
+        return cls(**storage.load(folder))
+
+    @property
+    def _sign(self) -> float:
+        return float(self.problem.sign[1 + self.constraint])
+
+    @property
+    def _tightest(self) -> float:
+        """The tightest limit in the internal sense, with the tolerance of every constraint."""
+        end = float(self.threshold[-1]) * self._sign
+        utility = self.problem.constraint_reward[self.constraint][self.problem.actions]
+        least = LEAST * float(np.ptp(utility)) / (1 - self.problem.discount)
+        return end + allowance(self.problem.discount) * (2 * abs(end) + least)
+
+    @property
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        return {kind: names for kind, names in self.problem.names.items() if kind != "constraints"}
+
+    def _vertex(self, vertex: int) -> int:
+        if whole("vertex", vertex, least=0) >= len(self):
+            raise InputError(f"vertex is {vertex}; the frontier has {len(self)}, from 0")
+        return int(vertex)
+
+    def _table(self, row: int) -> Array:
+        return np.eye(self.problem.shape[1])[self.actions[row]]
+
+    def _visits(self) -> Callable[[int], Array]:
+        """Return a function that gives d(s) of a row of `actions`, (S,), and remembers the latest."""
+        visits = visitor(self.problem)
+        return lru_cache(1 + KEPT // self.problem.shape[0])(lambda row: visits(self.actions[row]))
+
+    def _mixed(self, mixture: Iterable[tuple[int, float]], visits: Callable[[int], Array]) -> Array:
+        """Return the occupancy of a mixture of rows of `actions`, (S, A)."""
+        total = np.zeros(self.problem.actions.shape)
+        for row, weight in mixture:
+            total += weight * visits(row)[:, None] * self._table(row)
+        return total
+
+    def rows(self) -> list[Sequence[str]]:
+        """Return the rows of the printed table, one for each vertex."""
+        sign = render.SIGNS[self.sense]
+        found: list[Sequence[str]] = []
+        for i, (limit, value, (low, high)) in enumerate(
+            zip(self.threshold, self.reward_value, self.multiplier, strict=True)
+        ):
+            prices = f"{render.number(low)} to {render.number(high) if np.isfinite(high) else '∞'}"
+            found.append((str(i), f"{sign} {render.number(limit)}", render.number(value), prices))
+        return found
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The column headings of `rows`."""
+        return ("vertex", self.name, "cost" if self.problem.minimise else "reward", "shadow price")
+
+    @property
+    def status(self) -> str:
+        """A summary in sentences."""
+        looser, tighter = ("below", "above") if self.sense == ">=" else ("above", "below")
+        count = f"{len(self)} {'vertex' if len(self) == 1 else 'vertices'}"
+        return (
+            f"A limit on {self.name} costs nothing {looser} {render.number(self.slack_from)}, and no policy "
+            f"meets one {tighter} {render.number(self.feasible_to)}. {count}, proved to within {self.error:.1e} "
+            "of the range."
+        )
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        if len(rows) > SHOWN:
+            left = len(rows) - SHOWN
+            rows = [*rows[: SHOWN // 2], ("…", f"{left} more", "", ""), *rows[-SHOWN // 2 :]]
+        table = render.text_table(self.header, rows)
+        return f"Frontier ({self.solves} solves, {self.seconds:.2f} s)\n{table}\n{self.status}"
+
+    def _repr_html_(self) -> str:
+        from painless.report.build import (
+            framed_frontier,  # a notebook asks for the page; nothing else here does
+        )
+
+        table = render.html_summary(self.status, self.header, self.rows())
+        return framed_frontier(self.as_dict()) + f"<details><summary>Vertices</summary>{table}</details>"

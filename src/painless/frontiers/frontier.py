@@ -1,0 +1,184 @@
+"""`frontier`: the optimal value as a function of one limit, with shadow prices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from numbers import Real
+from typing import TypeVar
+
+import numpy as np
+
+from painless.common import arguments
+from painless.common.arrays import Array, one_thread
+from painless.common.clock import Clock
+from painless.common.errors import InputError, unknown
+from painless.common.render import number
+from painless.frontiers import Frontier
+from painless.planning.feasibility import Feasibility
+from painless.planning.judgement import misses_constant
+from painless.planning.parametric import Graph, Vertex, trace
+from painless.planning.planner import Case
+from painless.planning.pool import REWARD, Pool
+from painless.problem import CMDP, require_problem
+from painless.problem.presolve import presolve
+from painless.problem.units import Units, normalise
+from painless.storage.mapped import unchanged
+
+FINE_STATES = 2000  # states up to which every vertex is found by default
+FINE, COARSE = 1e-12, 1e-4  # default tolerances up to that size and beyond
+
+
+class Infeasible(InputError):
+    """The held constraints cannot be met, whatever the varied limit."""
+
+
+@unchanged
+def frontier(
+    problem: CMDP,
+    constraint: int | str = 0,
+    *,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Frontier:
+    """Find every vertex of the trade-off between the objective and the limit of one constraint.
+
+    Arguments:
+        constraint: the number or the name of the constraint whose limit varies; the others are held.
+        tolerance: the largest distance of the optimum above the line between two vertices, relative to the ranges of the
+            frontier: 1e-12 by default, or 1e-4 for more than 2000 states, which can have thousands of
+            indistinguishable vertices.
+        time_limit: in seconds; after it, and on Ctrl-C, the vertices so far are returned, with the proved errors in `gap` and
+            `error`. Raises TimeoutError if not even the ends are known.
+        progress: called with the numbers of proved and unproved edges.
+
+    >>> import painless
+    >>> curve = frontier(painless.gridworld())
+    >>> curve.threshold.round(4)
+    array([0.2455, 1.2604, 1.7684, 2.5373, 2.5573])
+    >>> optimum = curve.at(1.5)
+    >>> round(optimum.reward_value, 6), round(optimum.multiplier[0], 6)
+    (1.652722, 0.17323)
+    """
+    require_problem(problem)
+    arguments.function("progress", progress)
+    if tolerance is None:
+        tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
+    if not 0 <= arguments.number("tolerance", tolerance, "give one such as 1e-4") < 1:
+        raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
+    clock = Clock(arguments.seconds(time_limit))
+    index = find_constraint(problem, constraint)
+    with one_thread(), clock.interruptible():
+        smaller, met = presolve(freed(problem, index))
+        normal, units = normalise(smaller, met)
+        pool = _pool(smaller, normal, units, index, clock)
+        varied = np.flatnonzero(units.kept == index)
+        if len(varied):
+            graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
+        else:  # constant for all policies
+            response = _in_time(lambda: pool.best(REWARD, None))
+            graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
+    return _frontier(problem, units, index, graph, pool, clock.seconds)
+
+
+T = TypeVar("T")
+
+
+def _in_time(find: Callable[[], T]) -> T:
+    try:
+        return find()
+    except TimeoutError:
+        raise TimeoutError(
+            "the time limit was reached before the ends of the frontier were known; allow more time"
+        ) from None
+
+
+def freed(problem: CMDP, index: int) -> CMDP:
+    """Return the problem without a limit on one constraint."""
+    limits = problem.threshold.copy()
+    limits[index] = -np.inf
+    return problem._replace(threshold=limits)
+
+
+def find_constraint(problem: CMDP, given: int | str) -> int:
+    """Return the number of a constraint, given by its number or its name."""
+    count = problem.shape[2]
+    if not count:
+        raise InputError("the problem has no constraint, so that there is no limit to vary")
+    names = [problem.name("constraints", i) for i in range(count)]
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, str) and not given.isdecimal():
+        raise unknown("constraint", given, names)
+    chosen = int(given) if isinstance(given, str) else given
+    if isinstance(chosen, bool) or not isinstance(chosen, Real) or chosen not in range(count):
+        raise InputError(f"constraint is {given}; give a number from 0 to {count - 1}, or a name")
+    return int(chosen)
+
+
+def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
+    """Return a pool that holds all constraints but one, after checking that they can be met."""
+    pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
+    open_question = len(pool.held) and _in_time(pool.meet) < 0
+    if misses_constant(problem, units).any() or (
+        open_question and Case.of(problem, clock.tick).feasibility is Feasibility.NONE
+    ):
+        held = [i for i in range(problem.shape[2]) if i != index]
+        limits = ", ".join(
+            f"{problem.name('constraints', i)} {problem.sense[i]} {number(problem.limit[i])}" for i in held
+        )
+        raise Infeasible(
+            f"no policy meets {limits}, whatever the limit of {problem.name('constraints', index)}; relax "
+            f"{'it' if len(held) == 1 else 'at least one of them'}"
+        )
+    return pool
+
+
+def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool, seconds: float) -> Frontier:
+    """Return a graph in normalised units as a frontier in the user's terms."""
+    values = np.tile(units.offset, (len(graph.vertices), 1))
+    present = np.append(0, 1 + units.kept)
+    values[:, present] += np.array([v.response.value for v in graph.vertices]) * units.span[present]
+    cancelled = np.where(units.offset != 0, pool.rounding * units.span, 0.0)
+    cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
+    values[np.abs(values) <= cancelled] = 0.0  # remove the error of cancellation
+    values = values * problem.sign + 0.0
+    kept = _in_order(values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index])
+    vertices, values = [graph.vertices[k] for k in kept], values[kept]
+    gap = np.array([max(graph.gap[a:b]) for a, b in pairwise(kept)])
+    used = sorted({row for v in vertices for row, _ in v.response.mixture})
+    place = {row: k for k, row in enumerate(used)}
+    return Frontier(
+        problem=problem,
+        constraint=index,
+        reward_value=values[:, 0],
+        constraint_value=values[:, 1:],
+        multiplier=_multipliers(
+            values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
+        ),
+        gap=gap * units.span[0],
+        error=graph.error,
+        actions=np.array([pool.actions[row] for row in used]),
+        mixtures=tuple(tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices),
+        solves=pool.solves,
+        seconds=seconds,
+    )
+
+
+def _in_order(reward: Array, constraint: Array) -> list[int]:
+    """Return the vertices along which the constraint rises and the reward falls; rounding may spoil the order."""
+    kept: list[int] = []
+    for k in range(len(reward)):
+        while kept and reward[k] >= reward[kept[-1]] and constraint[k] >= constraint[kept[-1]]:
+            kept.pop()
+        if not kept or (reward[k] < reward[kept[-1]] and constraint[k] > constraint[kept[-1]]):
+            kept.append(k)
+    return kept
+
+
+def _multipliers(reward: Array, constraint: Array) -> Array:
+    """Return the interval of shadow prices at each vertex, (N, 2), from values in the internal sense."""
+    slope = -np.diff(reward) / np.diff(constraint)
+    rising = np.maximum.accumulate(np.concatenate([[0.0], slope]))
+    return np.column_stack([rising, np.append(rising[1:], np.inf)])

@@ -1,0 +1,1 @@
+"""Learning: the primal-dual loop, its algorithms, averages over iterates, and guarantees."""

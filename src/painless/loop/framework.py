@@ -1,0 +1,127 @@
+"""The primal-dual loop. One loop serves every learner, dual and evaluator.
+
+At iteration t all J utilities of π_t are evaluated, the dual weighs them, and policy and dual both move on
+from the same iterate. The dual sees the estimated values. The trace holds the values that a monitor gives
+where there is one (the exact values beside an estimator), else those that the evaluator gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.duals.base import Dual
+from painless.evaluators.base import Evaluation, Evaluator
+from painless.policies.table import Policy
+
+P = TypeVar("P", bound=Policy)
+
+
+class Constrained(Protocol):
+    """What the loop needs to know of a problem."""
+
+    @property
+    def threshold(self) -> Array:
+        """b, (K,)."""
+
+
+@dataclass(frozen=True)
+class Step(Generic[P]):
+    """One iteration: the evaluated policies, their values, and the dual's weights."""
+
+    policy: P
+    evaluation: Evaluation
+    weight: Array  # (B, J)
+
+
+@dataclass(frozen=True)
+class Position(Generic[P]):
+    """The state of the loop: the policies to evaluate next, and the dual's state."""
+
+    policy: P
+    dual: Any
+
+
+def take_step(
+    problem: Constrained,
+    evaluator: Evaluator[P],
+    dual: Dual[Any],
+    position: Position[P],
+    rngs: Sequence[np.random.Generator] = (),
+) -> tuple[Step[P], Position[P]]:
+    """Take one iteration; return the step and the next position."""
+    policy, state = position.policy, position.dual
+    evaluation = evaluator.evaluate(policy, rngs)
+    shortfall = problem.threshold - evaluation.value[:, 1:]
+    weight, state = dual.play(shortfall, state)
+    return Step(policy, evaluation, weight), Position(policy.advance(weight, evaluation.q), state)
+
+
+def iterate(
+    problem: Constrained,
+    evaluator: Evaluator[P],
+    policy: P,
+    dual: Dual[Any],
+    *,
+    multiplier: Array,
+    rngs: Sequence[np.random.Generator] = (),
+) -> Iterator[Step[P]]:
+    """Run the loop indefinitely, one `Step` at a time; the caller decides when to stop.
+
+    `multiplier` is λ_0, (B, K).
+    """
+    position = Position(policy, dual.init(multiplier))
+    while True:
+        step, position = take_step(problem, evaluator, dual, position, rngs)
+        yield step
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What happened at every iteration, for one run (T, …) or for a batch (T, B, …).
+
+    `multiplier` is what was played; for CRPO it is the 0/1 weight of each constraint. `exact` says whether
+    the values are those of the model or estimates.
+    """
+
+    reward_value: Array  # (T,) or (T, B)
+    constraint_value: Array  # (T, K) or (T, B, K)
+    multiplier: Array  # (T, K) or (T, B, K)
+    exact: bool = True
+
+    def __len__(self) -> int:
+        return len(self.reward_value)
+
+    def run(self, index: int) -> Trace:
+        """Return the trace of one run of a batch."""
+        return Trace(
+            self.reward_value[:, index],
+            self.constraint_value[:, index],
+            self.multiplier[:, index],
+            self.exact,
+        )
+
+
+class Recorder(Generic[P]):
+    """Collects steps into a trace."""
+
+    def __init__(self, monitor: Evaluator[P] | None = None, *, exact: bool = True) -> None:
+        self.monitor = monitor
+        self.exact = exact or monitor is not None
+        self.steps: list[tuple[Array, Array]] = []  # values and weights, (B, J) each
+
+    def add(self, step: Step[P]) -> Array:
+        """Record one step; return the recorded values, (B, J)."""
+        evaluation = self.monitor.evaluate(step.policy, ()) if self.monitor else step.evaluation
+        self.steps.append((evaluation.value, step.weight))
+        return evaluation.value
+
+    def trace(self) -> Trace:
+        """Return the batch's trace so far."""
+        value = np.array([value for value, _ in self.steps])
+        weight = np.array([weight for _, weight in self.steps])
+        return Trace(value[..., 0], value[..., 1:], weight[..., 1:], self.exact)

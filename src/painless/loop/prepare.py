@@ -1,0 +1,62 @@
+"""Preparation of an algorithm: the case, what the algorithm may know of it, and the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.evaluators import Evaluator, exact_evaluator
+from painless.loop.algorithms import Algorithm, Situation
+from painless.loop.framework import Step, Trace, iterate
+from painless.planning.feasibility import multiplier_bound
+from painless.planning.planner import Case
+from painless.policies.table import LearningTable
+from painless.problem import CMDP
+from painless.problem.units import utility_range
+
+INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
+
+Steps = Iterator[Step[LearningTable[Any]]]
+
+
+class Prepared(Case):
+    """A case for an algorithm."""
+
+    def trace(self, trace: Trace) -> Trace:
+        """Return the trace of one run in the user's terms."""
+        values = self.value(np.column_stack([trace.reward_value, trace.constraint_value]))
+        return Trace(values[:, 0], values[:, 1:], self.units.multiplier(trace.multiplier), trace.exact)
+
+    def situation(self, iterations: int | None) -> Situation:
+        """Return what an algorithm may know."""
+        discount = self.problem.discount
+        bound = multiplier_bound(self.slater.slack, discount)
+        low, high = (side[1:] for side in utility_range(self.normal))
+        return Situation(
+            *(discount, self.problem.shape[1], self.normal.threshold, bound, iterations),
+            utility_range=(low, high),
+        )
+
+    def steps(
+        self,
+        algorithm: Algorithm,
+        prior: Array,
+        iterations: int | None,
+        seed: int,
+        evaluator: Evaluator[Any] | None = None,
+    ) -> Steps:
+        """Start the loop from the policies `prior`, (B, S, A), with exact evaluation by default."""
+        learner, dual = algorithm.build(self.situation(iterations))
+        multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
+        policy = LearningTable.start(learner, prior)
+        rngs = [np.random.default_rng(seed) for _ in prior]
+        evaluator = evaluator or exact_evaluator(self.normal, self.engine)
+        return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
+
+
+def prepare(problem: CMDP, tick: Callable[[], None] = lambda: None) -> Prepared:
+    """Return a problem as a case for an algorithm."""
+    return Prepared.of(problem, tick)

@@ -1,5 +1,0 @@
-"""Engines: they solve unconstrained problems and evaluate policies, with proved errors."""
-
-from painless.planners.policy_iteration import Plan, policy_iteration
-
-__all__ = ["Plan", "policy_iteration"]

@@ -1,0 +1,245 @@
+"""Policies: the table that is deployed, and the table that learns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from painless.common.arguments import (
+    as_floats,
+    as_numbers,
+    first,
+    is_single,
+    require_finite,
+    require_not_negative,
+    require_sums,
+)
+from painless.common.arrays import Array, Mask, frozen
+from painless.common.errors import InputError, shown
+from painless.common.render import visible
+from painless.learners.base import Learner, State
+from painless.problem import validation
+from painless.problem.distributions import normalised
+from painless.problem.validation import owned
+from painless.storage import files
+
+MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions
+DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as certain
+
+
+class QFunction(Protocol):
+    """Action values of all J utilities, for every run of a batch."""
+
+    def at(self, states: NDArray[Any]) -> Array:
+        """Return the action values of some states, (B, J, n, A)."""
+
+    def combine(self, weight: Array) -> Array:
+        """Return Σ_j weight_j·Q_j for weights (B, J): the Lagrangian action value."""
+
+
+class Policy(Protocol):
+    """A policy for every run of a batch."""
+
+    def at(self, states: NDArray[Any]) -> Array:
+        """Return the probabilities of all actions in some states, (B, n, A)."""
+
+    def advance(self, weight: Array, q: Any) -> Self:
+        """Return the next iterate, after gains Σ_j weight_j·Q_j; `q` is of the kind its evaluators give."""
+
+
+@dataclass(frozen=True)
+class TabularQ:
+    """Action values at every state, (B, J, S, A)."""
+
+    values: Array
+
+    def at(self, states: NDArray[np.intp]) -> Array:
+        """Return the action values of some states, (B, J, n, A)."""
+        return self.values[:, :, states]
+
+    def combine(self, weight: Array) -> Array:
+        """Return Σ_j weight_j·Q_j at every state, (B, S, A)."""
+        runs, _, states, actions = self.values.shape
+        flat = self.values.reshape(runs, -1, states * actions)
+        return np.matmul(weight[:, None, :], flat).reshape(runs, states, actions)
+
+
+@dataclass(frozen=True)
+class LearningTable(Generic[State]):
+    """A learner's decision at every state: the policy in the making."""
+
+    learner: Learner[State]
+    state: State
+
+    @classmethod
+    def start(cls, learner: Learner[State], prior: Array) -> LearningTable[State]:
+        """Start every run at its prior, (B, S, A)."""
+        return cls(learner, learner.init(prior))
+
+    @property
+    def probabilities(self) -> Array:
+        """The probabilities of all actions in all states, (B, S, A)."""
+        return self.state.decision
+
+    def at(self, states: NDArray[np.intp]) -> Array:
+        """Return the probabilities of all actions in some states, (B, n, A)."""
+        return self.state.decision[:, states]
+
+    def advance(self, weight: Array, q: QFunction) -> LearningTable[State]:
+        """Let the learner gain Σ_j weight_j·Q_j at every state."""
+        return LearningTable(self.learner, self.learner.update(q.combine(weight), self.state))
+
+
+@dataclass(frozen=True, eq=False)
+class TabularPolicy:
+    """A stationary policy as a table: `probabilities[s, a]` is the probability of action a in state s.
+
+    >>> policy = TabularPolicy(np.array([[0.25, 0.75], [0.0, 1.0]]))
+    >>> policy.randomised
+    array([0])
+    >>> policy.at([1])
+    array([[0., 1.]])
+    """
+
+    probabilities: Array  # (S, A)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    visits: Array | None = None  # (S,) discounted, where they are known; 0 in states that it never comes to
+
+    def __post_init__(self) -> None:
+        table = frozen(policy_table("probabilities", self.probabilities))
+        object.__setattr__(self, "probabilities", table)
+        object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
+
+    @property
+    def randomised(self) -> NDArray[np.intp]:
+        """The states in which more than one action has a positive probability."""
+        return np.flatnonzero(self.probabilities.max(-1) < 1 - DETERMINISTIC)
+
+    def at(self, states: ArrayLike) -> Array:
+        """Return the probabilities of all actions in some states, (n, A)."""
+        return self.probabilities[require_states(states, len(self.probabilities))]
+
+    def act(self, state: int, rng: np.random.Generator | None = None) -> int:
+        """Draw an action; without a generator, from one that is seeded by the system."""
+        if np.ndim(state):
+            raise InputError(f"state is {shown(state)}; give one number, or take at(states) for several")
+        rng = np.random.default_rng() if rng is None else rng
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {shown(rng)}; give a generator: np.random.default_rng(seed)")
+        return int(rng.choice(self.probabilities.shape[1], p=self.at(state)))
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the table as CSV, a row for each state, with names where there are any; write it to `path`.
+
+        The last column has the discounted visits, where they are known. A state with 0 visits is never come to.
+        """
+        states, actions = self.probabilities.shape
+        state_names = map(visible, self.names.get("states") or range(states))
+        action_names = map(visible, self.names.get("actions") or [f"action {a}" for a in range(actions)])
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        table = (
+            self.probabilities if self.visits is None else np.column_stack([self.probabilities, self.visits])
+        )
+        writer.writerow(["state", *action_names, *(() if self.visits is None else ("visits",))])
+        rows = zip(state_names, table.tolist(), strict=True)
+        writer.writerows([name, *(repr(p) for p in row)] for name, row in rows)
+        if path is not None:
+            files.write_atomically(path, lambda stream: stream.write(buffer.getvalue().encode()))
+        return buffer.getvalue()
+
+
+def require_states(states: ArrayLike, count: int) -> NDArray[np.integer]:
+    """Check indices of states, 0..count − 1."""
+    index = as_numbers("states", states)
+    if index.size and index.dtype.kind not in "iu":
+        raise InputError(f"states are given as {index.dtype}; give whole numbers from 0 to {count - 1}")
+    wrong = (index < 0) | (index >= count)
+    if wrong.any():
+        shown = index[wrong].reshape(-1)[0]
+        raise InputError(f"there is no state {shown}; the policy has the states 0 to {count - 1}")
+    return index if index.size else index.astype(np.intp)
+
+
+def policy_table(
+    name: str, values: Any, axes: tuple[int, ...] = (2,), shape: tuple[int, int] | None = None
+) -> Array:
+    """Check that the rows of a table are distributions over the actions; return a copy with rows π/Σπ.
+
+    `axes` are the numbers of axes that it may have, `shape` is (S, A) where that is known.
+    """
+    given = as_numbers(name, values)
+    if given.ndim not in axes or not given.size or (shape and given.shape[-2:] != shape):
+        one = ": np.eye(A)[actions] for one action in each" if given.ndim == 1 and given.size else ""
+        raise InputError(
+            f"{name} has shape {given.shape}, not (S, A){f' = {shape}' if shape else ''}; "
+            f"give the probability of every action in every state{one}"
+        )
+    table = as_floats(name, given)
+    require_finite(name, table)
+    require_not_negative(name, table)
+    require_sums(name, np.asarray(table.sum(-1)), True, is_single(given), "divide the row by its sum")
+    return owned(normalised(table), given)
+
+
+def checked_policy(
+    given: ArrayLike | TabularPolicy, actions: Mask, name: str = "policy", axes: tuple[int, ...] = (2,)
+) -> Array:
+    """Check a policy of a problem whose states have these actions, (S, A); return its table.
+
+    >>> checked_policy([[0.5, 0.5]], np.array([[True, False]]))
+    Traceback (most recent call last):
+        ...
+    painless.common.errors.InputError: policy[0, 1] is 0.5, but state 0 does not have action 1; set it to 0
+    """
+    values = given.probabilities if isinstance(given, TabularPolicy) else given
+    table = policy_table(name, values, axes, actions.shape)
+    wrong = (table > 0) & ~actions
+    if wrong.any():
+        state, action = (int(i) for i in np.argwhere(wrong)[0][-2:])
+        raise InputError(
+            f"{name}{first(wrong)} is {table[wrong][0]:g}, but state {state} does not have action {action}; "
+            "set it to 0"
+        )
+    return table
+
+
+def uniform_policy(actions: Mask) -> Array:
+    """Return the policy that takes every available action equally often, (S, A)."""
+    return actions / actions.sum(-1, keepdims=True)
+
+
+def restricted(policy: Array, actions: Mask) -> Array:
+    """Return a policy (S, A) without the actions that are not available; uniform where nothing is left."""
+    if not policy[~actions].any():
+        return policy
+    kept = np.where(actions, policy, 0.0)
+    total = kept.sum(-1, keepdims=True)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform_policy(actions))
+
+
+def dirichlet_policy(actions: Mask, rng: np.random.Generator) -> Array:
+    """Draw every row from Dirichlet(1, …, 1) over the available actions, (S, A)."""
+    draws = np.where(actions, rng.standard_exponential(actions.shape), 0.0)
+    return draws / draws.sum(-1, keepdims=True)
+
+
+def initial_policy(given: ArrayLike | TabularPolicy | None, actions: Mask) -> Array:
+    """Check a starting policy, (S, A) or (B, S, A); None is the uniform policy over available actions.
+
+    An action that starts at 0 would stay there. In states where an available one does, `MIXED` = 1 % of the uniform policy is
+    mixed in: π ← 0.99·π + 0.01·uniform.
+    """
+    uniform = uniform_policy(actions)
+    if given is None:
+        return uniform
+    policy = checked_policy(given, actions, "initial_policy", (2, 3))
+    stuck = ((policy == 0) & actions).any(-1, keepdims=True)
+    return np.where(stuck, (1 - MIXED) * policy + MIXED * uniform, policy)

@@ -1,0 +1,274 @@
+"""The problem: maximise V_r(ρ) subject to V_{c_i}(ρ) ≥ b_i, i = 1..K, discounted with γ ∈ [0, 1).
+
+The user may minimise a cost and bound constraint costs from above. Inside there is only maximise and ≥:
+a cost is the negative of a reward. `sense` and `minimise` remember the user's terms, and everything that
+is read back (solutions, files, tables) is in those terms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from painless.common import arguments
+from painless.common.arrays import Array, Mask, frozen, read_only
+from painless.common.errors import InputError, unknown
+from painless.problem import validation
+from painless.problem.formats import endings as formats
+from painless.problem.formats.endings import NAME_KEYS, SPARSE_KEYS
+
+Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CMDP:
+    """A constrained Markov decision process with finitely many states and actions; immutable.
+
+    Arguments:
+        transition: P(s'|s, a), dense (S, A, S), or SciPy sparse (S·A, S) with row s·A + a.
+        reward: (S, A) to maximise; an (S, A, S) reward is averaged over the successor.
+        cost: in place of `reward`: (S, A) to minimise.
+        initial: ρ, the distribution of the first state, (S,).
+        discount: γ in [0, 1).
+        constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
+        constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
+        actions: (S, A), which actions each state has; all of them by default.
+        names: lists of names under "states", "actions" and "constraints".
+        copy: whether to copy the arrays. With False the problem shares transitions and utilities that need no
+            conversion, which halves the memory of a large model: do not change them while the problem is in use.
+
+    A row of probabilities whose sum is off by up to 1e-8 is divided by it; one whose sum is 1 up to rounding
+    is kept bit for bit. A threshold of −∞ or a budget of ∞ is no limit.
+
+    Attributes in the internal sense: `reward` (S, A), `constraint_reward` (K, S, A) and `threshold` (K,).
+
+    >>> problem = CMDP(
+    ...     transition=[[[1.0], [1.0]]], reward=[[0.0, 1.0]], initial=[1.0], discount=0.5,
+    ...     constraint_cost=[[0.0, 1.0]], budget=1.5,
+    ... )
+    >>> problem
+    CMDP(1 state, 2 actions, 1 constraint, discount 0.5, dense)
+    """
+
+    transition: Transition
+    reward: Array  # (S, A)
+    constraint_reward: Array  # (K, S, A)
+    threshold: Array  # (K,)
+    initial: Array  # (S,)
+    discount: float
+    actions: Mask  # (S, A)
+    sense: tuple[str, ...]  # ">=" or "<=" for each constraint, as the user has it
+    minimise: bool  # whether the user gave a cost
+    names: Mapping[str, tuple[str, ...]]
+
+    def __init__(
+        self,
+        transition: Any,
+        reward: ArrayLike | None = None,
+        *,
+        cost: ArrayLike | None = None,
+        initial: ArrayLike,
+        discount: float,
+        constraint_reward: ArrayLike | None = None,
+        threshold: ArrayLike | None = None,
+        constraint_cost: ArrayLike | None = None,
+        budget: ArrayLike | None = None,
+        actions: ArrayLike | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
+        copy: bool = True,
+    ) -> None:
+        start = validation.initial(initial)
+        gamma = validation.discount(discount)
+        n_actions = validation.action_count(transition, len(start))
+        available = validation.actions(actions, (len(start), n_actions))
+        kernel = validation.transition(transition, available, copy)
+        if (reward is None) == (cost is None):
+            given = "neither is" if reward is None else "both are"
+            raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
+        name, objective = ("cost", cost) if reward is None else ("reward", reward)
+        gained, lower = validation.constraints(
+            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
+        )
+        paid, upper = validation.constraints(
+            "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
+        )
+        utility = validation.utility(name, objective, kernel, available, copy)
+        self._set(
+            frozen if copy else read_only,
+            transition=kernel,
+            reward=utility if cost is None else -utility,
+            constraint_reward=np.concatenate([gained, -paid]) if len(paid) else gained,
+            threshold=frozen(np.concatenate([lower, -upper])),
+            initial=frozen(start),
+            discount=gamma,
+            actions=frozen(available),
+            sense=(">=",) * len(lower) + ("<=",) * len(upper),
+            minimise=cost is not None,
+            names=validation.names(names, (len(start), n_actions, len(lower) + len(upper))),
+        )
+
+    def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, _protected(value, protect))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled problem, whose arrays are not shared."""
+        self._set(frozen, **state)
+
+    def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
+        """Return the same process with other utilities, in the internal sense and without validation."""
+        problem = object.__new__(CMDP)
+        kept = {name: getattr(self, name) for name in ("transition", "initial", "discount", "actions")}
+        problem._set(
+            **kept,
+            reward=reward,
+            constraint_reward=constraint_reward,
+            threshold=threshold,
+            sense=(">=",) * len(threshold),
+            minimise=False,
+            names={},
+        )
+        return problem
+
+    def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
+        """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
+        limits = validation.limits("limit", limit, self.sign[1:])
+        return self._replace(threshold=frozen(limits * self.sign[1:]))
+
+    def with_discount(self, discount: float) -> CMDP:
+        """Return the same problem with another discount."""
+        return self._replace(discount=validation.discount(discount))
+
+    def _replace(self, **changes: Any) -> CMDP:
+        problem = object.__new__(CMDP)
+        problem._set(**{name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
+        return problem
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of states, actions and constraints, (S, A, K)."""
+        return (*self.actions.shape, len(self.threshold))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the transitions are stored as a sparse matrix."""
+        return not isinstance(self.transition, np.ndarray)
+
+    @cached_property
+    def utility(self) -> Array:
+        """The reward and the constraint rewards in one array, (J, S, A)."""
+        return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
+
+    @cached_property
+    def most_successors(self) -> int:
+        """The largest number of successors that a pair has."""
+        if isinstance(self.transition, np.ndarray):
+            return max(int(np.count_nonzero(self.transition, axis=2).max()), 1)
+        return max(int(np.diff(self.transition.indptr).max(initial=1)), 1)
+
+    @cached_property
+    def sign(self) -> Array:
+        """+1 or −1 for each utility, (J,): the user's value is sign times the internal one."""
+        senses = ("<=" if self.minimise else ">=", *self.sense)
+        return read_only(np.array([1.0 if sense == ">=" else -1.0 for sense in senses]))
+
+    @property
+    def limit(self) -> Array:
+        """Thresholds and budgets in the user's terms, (K,)."""
+        return self.threshold * self.sign[1:]
+
+    def name(self, kind: str, index: int) -> str:
+        """Return the name of a state, an action or a constraint; its number if it has none."""
+        if not isinstance(kind, str) or kind not in NAME_KEYS:
+            raise unknown("kind of names", str(kind), NAME_KEYS)
+        count = self.shape[[*NAME_KEYS].index(kind)]
+        if arguments.whole("index", index, least=0) >= count:
+            raise InputError(f"index is {index}; the problem has {count} {kind}")
+        given = self.names.get(kind)
+        return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        validation.require_sound(self.transition)
+        formats.write(path, {key: value for key, value in self._content().items() if value is not None})
+
+    def _content(self) -> dict[str, Any]:
+        gained = self.sense.count(">=")
+        utilities = {
+            "cost" if self.minimise else "reward": self.reward * self.sign[0],
+            "constraint_reward": self.constraint_reward[:gained] if gained else None,
+            "threshold": self.threshold[:gained] if gained else None,
+            "constraint_cost": -self.constraint_reward[gained:] if gained < len(self.sense) else None,
+            "budget": -self.threshold[gained:] if gained < len(self.sense) else None,
+        }
+        kernel = self.transition
+        process = (
+            {"transition": kernel}
+            if isinstance(kernel, np.ndarray)
+            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
+        )
+        rest = {
+            "initial": self.initial,
+            "discount": self.discount,
+            "actions": None if self.actions.all() else self.actions,
+        }
+        names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
+        return process | utilities | rest | names
+
+    def __repr__(self) -> str:
+        counts = zip(self.shape, ("state", "action", "constraint"), strict=True)
+        size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"CMDP({size}, discount {self.discount:g}, {kind})"
+
+
+def require_problem(given: Any) -> CMDP:
+    """Reject objects that are not problems."""
+    if isinstance(given, CMDP):
+        return given
+    if isinstance(given, str | os.PathLike):
+        name = os.fspath(given)
+        raise InputError(
+            f"problem is {name!r}; give the problem itself: painless.make({name!r}), or painless.load({name!r}) for a file"
+        )
+    raise InputError(f"problem is a {type(given).__name__}; give a CMDP, such as painless.make('gridworld')")
+
+
+def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+    """Return an array, or a sparse matrix, that cannot be written to; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return protect(value)
+    if hasattr(value, "indptr"):
+        parts = tuple(protect(part) for part in (value.data, value.indices, value.indptr))
+        return scipy.sparse.csr_array(parts, shape=value.shape)
+    return value
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    discount: float | None = None,
+    limit: ArrayLike | None = None,
+    **parameters: Any,
+) -> CMDP:
+    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
+
+    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
+    for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
+    `constraint_cost`.
+    """
+    given = {"discount": discount, "limit": limit, **parameters}
+    content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
+    try:
+        problem = CMDP(**formats.as_arguments(content), copy=False)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
+    return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -1,0 +1,78 @@
+"""Presolve of extreme limits, such as a budget of 0 on a cost that is never negative.
+
+If a threshold is the largest value that a constraint can have, max c/(1−γ), only pairs with c = max c may be taken. The others are
+removed, as are states without any pair left, the pairs that may lead there, and so on. Every policy of the rest meets the limit
+exactly, and the constraint is removed. Without this, such a problem would be dominated by rounding: it has no Slater point.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.common.arrays import Mask
+from painless.problem import CMDP
+from painless.problem.units import utility_range
+
+
+def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
+    """Return the problem without pairs that no feasible policy takes, and the constraints that it then meets.
+
+    If nothing would be left, the problem is returned unchanged.
+
+    >>> import painless
+    >>> problem = painless.CMDP(np.ones((1, 3, 1)), [[1.0, 2.0, 3.0]], initial=[1.0], discount=0.5,
+    ...     constraint_cost=[[0.0, 0.0, 5.0]], budget=0.0)
+    >>> smaller, met = presolve(problem)
+    >>> smaller.actions, met
+    (array([[ True,  True, False]]), array([0]))
+    """
+    low, high = utility_range(problem)
+    met = np.array(
+        [
+            i
+            for i in range(problem.shape[2])
+            if low[1 + i] < high[1 + i] and _is_extreme(problem, i, high[1 + i])
+        ],
+        dtype=np.intp,
+    )
+    if not len(met):
+        return problem, met
+    allowed = problem.actions & (problem.constraint_reward[met] == high[1 + met][:, None, None]).all(0)
+    safe = _closed(problem, allowed)
+    if safe is None:
+        return problem, met[:0]
+    return problem._replace(actions=safe), met
+
+
+def _is_extreme(problem: CMDP, index: int, high: float) -> bool:
+    """Whether b = max c/(1−γ) exactly."""
+    limit = float(problem.threshold[index])
+    return np.isfinite(limit) and Fraction(limit) * (1 - Fraction(problem.discount)) == Fraction(float(high))
+
+
+def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
+    """Return the allowed pairs that never lead out of them; None if the initial states have none.
+
+    States that are left without a pair cannot be reached any more, and get their own back.
+    """
+    states, actions = allowed.shape
+    kernel: Any = problem.transition
+    flat = kernel.reshape(-1, states) if isinstance(kernel, np.ndarray) else kernel
+    reached = scipy.sparse.csr_array((flat > 0).astype(np.float64))
+    allowed = allowed.copy()
+    while True:
+        lost: NDArray[np.float64] = np.where(allowed.any(1), 0.0, 1.0)
+        leads_there = (reached @ lost).reshape(states, actions) > 0
+        if not (allowed & leads_there).any():
+            break
+        allowed &= ~leads_there
+    dead = ~allowed.any(1)
+    if (problem.initial[dead] > 0).any():
+        return None
+    allowed[dead] = problem.actions[dead]
+    return allowed

@@ -1,0 +1,112 @@
+"""Units: the loop runs on utilities with span 1, as the paper assumes, in any user's units.
+
+    u' = (u − origin) / span,     V' = (V − origin/(1−γ)) / span,     span = max u − min u over available pairs
+
+So λ_0 = 1 inside is span_r/span_i outside, and neither the scale nor the origin of a utility changes the
+run. If all utilities range over [0, 1], as in the gridworld, this is the paper's algorithm. The origin is 0, or else the value of
+the utility nearest to 0: so rounding stays relative to what a policy collects, and −1 ≤ u' ≤ 1. A constraint
+with span 0 is presolved away: every policy meets it or none does.
+
+Thresholds are converted in rational arithmetic: if a utility varies little relative to its size, the difference of doubles
+would be all rounding. Thresholds that every policy meets or none can reach are moved to within 1/(1−γ) of the attainable
+values, so that any number may stand for "no limit".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.problem import CMDP
+
+TOLERANCE = (
+    1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
+)
+
+
+@dataclass(frozen=True)
+class Units:
+    """The spans and origins of the user's utilities, in the internal sense."""
+
+    span: Array  # (J,) with 1 in place of 0
+    offset: Array  # (J,) origin/(1−γ)
+    kept: NDArray[np.intp]  # the remaining constraints, of K
+    origin: Array  # (J,) for a removed constraint, its constant value
+    discount: float
+
+    @classmethod
+    def of(cls, problem: CMDP) -> Units:
+        """Return the units of a normalised problem."""
+        count = len(problem.utility)
+        return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.discount)
+
+    def exact(self, utility: int, value: float) -> Fraction:
+        """Return a normalised value in the user's units, V'·span + origin/(1−γ), without rounding."""
+        offset = Fraction(float(self.origin[utility])) / (1 - Fraction(self.discount))
+        return Fraction(value) * Fraction(float(self.span[utility])) + offset
+
+    def threshold(
+        self, problem: CMDP, index: int, spare: Fraction = Fraction(0), gain: Fraction = Fraction(0)
+    ) -> float:
+        """(b − spare − origin/(1−γ))/span, exact but for the last rounding, and within 1/(1−γ) of what the constraint can reach.
+
+        `gain` is the most that relaxation adds to the normalised constraint.
+        """
+        unit = 1 / (1 - Fraction(self.discount))
+        origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
+        available = problem.constraint_reward[index][problem.actions]
+        least = ((Fraction(float(available.min())) - origin) / span - 1) * unit
+        most = ((Fraction(float(available.max())) - origin) / span + 1 + gain) * unit
+        limit = float(problem.threshold[index])
+        if np.isinf(limit):
+            return float(least if limit < 0 else most)
+        return float(min(max((Fraction(limit) - spare - origin * unit) / span, least), most))
+
+    def multiplier(self, multiplier: Array) -> Array:
+        """Return multipliers (..., K') of the kept constraints as (..., K) in the user's units."""
+        result = np.zeros((*multiplier.shape[:-1], len(self.span) - 1))
+        with np.errstate(over="ignore", under="ignore"):
+            ratio = np.minimum(self.span[0] / self.span[1 + self.kept], np.finfo(float).max)
+            result[..., self.kept] = multiplier * ratio
+        return result
+
+
+def utility_range(problem: CMDP) -> tuple[Array, Array]:
+    """Return the least and the largest of every utility over the available pairs, (J,) each."""
+    low = problem.utility.min((1, 2), where=problem.actions, initial=np.inf)
+    high = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf)
+    return low, high
+
+
+def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP, Units]:
+    """Return the problem in normalised units without its constant constraints, and the units to convert back.
+
+    `met` lists constraints that every policy meets at their largest value, 1 in every pair (see `presolve`).
+    """
+    low, high = utility_range(problem)
+    origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+    varies = high > low
+    if met is not None:
+        varies[1 + met], origin[1 + met] = False, high[1 + met]
+    span = np.where(varies, high - low, 1.0)
+    scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
+    kept = np.flatnonzero(varies[1:])
+    units = Units(span, origin / (1 - problem.discount), kept, origin, problem.discount)
+    threshold = np.array([units.threshold(problem, int(i)) for i in kept])
+    return problem.with_constraints(scaled[0], scaled[1:][kept], threshold), units
+
+
+def rounded(value: Fraction, up: bool) -> float:
+    """Return the nearest double above or below.
+
+    >>> rounded(Fraction(1, 3), up=True) > Fraction(1, 3) > rounded(Fraction(1, 3), up=False)
+    True
+    """
+    near = float(value)
+    if Fraction(near) < value if up else Fraction(near) > value:
+        near = float(np.nextafter(near, np.inf if up else -np.inf))
+    return near

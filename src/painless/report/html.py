@@ -1,0 +1,126 @@
+"""Self-contained HTML from templates: everything escaped, and nothing can leave the page.
+
+The page's Content-Security-Policy allows no request at all, and only the scripts that `render` itself put there, each by
+its hash. Text that would be a script is text, first because it is escaped, and again because no hash allows it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from painless.common.render import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+HERE = Path(__file__).parent
+ALLOWED = "@scripts@"  # stands in the policy of base.html until the scripts are known
+
+
+def render(template: str, **context: Any) -> str:
+    """Return a page from a template; `script`, `data` and `style` in it put in what belongs to the page.
+
+    `{{ script("name.js") }}` is a file of `assets`, `{% call inline() %}…{% endcall %}` a script in the template,
+    `{{ data("id", value) }}` plain data for scripts to read, and `{{ style("name.css") }}` a file of `assets`.
+
+    >>> "<h1>1 &lt; 2</h1>" in render("base.html", title="1 < 2")
+    True
+    """
+    from markupsafe import Markup
+
+    hashes: list[str] = []
+
+    def script_text(text: str) -> Markup:
+        hashes.append(f"'sha256-{base64.b64encode(hashlib.sha256(str(text).encode()).digest()).decode()}'")
+        return Markup(f"<script>{text}</script>")
+
+    def script(*names: str) -> Markup:
+        body = "\n".join(asset(name) for name in names)
+        return script_text(f"(() => {{\n'use strict';\n{body}\n}})();")
+
+    def inline(caller: Callable[[], str]) -> Markup:
+        return script_text(caller())
+
+    tools = {"script": script, "inline": inline, "data": data_block, "style": style}
+    page = _environment().get_template(template).render(**tools, **context)
+    _check(page, len(hashes))
+    return page.replace(ALLOWED, " ".join(dict.fromkeys(hashes)) or "'none'", 1)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Return text with its control characters visible; a browser would hide them, and reject some."""
+    return visible(value) if type(value) is str else value
+
+
+def _check(page: str, scripts: int) -> None:
+    """Reject a script that came into the page in another way, which no browser would run."""
+    found = len(re.findall(r"<script>", page))
+    if found != scripts:
+        raise RuntimeError(
+            f"{found - scripts} script(s) would be blocked by the page's policy; put them in with script() or inline()"
+        )
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file of `assets`."""
+    return (HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def style(*names: str) -> Markup:
+    """Return style sheets of `assets`."""
+    from markupsafe import Markup
+
+    body = "\n".join(asset(name) for name in names)
+    return Markup(f"<style>\n{body}</style>")
+
+
+def data_block(name: str, value: Any) -> Markup:
+    r"""Return data as JSON in a block that is not a script, in which no text can end the block.
+
+    >>> data_block("data", {"name": "</script>"})
+    Markup('<script type="application/json" id="data">{"name":"\\u003c/script\\u003e"}</script>')
+    """
+    from markupsafe import Markup, escape
+
+    text = json.dumps(plain(value, _shown), separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup('<script type="application/json" id="{}">{}</script>').format(escape(name), Markup(text))
+
+
+def plain(value: Any, text: Callable[[str], Any] = str) -> Any:
+    """Return what JSON has room for: arrays as lists, null for what is not a finite number, and strings by way of `text`."""
+    if isinstance(value, dict):
+        return {str(key): plain(one, text) for key, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist(), text)
+    if isinstance(value, list | tuple):
+        return [plain(one, text) for one in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return text(value) if isinstance(value, str) else value

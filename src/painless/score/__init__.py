@@ -1,6 +1,0 @@
-"""A public score of the default settings against baselines tuned in hindsight."""
-
-from painless.score.score import Score, Standing, run_score
-from painless.score.suite import Entry, suite
-
-__all__ = ["Entry", "Score", "Standing", "run_score", "suite"]

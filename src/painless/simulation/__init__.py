@@ -1,0 +1,1 @@
+"""Simulators, rollouts of policies in them, draws from tables, and confidence intervals."""

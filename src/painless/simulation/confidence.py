@@ -1,0 +1,79 @@
+"""Confidence intervals for the mean of bounded samples, by betting (Waudby-Smith & Ramdas 2023).
+
+For each candidate mean m two gamblers bet that the true mean is larger, or smaller. If m is the true mean,
+neither can get rich: by Ville's inequality the average of their fortunes exceeds 1/α with probability at most α. The
+interval holds every m at which they stayed poorer, at all times. It needs no normality, holds for any
+number of samples, and adapts to the variance.
+
+    K_t(m) = ½ Π_i (1 + λ_i⁺·(x_i − m)) + ½ Π_i (1 − λ_i⁻·(x_i − m)),     x within [0, 1]
+    λ_i = min(√(2 ln(2/α) / (n σ²_{i−1})), ½/m or ½/(1−m)),   σ² the running variance before x_i
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+
+GRID = 2000  # candidate means; the interval is widened by one of them on each side
+LIMIT = 0.5  # of the share of its fortune that a gambler stakes
+
+
+class Interval(NamedTuple):
+    """A mean and an interval that holds it with the stated confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def betting_interval(samples: Array, low: float, high: float, confidence: float = 0.95) -> Interval:
+    """Return a confidence interval for the mean of independent samples (n,) within [low, high].
+
+    >>> draws = np.random.default_rng(0).random(1000)
+    >>> interval = betting_interval(draws, 0.0, 1.0)
+    >>> bool(interval.low < 0.5 < interval.high), interval.high - interval.low < 0.1
+    (True, True)
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence}; it must lie between 0 and 1, such as 0.95")
+    mean = float(np.mean(samples))
+    if high <= low:
+        return Interval(mean, mean, mean)
+    scaled = (np.asarray(samples, dtype=float) - low) / (high - low)
+    if (scaled < -1e-9).any() or (scaled > 1 + 1e-9).any():
+        raise InputError(f"a sample lies outside the declared range [{low:g}, {high:g}]; widen the range")
+    edges = _kept(np.clip(scaled, 0.0, 1.0), 1 - confidence)
+    return Interval(mean, *(float(low + edge * (high - low)) for edge in edges))
+
+
+def _kept(samples: Array, alpha: float) -> tuple[float, float]:
+    """Return the ends of the candidate means that the gamblers could not refute, within [0, 1]."""
+    candidates = np.linspace(0, 1, GRID + 1)
+    stakes = _stakes(samples, alpha)
+    refuted = np.zeros(GRID + 1, dtype=bool)
+    up, down = np.zeros(GRID + 1), np.zeros(GRID + 1)  # logarithms of the two fortunes
+    with np.errstate(divide="ignore"):
+        most_up, most_down = LIMIT / candidates, LIMIT / (1 - candidates)
+    rich = np.log(2 / alpha)  # half of either fortune alone is enough
+    for sample, stake in zip(samples, stakes, strict=True):
+        gain = sample - candidates
+        up += np.log1p(np.minimum(stake, most_up) * gain)
+        down += np.log1p(-np.minimum(stake, most_down) * gain)
+        refuted |= np.maximum(up, down) >= rich
+    kept = np.flatnonzero(~refuted)
+    if not len(kept):
+        return 0.0, 1.0
+    return max(candidates[kept[0]] - 1 / GRID, 0.0), min(candidates[kept[-1]] + 1 / GRID, 1.0)
+
+
+def _stakes(samples: Array, alpha: float) -> Array:
+    """Return λ_i from the mean and variance of the samples before each, (n,)."""
+    count = np.arange(1, len(samples) + 1)
+    mean = (0.5 + samples.cumsum()) / (count + 1)
+    variance = (0.25 + ((samples - mean) ** 2).cumsum()) / (count + 1)
+    before = np.append(0.25, variance[:-1])
+    return np.sqrt(2 * np.log(2 / alpha) / (len(samples) * before))

@@ -1,0 +1,253 @@
+"""The conclusion of a solve: an answer in normalised units becomes a `Solution` in the user's terms, with its status."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from painless.bellman import policy_transition, reachable
+from painless.common.arrays import Array, Mask
+from painless.common.clock import Clock
+from painless.common.render import number_beyond
+from painless.engines.engine import Actions, engine_of
+from painless.loop.framework import Trace
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, SlaterPolicy
+from painless.planning.game import Game
+from painless.planning.judgement import constant_shortfall, gap_target, is_solved
+from painless.planning.planner import Case, Stop
+from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
+from painless.policies.table import TabularPolicy
+from painless.problem.units import normalise, rounded, utility_range
+from painless.solving.remedy import explain
+from painless.solving.solution import Kind, Solution, Status
+
+LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
+SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
+VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
+
+
+class Ending(NamedTuple):
+    """How a run ended, for the status."""
+
+    algorithm: str
+    tolerance: float
+    reason: str = ""  # why this algorithm was chosen
+    completed: int | None = None  # the given number of iterations, once done
+    stopped: str = ""  # why the run stopped early, with a remedy
+    note: str = ""  # another sentence
+
+    @property
+    def hurried(self) -> bool:
+        """Whether there is no time left."""
+        return any(self.stopped == stop.value for stop in Stop)
+
+    def stop(self, why: Stop | None) -> Ending:
+        """Return the ending with the reason for a stop, if there was one."""
+        return self if why is None else self._replace(stopped=why.value)
+
+
+def conclude(
+    case: Case,
+    certifier: Certifier,
+    answer: Answer,
+    ending: Ending,
+    clock: Clock,
+    trace: Trace | None = None,
+) -> Solution:
+    """Narrow the price ranges, for at most the time that the answer took, and return the solution.
+
+    `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer. Without it, better responses
+    found on the way improve the answer.
+    """
+    if ending.hurried:
+        clock.extend()
+    else:
+        clock.allow_again(LEAST_SECONDS)
+        answer = closed_in(certifier, answer, improve=trace is None)
+    prices = _prices(case, certifier, answer, clock, narrow=not ending.hurried)
+    answer = certifier.bounded(answer)
+    if not ending.hurried:
+        clock.release()
+    return feasible_solution(case, answer, prices, ending, clock, certifier.game, trace)
+
+
+def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
+    """Return the proved range of every price, (K,) each, in the user's units."""
+    problem, units = case.problem, case.units
+    low, high = utility_range(problem)
+    aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
+    if not len(aside):
+        return PriceRanges(
+            *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
+        )
+    try:
+        if narrow:
+            return _prices_of_the_whole(case, certifier, answer, clock)
+    except TimeoutError:
+        pass  # nothing is known
+    return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
+
+
+def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock: Clock) -> PriceRanges:
+    """Return the ranges of all prices after a presolve; only the whole problem shows what loosening a removed limit gains."""
+    units = case.units
+    whole, own = normalise(case.problem)
+    engine = engine_of(whole)
+    engine.call_between_steps(clock.tick)
+    value = engine.values(answer.policy)
+    bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
+    slack = value.low[1:] - whole.threshold
+    slater = SlaterPolicy(
+        *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0)),
+        *(Feasibility.TIGHT, slack),
+    )
+    judge = Certifier(engine, slater)
+    judge.game.upper = rounded(bound, up=True)
+    same = Answer(answer.policy, value.guess, value.low, judge.upper_bound, judge.multiplier, True)
+    return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same, clock.tick)))
+
+
+def feasible_solution(
+    case: Case,
+    answer: Answer,
+    prices: PriceRanges,
+    ending: Ending,
+    clock: Clock,
+    game: Game,
+    trace: Trace | None = None,
+) -> Solution:
+    """Return the solution of a problem that is feasible, or not known to be infeasible.
+
+    The best response of `game` to the final prices is used in states that the policy does not visit.
+    """
+    problem, units = case.problem, case.units
+    bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
+    gap = answer.gap * float(units.span[0])
+    missed = _violation(case, answer.low)
+    low, high = prices
+    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
+    slack = np.zeros(problem.shape[2])
+    slack[units.kept] = answer.low[1:] - case.normal.threshold
+    free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
+    multiplier[free] = 0.0
+    return _solution(
+        case,
+        answer.policy,
+        answer.value,
+        multiplier=multiplier,
+        price_range=np.column_stack([low, high]),
+        violation=missed,
+        upper_bound=bound,
+        gap=gap,
+        feasible=answer.feasible,
+        status=_status(case, answer, gap, bound, ending),
+        algorithm=ending.algorithm,
+        reason=ending.reason,
+        seconds=clock.seconds,
+        trace=trace,
+        response=game.response,
+        best_responses=game.responses,
+    )
+
+
+def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
+    """Return the policy that violates the constraints least, and why no policy is feasible."""
+    problem = case.problem
+    low = np.array([float(v) for v in _proved(case, case.slater.low)])
+    why = explain(problem, low, clock.tick)
+    nothing = np.full(problem.shape[2], np.nan)
+    return _solution(
+        case,
+        case.slater.policy,
+        case.slater.value,
+        multiplier=nothing,
+        price_range=np.column_stack([nothing, nothing]),
+        violation=_violation(case, case.slater.low),
+        remedy=why.remedy,
+        upper_bound=np.nan,
+        gap=np.nan,
+        feasible=False,
+        status=Status(Kind.INFEASIBLE, why.sentence),
+        algorithm=ending.algorithm,
+        reason=ending.reason,
+        seconds=clock.seconds,
+        infeasibility=why.infeasibility,
+    )
+
+
+def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
+    """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
+    small = gap <= SMALL_GAP * abs(bound)
+    shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
+    missed = "" if answer.feasible else " The policy misses a constraint."
+    if not answer.feasible and ending.completed is not None:
+        missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
+    end = f"{missed}{ending.note and ' ' + ending.note}"
+    if ending.completed is not None:
+        return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
+    target = gap_target(case.problem, ending.tolerance)
+    if not ending.stopped and is_solved(gap, bound, answer.feasible, target):
+        proved = f"a relative gap of {ending.tolerance:g} is proved"
+        return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
+    why = ending.stopped or "double precision cannot prove this tolerance; use a larger one"
+    if case.feasibility is not Feasibility.SLACK and not answer.feasible:
+        why += f"; {case.feasibility.value}"
+    return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
+
+
+def _solution(
+    case: Case, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
+) -> Solution:
+    problem = case.problem
+    values = case.value(np.where(np.isfinite(value), value, np.nan))
+    trace = rest.get("trace")
+    names = {k: v for k, v in problem.names.items() if k != "constraints"}
+    visited = reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+    if response is not None:
+        policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
+    return Solution(
+        policy=TabularPolicy(policy, names, _visits(case, policy, visited)),
+        reward_value=float(values[0]),
+        constraint_value=values[1:],
+        threshold=problem.limit,
+        sense=problem.sense,
+        minimise=problem.minimise,
+        constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
+        iterations=len(trace) if isinstance(trace, Trace) else 0,
+        **rest,
+    )
+
+
+def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
+    """Return d(s), (S,), with 0 in unreachable states; None if the time is up."""
+    try:
+        return np.where(visited, np.maximum(case.engine.visits(policy, VISITS), 0.0), 0.0)
+    except TimeoutError:
+        return None
+
+
+def _proved(case: Case, low: Array) -> list[float]:
+    """Return lower bounds on the constraint values, (K,), in the internal sense and the user's units."""
+    units = case.units
+    found = [float(v) for v in units.offset[1:]]
+    for place, index in enumerate(units.kept):
+        value = float(low[1 + place])
+        found[index] = rounded(units.exact(1 + int(index), value), up=False) if np.isfinite(value) else value
+    return found
+
+
+def _violation(case: Case, low: Array) -> Array:
+    """Return a proved upper bound on the violation of each limit, (K,), in the user's units."""
+    units, problem = case.units, case.problem
+    missed = constant_shortfall(problem, units)
+    for place, index in enumerate(units.kept):
+        limit, value = float(problem.threshold[index]), float(low[1 + place])
+        if not np.isfinite(value):
+            missed[index] = np.inf
+        elif np.isfinite(limit):
+            short = Fraction(limit) - units.exact(1 + int(index), value)
+            missed[index] = max(rounded(short, up=True), 0.0)
+    return missed

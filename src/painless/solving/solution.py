@@ -1,0 +1,321 @@
+"""The result of `solve`: the policy, its values and the proof, all in the user's terms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from painless.common import render
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.loop.framework import Trace
+from painless.policies.table import TabularPolicy
+from painless.problem import CMDP
+from painless.storage import entries, files, results
+
+
+class Kind(StrEnum):
+    """How a solve ended."""
+
+    SOLVED = "solved"  # the tolerance is proved, or a planner found the optimum
+    COMPLETED = "completed"  # the given number of iterations was done
+    STOPPED = "stopped"  # by the time limit, by an interrupt, or by the limits of double precision
+    INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a solve ended, as a sentence with a remedy."""
+
+    kind: Kind
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Infeasibility:
+    """Why no policy meets all constraints; slacks are in the user's units, and negative where missed."""
+
+    joint_slack: Array  # (K,) of the returned policy, which violates the constraints least
+    own_slack: Array  # (K,) the best slack of each constraint if it were the only one
+    conflict: tuple[int, ...]  # a minimal set of constraints that cannot be met together
+
+
+@dataclass(frozen=True)
+class Average:
+    """The paper's average over all iterates: V_r, and b − V_c for each constraint, positive where violated."""
+
+    reward_value: float
+    constraint_violation: Array  # (K,)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A policy with a proof of how far from optimal it can be, in the user's terms.
+
+    `upper_bound` is the proved bound on all feasible policies: above `reward_value` if a reward is maximised, below
+    it if a cost is minimised. `gap` is the absolute distance between the two.
+
+    `multiplier` ≥ 0 is the shadow price of each limit: the gain in the objective for each unit by which it is loosened. It lies in the proved
+    `price_range`, between the price of loosening the limit and that of tightening it; the two differ if the optimum has a kink or is not
+    known precisely. `violation` is a proved upper bound on the violation of each limit: 0 if there is a Slater point. If the problem is
+    infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
+    """
+
+    policy: TabularPolicy
+    reward_value: float
+    constraint_value: Array  # (K,)
+    multiplier: Array  # (K,)
+    price_range: Array  # (K, 2)
+    violation: Array  # (K,)
+    upper_bound: float
+    gap: float
+    feasible: bool
+    status: Status
+    threshold: Array  # (K,) thresholds and budgets
+    sense: tuple[str, ...]
+    minimise: bool
+    constraint_names: tuple[str, ...]
+    algorithm: str  # its name in the registry of algorithms or planners
+    iterations: int
+    seconds: float
+    best_responses: int = 0  # that the proof took; those of an algorithm's proof are not part of its policy
+    reason: str = ""  # why this algorithm was chosen; empty if the user named it
+    trace: Trace | None = None
+    infeasibility: Infeasibility | None = None
+    remedy: Array | None = None  # (K,); None unless the problem is infeasible
+
+    @property
+    def average(self) -> Average | None:
+        """The average of the iterates, or None for a planner."""
+        if self.trace is None:
+            return None
+        violation = self.threshold - self.trace.constraint_value.mean(0)
+        return Average(
+            float(self.trace.reward_value.mean()), violation * [1 if s == ">=" else -1 for s in self.sense]
+        )
+
+    def average_optimality_gap(self, optimal_value: float) -> float | None:
+        """Return the paper's OG: how much worse than `optimal_value` the average iterate is."""
+        if self.average is None:
+            return None
+        return (optimal_value - self.average.reward_value) * (-1 if self.minimise else 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the policy and the trace as plain numbers, lists and text."""
+        average = self.average
+        return {
+            "algorithm": self.algorithm,
+            "reason": self.reason,
+            "best_responses": self.best_responses,
+            "status": str(self.status),
+            "kind": self.status.kind.value,
+            "feasible": self.feasible,
+            "objective": "minimise" if self.minimise else "maximise",
+            "reward_value": _plain(self.reward_value),
+            "constraint_value": _plain(self.constraint_value),
+            "threshold": _plain(self.threshold),
+            "sense": list(self.sense),
+            "constraint_names": list(self.constraint_names),
+            "multiplier": _plain(self.multiplier),
+            "price_range": [_plain(one) for one in self.price_range],
+            "violation": _plain(self.violation),
+            "remedy": None if self.remedy is None else _plain(self.remedy),
+            "upper_bound": _plain(self.upper_bound),
+            "gap": _plain(self.gap),
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "average": average
+            and {
+                "reward_value": average.reward_value,
+                "constraint_violation": _plain(average.constraint_violation),
+            },
+            "infeasibility": self.infeasibility
+            and {
+                "joint_slack": _plain(self.infeasibility.joint_slack),
+                "own_slack": _plain(self.infeasibility.own_slack),
+                "conflict": list(self.infeasibility.conflict),
+            },
+        }
+
+    def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
+        """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
+        folder = files.require_folder(folder)
+        self.policy.to_csv(folder / "policy.csv")
+        arrays = {"probabilities": self.policy.probabilities}
+        if self.policy.visits is not None:
+            arrays["visits"] = self.policy.visits
+        if self.trace is not None:
+            arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
+        for kind, names in self.policy.names.items():
+            arrays[f"names_{kind}"] = np.array(names)
+        files.write_npz(folder / "arrays.npz", arrays)
+        if problem is not None:
+            problem.save(folder / "problem.npz")
+        beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
+        results.write(folder / "solution.json", "solution", self.as_dict(), beside)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Solution:
+        """Read what `save` wrote."""
+        content = results.read(files.as_path(folder) / "solution.json", "solution")
+        arrays = files.read(Path(folder) / "arrays.npz")
+        with results.understood(folder, "solution"):
+            return cls(**_arguments(content, arrays))
+
+    def require_fit(self, problem: CMDP) -> None:
+        """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
+        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        if shape != problem.shape:
+            raise InputError(
+                f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "
+                f"{problem.shape[0]}, {problem.shape[1]} and {problem.shape[2]}; save both again"
+            )
+
+    def rows(self) -> list[Sequence[str]]:
+        """Return the rows of the printed table: the objective, then each constraint."""
+        objective = "cost" if self.minimise else "reward"
+        sign = "≥" if self.minimise else "≤"
+        bound = f"{sign} {render.number(self.upper_bound)} proved" if np.isfinite(self.upper_bound) else ""
+        rows: list[Sequence[str]] = [(objective, render.number(self.reward_value), bound, "")]
+        parts = zip(
+            self.constraint_names,
+            self.constraint_value,
+            self.sense,
+            self.threshold,
+            self.shown_prices,
+            strict=True,
+        )
+        for name, value, sense, limit, price in parts:
+            sign = "≥" if sense == ">=" else "≤"
+            rows.append((name, render.number(value), f"{sign} {render.number(limit)}", price))
+        return rows
+
+    @property
+    def shown_prices(self) -> list[str]:
+        """The shadow price of each constraint in the digits that are proved, or its range."""
+        free = (self.multiplier == 0) & (self.price_range[:, 0] == 0)
+        slack = (self.constraint_value - self.threshold) * [1 if s == ">=" else -1 for s in self.sense]
+        return [
+            "0" if none and spare > 0 else render.price(low, high)
+            for none, spare, (low, high) in zip(free, slack, self.price_range, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        table = render.text_table(("", "value", "bound", "shadow price"), self.rows())
+        title = f"Solution by {self.algorithm} ({self.iterations} iterations, {self.seconds:.2f} s)"
+        return "\n".join(part for part in (title, table, str(self.status), self.reason) if part)
+
+    def _repr_html_(self) -> str:
+        return render.html_summary(str(self.status), ("", "value", "bound", "shadow price"), self.rows())
+
+
+def _plain(value: float | Array) -> Any:
+    """Return numbers for JSON; numbers that are not finite become null."""
+    if isinstance(value, np.ndarray):
+        return [_plain(float(one)) for one in value]
+    return float(value) if np.isfinite(value) else None
+
+
+def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the validated arguments of a stored solution."""
+    names = tuple(_of(content, "constraint_names", list))
+    sense, count = tuple(_of(content, "sense", list)), len(names)
+    if len(sense) != count or not {*sense} <= {">=", "<="} or not all(isinstance(n, str) for n in names):
+        raise InputError("its constraints have no names or no senses")
+    if content["objective"] not in ("minimise", "maximise"):
+        raise InputError(f"its objective is '{content['objective']}'")
+    why = content["infeasibility"]
+    return {
+        **{key: _number(content[key]) for key in ("reward_value", "upper_bound", "gap")},
+        **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation")},
+        "threshold": _limits(content, sense),
+        "price_range": _price_range(content, count),
+        "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
+        "feasible": _of(content, "feasible", bool),
+        "algorithm": _of(content, "algorithm", str),
+        "reason": str(content.get("reason", "")),
+        "best_responses": entries.whole(content, "best_responses") if "best_responses" in content else 0,
+        "iterations": entries.whole(content, "iterations"),
+        "seconds": entries.number(content, "seconds", least=0.0),
+        "policy": _policy(arrays),
+        "status": Status(Kind(content["kind"]), _of(content, "status", str)),
+        "sense": sense,
+        "minimise": content["objective"] == "minimise",
+        "constraint_names": names,
+        "trace": _trace(arrays, count),
+        "infeasibility": None if why is None else _infeasibility(why, count),
+    }
+
+
+def _of(content: dict[str, Any], key: str, kind: type) -> Any:
+    if not isinstance(content[key], kind):
+        raise InputError(f"'{key}' is {str(content[key])[:60]}")
+    return content[key]
+
+
+def _number(value: Any) -> float:
+    """Return a number of a JSON file; null is NaN."""
+    if value is not None and not isinstance(value, float):
+        raise InputError(f"{str(value)[:60]} is not a number")
+    return np.nan if value is None else value
+
+
+def _numbers(content: dict[str, Any], key: str, count: int) -> Array:
+    if len(_of(content, key, list)) != count:
+        raise InputError(f"'{key}' has {len(content[key])} entries for {count} constraints")
+    return np.array([_number(value) for value in content[key]], dtype=float)
+
+
+def _limits(content: dict[str, Any], sense: Sequence[str]) -> Array:
+    """Return thresholds and budgets (K,); null is no limit."""
+    limits = _numbers(content, "threshold", len(sense))
+    return np.where(np.isnan(limits), [-np.inf if one == ">=" else np.inf for one in sense], limits)
+
+
+def _price_range(content: dict[str, Any], count: int) -> Array:
+    """Return (K, 2); a missing upper end is infinite."""
+    ranges = _of(content, "price_range", list)
+    if len(ranges) != count or not all(isinstance(one, list) and len(one) == 2 for one in ranges):
+        raise InputError("'price_range' does not have two entries for each constraint")
+    found = np.array([[_number(value) for value in one] for one in ranges], dtype=float).reshape(-1, 2)
+    found[np.isnan(found[:, 1]) & ~np.isnan(found[:, 0]), 1] = np.inf
+    return found
+
+
+def _policy(arrays: dict[str, Any]) -> TabularPolicy:
+    table = entries.distributions(arrays, "probabilities", (None, None))
+    counts = dict(zip(("states", "actions"), table.shape, strict=True))
+    kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
+    names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
+    visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
+    return TabularPolicy(table, names, visits)
+
+
+def _trace(arrays: dict[str, Any], count: int) -> Trace | None:
+    if "trace_reward_value" not in arrays:
+        return None
+    reward = entries.floats(arrays, "trace_reward_value", (None,), infinite=True)
+    constraint, multiplier = (
+        entries.floats(arrays, f"trace_{name}", (len(reward), count), infinite=True)
+        for name in ("constraint_value", "multiplier")
+    )
+    exact = arrays["trace_exact"]
+    if exact.dtype != np.bool_ or exact.shape:
+        raise InputError("'trace_exact' is neither true nor false")
+    return Trace(reward, constraint, multiplier, bool(exact))
+
+
+def _infeasibility(why: dict[str, Any], count: int) -> Infeasibility:
+    conflict = tuple(_of(why, "conflict", list))
+    if not all(type(i) is int and 0 <= i < count for i in conflict):
+        raise InputError(f"'conflict' is {str(conflict)[:60]}")
+    return Infeasibility(_numbers(why, "joint_slack", count), _numbers(why, "own_slack", count), conflict)

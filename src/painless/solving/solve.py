@@ -1,0 +1,262 @@
+"""`solve`: find a policy with a planner or an algorithm, and prove its gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from painless.bellman import occupancy_policy
+from painless.common import arguments
+from painless.common.arrays import Array, one_thread
+from painless.common.clock import Clock
+from painless.common.errors import InputError
+from painless.engines.engine import occupancy
+from painless.evaluators import Evaluator, exact_evaluator
+from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
+from painless.loop.averages import MultiplierAverages, Output
+from painless.loop.framework import Recorder
+from painless.loop.prepare import Prepared, Steps, prepare
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.choice import choose
+from painless.planning.feasibility import Feasibility
+from painless.planning.judgement import is_solved
+from painless.planning.linear_program import LinearProgram
+from painless.planning.planner import Planned, Planner, Progress, Stop, Task, without_slater
+from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
+from painless.policies.table import initial_policy as starting_policy
+from painless.problem import CMDP, require_problem
+from painless.solving.conclusion import Ending, conclude, infeasible_solution
+from painless.solving.solution import Solution
+from painless.storage.mapped import unchanged
+
+FINAL_ROUNDS = 16  # of the proof after the last iteration; each costs about one policy iteration
+FINAL_GAP = 1e-6  # relative gap at which the proof of a swept model ends after the last iteration
+EXACT = 0.03  # error of a swept best response's values, relative to the gap to prove
+PATIENCE = 8  # proofs in a row without progress, after which a run stops
+FIRST_CHECK = 16  # iterations before the first proof; after that, every n/8
+
+
+@unchanged
+def solve(
+    problem: CMDP,
+    algorithm: Algorithm | Planner | None = None,
+    *,
+    iterations: int | None = None,
+    tolerance: float = 1e-3,
+    time_limit: float | None = None,
+    initial_policy: ArrayLike | TabularPolicy | None = None,
+    output: Output = Output.POLISHED,
+    evaluator: Callable[[CMDP], Evaluator[Any]] | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Find a feasible policy, and prove how far from optimal it can be.
+
+    Arguments:
+        algorithm: a planner, `LinearProgram()` or `ColumnGeneration()`, or an algorithm, whose own iterates are returned:
+            `CBP()` (the paper's), `PRM()`, `GDA`, `CRPO`, or your own `PrimalDual`. By default the fastest planner for the
+            model, or `PRM()` if `iterations` are given; `solution.reason` says why.
+        iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
+            `tolerance` relative to the optimal value.
+        time_limit: in seconds; after it, and on Ctrl-C, the best answer so far is returned with its proof.
+        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default. In states where an
+            available action has probability 0, which would stay 0, 1 % of the uniform policy is mixed in.
+        output: which policy to return after a given number of iterations.
+        evaluator: a function from the problem in normalised units to an evaluator, such as
+            `lambda normal: TemporalDifference(normal, 1000)`; exact by default. The algorithm then sees
+            estimates; the trace, the policy and its proof stay exact.
+        seed: random seed; exact evaluation is deterministic.
+        progress: called regularly with a `Progress`.
+
+    >>> import painless
+    >>> solution = painless.solve(painless.gridworld())
+    >>> solution.feasible, solution.gap < 1.7e-3
+    (True, True)
+    """
+    require_problem(problem)
+    time_limit = _checked_limit(algorithm, iterations, tolerance, time_limit, output)
+    seed = arguments.seed(seed)
+    for given_name, function in (("evaluator", evaluator), ("progress", progress)):
+        arguments.function(given_name, function)
+    clock, reason = Clock(time_limit), ""
+    start = starting_policy(initial_policy, problem.actions)
+    if algorithm is None and (iterations is not None or evaluator is not None):
+        algorithm, reason = PRM(), "PRM is the default for a number of iterations: it needs no tuning."
+    elif algorithm is None:
+        algorithm, reason = choose(problem)
+    with one_thread(), clock.interruptible():
+        prepared, ending = prepare(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
+        if prepared.misses_constant:
+            return infeasible_solution(prepared, ending, clock)
+        if isinstance(algorithm, Planner):
+            warm = initial_policy
+            if warm is not None:
+                warm = checked_policy(warm, problem.actions, "initial_policy")
+            task = Task(tolerance, clock, progress, warm)
+            return _planned(algorithm.answer(prepared, task), ending, clock)
+        if prepared.feasibility is Feasibility.NONE:
+            return infeasible_solution(prepared, ending, clock)
+        if prepared.slater.stopped is not None:
+            return _planned(without_slater(algorithm.name, prepared, clock), ending, clock)
+        if prepared.feasibility is not Feasibility.SLACK:
+            return _in_place_of(prepared, ending, clock)
+        certifier = Certifier(prepared.engine, prepared.slater, relaxation=prepared.relaxation)
+        certifier.game.precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
+        estimator = None if evaluator is None else evaluator(prepared.normal)
+        prior = restricted(start, prepared.normal.actions)
+        steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
+        monitor = None if evaluator is None else exact_evaluator(prepared.normal, prepared.engine)
+        recorder = Recorder[LearningTable[Any]](monitor)
+        run = _Iterating(prepared, certifier, steps, prior, iterations, output, clock, progress, recorder)
+        answer, ending = run.to_the_end(ending)
+        trace = prepared.trace(run.recorder.trace().run(0))
+        return conclude(prepared, certifier, answer, ending, clock, trace)
+
+
+def _checked_limit(
+    algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
+) -> float | None:
+    """Validate the arguments; return the time limit."""
+    if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
+        require_single(require_algorithm(algorithm))
+    check_horizon(iterations, output)
+    if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
+        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
+    return arguments.seconds(time_limit)
+
+
+def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
+    """Check that the horizon is a positive integer, and that an output that needs it has one."""
+    if not isinstance(output, Output):
+        raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
+    if iterations is not None:
+        arguments.whole("iterations", iterations)
+    elif output is not Output.POLISHED:
+        raise InputError(f"output {output.name} needs a given number of iterations")
+
+
+def _precision(prepared: Prepared, tolerance: float) -> float:
+    """Return the precision of swept best responses' values: a small part of the gap to prove."""
+    return EXACT * prepared.target(tolerance)(max(float(prepared.slater.value[0]), 0.0))
+
+
+def _planned(planned: Planned, ending: Ending, clock: Clock) -> Solution:
+    """Return the result of a planner as a solution."""
+    reason = planned.reason or ending.reason
+    ending = ending._replace(algorithm=planned.planner, reason=reason, note=planned.note).stop(planned.stop)
+    if planned.answer is None or planned.certifier is None:
+        return infeasible_solution(planned.case, ending, clock)
+    return conclude(planned.case, planned.certifier, planned.answer, ending, clock)
+
+
+def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
+    """Plan if there is no Slater point, since algorithms need a multiplier bound."""
+    why = prepared.feasibility.value
+    reason = f"{why[0].upper()}{why[1:]}, so {ending.algorithm} has no multiplier bound: the linear program replaced it."
+    return _planned(
+        LinearProgram().answer(prepared, Task(ending.tolerance, clock)), ending._replace(reason=reason), clock
+    )
+
+
+@dataclass
+class _Iterating:
+    """One run of an algorithm, with its averages and its proof."""
+
+    prepared: Prepared
+    certifier: Certifier
+    steps: Steps
+    prior: Array
+    iterations: int | None
+    output: Output
+    clock: Clock
+    progress: Callable[[Progress], None] | None
+    recorder: Recorder[LearningTable[Any]]
+
+    def __post_init__(self) -> None:
+        self.averages = MultiplierAverages(1 + self.prepared.normal.shape[2])
+        self.occupancy = np.zeros(self.prepared.normal.actions.shape)  # of the output average
+
+    def to_the_end(self, ending: Ending) -> tuple[Answer, Ending]:
+        """Run for the given horizon, or until the tolerance is proved, or until stopped."""
+        try:
+            self._advance(1)
+            if self.iterations:
+                return self._to_the_horizon(), ending._replace(completed=self.iterations)
+            return self._to_the_tolerance(ending)
+        except TimeoutError:
+            return self._stopped(), ending.stop(Stop.TIMEOUT)
+        except KeyboardInterrupt:
+            return self._stopped(), ending.stop(Stop.INTERRUPT)
+
+    def _to_the_horizon(self) -> Answer:
+        assert self.iterations is not None
+        block = max(1, self.iterations // 100)
+        while self.averages.count < self.iterations:
+            self._report()
+            self._advance(min(block, self.iterations - self.averages.count))
+        if self.output is Output.POLISHED:
+            return self._answer()
+        self._bound()
+        return self.certifier.assess(occupancy_policy(self.occupancy, self.prior))
+
+    def _to_the_tolerance(self, ending: Ending) -> tuple[Answer, Ending]:
+        target = self.prepared.target(ending.tolerance)
+        certifier, rounds, least, stalled = self.certifier, 1, np.inf, 0
+        while True:
+            self._advance(max(FIRST_CHECK, self.averages.count // 8))
+            if not certifier.game.exhausted:
+                certifier.prove(self.averages, target, rounds)
+            mixture = certifier.polish()
+            gap = certifier.upper_bound - mixture.value
+            least, stalled = (gap, 0) if gap < 0.99 * least else (least, stalled + 1)
+            if gap <= target(certifier.upper_bound) or stalled >= PATIENCE:
+                answer = certifier.answer(mixture.weights)
+                if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                    return answer, ending
+                if stalled >= PATIENCE:
+                    why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or leave the choice to solve"
+                    return answer, ending._replace(stopped=why)
+            self._report(mixture.value)
+            rounds += 1
+
+    def _advance(self, count: int) -> None:
+        for _ in range(count):
+            step = next(self.steps)
+            table = step.policy.probabilities[0]
+            weight = 0.0
+            if self.output is not Output.POLISHED and self.iterations is not None:
+                weight = self.output.weight(self.averages.count, self.iterations)
+            if weight:
+                self.occupancy += weight * occupancy(self.certifier.engine, table)
+            value = self.recorder.add(step)
+            self.certifier.add(value[0], table)
+            self.averages.add(step.weight[0])
+            self.clock.tick()
+
+    def _bound(self) -> None:
+        """Prove a bound with a few best responses."""
+        exact, target = self.certifier.engine.exact, self.prepared.target(FINAL_GAP)
+        self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
+
+    def _answer(self) -> Answer:
+        self._bound()
+        return self.certifier.answer(self.certifier.polish().weights)
+
+    def _stopped(self) -> Answer:
+        """Return the best answer that what is known gives quickly."""
+        self.clock.extend()
+        try:
+            if self.certifier.engine.exact:
+                return self._answer()
+            return self.certifier.answer(self.certifier.polish().weights)
+        except TimeoutError:
+            return self.certifier.known()
+
+    def _report(self, value: float = np.nan) -> None:
+        if self.progress is not None:
+            count, bound = self.averages.count, self.certifier.upper_bound
+            self.progress(Progress.of(self.prepared, count, self.iterations, value, bound))

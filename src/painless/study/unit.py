@@ -1,0 +1,160 @@
+"""A unit of work: one run of one algorithm on one problem, described by plain data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from painless.common.arguments import whole
+from painless.common.arrays import Array
+from painless.common.errors import InputError, unknown
+from painless.evaluators.registry import find_evaluator
+from painless.loop.algorithms import find_algorithm
+from painless.loop.batch import solve_batch
+from painless.loop.framework import Trace
+from painless.policies.table import dirichlet_policy
+from painless.problem import CMDP
+from painless.problems import SIMULATORS, find_problem, is_file, require_name
+from painless.solving.solve import solve
+from painless.storage import files
+from painless.study.evaluators import call, make_evaluator
+from painless.training.train import train
+
+DEFAULT_SIMULATED = "anchored-lstdq"
+FEW = 2  # episodes to evaluate the policy that a unit ends with: what is stored is the trace
+STARTS = ("uniform", "dirichlet")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The settings of one run; everything in it is text, a number or a mapping of such."""
+
+    problem: Mapping[str, Any]  # name and parameters
+    algorithm: Mapping[str, Any]  # name and settings
+    iterations: int
+    seed: int
+    start: str = "uniform"
+    evaluator: Mapping[str, Any] = field(default_factory=lambda: {"name": "exact"})
+    multiplier_bound: float | None = None  # U for simulators, in place of a feasibility phase
+
+    def __post_init__(self) -> None:
+        find_algorithm(self.algorithm.get("name"))
+        whole("iterations", self.iterations)
+        whole("seed", self.seed, least=0)
+        if self.start not in STARTS:
+            raise unknown("start", self.start, STARTS)
+        name = str(self.problem.get("name"))
+        require_name(name)
+        if is_file(name) and "digest" not in self.problem:
+            object.__setattr__(self, "problem", {**self.problem, "digest": files.digest(name)})
+        if name in SIMULATORS and self.evaluator.get("name") == "exact":
+            object.__setattr__(self, "evaluator", {"name": DEFAULT_SIMULATED})
+        find_evaluator(str(self.evaluator.get("name")), name, name in SIMULATORS)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The unit as plain data, for its hash."""
+        return asdict(self)
+
+    @property
+    def batch(self) -> tuple[str, ...] | None:
+        """A key that is equal for units which run faster together; None for those that run alone."""
+        if self.evaluator["name"] != "exact" or self.problem["name"] in SIMULATORS:
+            return None
+        return (repr(sorted(self.problem.items())), str(self.iterations))
+
+
+def is_current(settings: Mapping[str, Any]) -> bool:
+    """Whether a unit's problem is registered, or a file that still holds what it held."""
+    name = str(settings["name"])
+    return not is_file(name) or (Path(name).is_file() and files.digest(name) == settings.get("digest"))
+
+
+def make_problem(settings: Mapping[str, Any]) -> CMDP:
+    """Return the table of a unit; raise an error if its file has changed since the unit was made."""
+    given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
+    name = str(settings["name"])
+    problem = find_problem(name, **given)
+    if not is_current(settings):
+        raise InputError(f"{name} was changed since this sweep was planned; run the sweep again")
+    return problem
+
+
+def make_algorithm(settings: Mapping[str, Any]) -> Any:
+    """Return the algorithm of a unit."""
+    return call(find_algorithm(settings["name"]), settings)
+
+
+def first_policy(unit: Unit, problem: CMDP) -> Array | None:
+    """Return the initial policy of a run."""
+    if unit.start == "uniform":
+        return None
+    return dirichlet_policy(problem.actions, np.random.default_rng(unit.seed))
+
+
+def run_units(units: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Run units of one batch together, or a single one alone; return their results in order.
+
+    `seconds` among the results is the processor time that the unit took, or its share of the batch.
+    """
+    begin = time.process_time()
+    traces = _traces(units)
+    seconds = (time.process_time() - begin) / len(units)
+    return [
+        {
+            "reward_value": trace.reward_value,
+            "constraint_value": trace.constraint_value,
+            "multiplier": trace.multiplier,
+            "seconds": seconds,
+        }
+        for trace in traces
+    ]
+
+
+def _traces(units: Sequence[Unit]) -> list[Trace]:
+    first = units[0]
+    if first.problem["name"] in SIMULATORS:
+        return [_train(unit) for unit in units]
+    problem = make_problem(first.problem)
+    if first.evaluator["name"] == "exact":
+        return solve_batch(
+            problem,
+            [make_algorithm(unit.algorithm) for unit in units],
+            iterations=first.iterations,
+            initial_policies=[first_policy(unit, problem) for unit in units],
+        )
+    return [_solve(unit, problem) for unit in units]
+
+
+def _solve(unit: Unit, problem: CMDP) -> Trace:
+    solution = solve(
+        problem,
+        make_algorithm(unit.algorithm),
+        iterations=unit.iterations,
+        initial_policy=first_policy(unit, problem),
+        evaluator=make_evaluator(unit.evaluator),
+        seed=unit.seed,
+    )
+    if solution.trace is None:
+        raise InputError(f"{unit.problem}: {solution.status}")
+    return solution.trace
+
+
+def _train(unit: Unit) -> Trace:
+    simulator = call(SIMULATORS[str(unit.problem["name"])], unit.problem, "parameter")
+    evaluator = make_evaluator(unit.evaluator)
+    assert evaluator is not None
+    return train(
+        simulator,
+        make_algorithm(unit.algorithm),
+        evaluator=evaluator,
+        iterations=unit.iterations,
+        multiplier_bound=unit.multiplier_bound,
+        seed=unit.seed,
+        episodes=FEW,
+    ).trace

@@ -1,0 +1,1 @@
+"""`train` and `evaluate`: policies learned and judged by sampling, without a model."""

@@ -1,0 +1,155 @@
+"""`evaluate`: the value of a policy from fresh episodes, with confidence intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from painless.common import arguments
+from painless.common.arguments import share, whole
+from painless.common.arrays import Array, one_thread
+from painless.common.errors import InputError
+from painless.policies.fitting import require_fit
+from painless.policies.mixture import MixturePolicy
+from painless.policies.table import TabularPolicy, checked_policy, policy_table
+from painless.problem import CMDP
+from painless.simulation.confidence import betting_interval
+from painless.simulation.rollouts import Acts, roll_out
+from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
+
+BATCH = 500  # episodes in lockstep
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means and confidence intervals of all J utilities, in the user's terms, the reward first.
+
+    All intervals hold at once with the stated confidence.
+    """
+
+    mean: Array  # (J,)
+    low: Array  # (J,)
+    high: Array  # (J,)
+    threshold: Array  # (K,) in the user's terms
+    sense: tuple[str, ...]
+    confidence: float
+    episodes: int
+    steps: int
+
+    @property
+    def slack(self) -> Array:
+        """Lower bounds on the slacks, with the stated confidence, (K,)."""
+        lower = np.array([sense == ">=" for sense in self.sense], dtype=bool)
+        return np.where(lower, self.low[1:] - self.threshold, self.threshold - self.high[1:])
+
+    @property
+    def met(self) -> tuple[bool | None, ...]:
+        """For each constraint: True if met with the stated confidence, False if missed, None if unclear."""
+        verdicts: list[bool | None] = []
+        for low, high, limit, sense in zip(
+            self.low[1:], self.high[1:], self.threshold, self.sense, strict=True
+        ):
+            inside, outside = (low >= limit, high < limit) if sense == ">=" else (high <= limit, low > limit)
+            verdicts.append(True if inside else False if outside else None)
+        return tuple(verdicts)
+
+
+def evaluate(
+    policy: Acts | MixturePolicy | TabularPolicy | ArrayLike,
+    problem: Simulator | CMDP,
+    *,
+    episodes: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """Roll out fresh episodes, and return the mean returns with simultaneous confidence intervals.
+
+    Arguments:
+        policy: the `policy` of a solution or training, any object with `at(states)`, or for a table the probabilities (S, A).
+        problem: a table or a simulator.
+        episodes: the number of episodes, at least 2.
+        confidence: the probability that all intervals hold together.
+        seed: random seed.
+
+    Episodes of a table are truncated where little value remains; the intervals include the remainder.
+
+    >>> import painless
+    >>> world = painless.gridworld()
+    >>> found = evaluate(painless.solve(world).policy, world, episodes=200)
+    >>> bool(found.low[0] < 1.6527 < found.high[0])
+    True
+    """
+    episodes, seed = whole("episodes", episodes, least=2), arguments.seed(seed)
+    confidence = share("confidence", confidence)
+    simulator = TableSimulator(problem) if isinstance(problem, CMDP) else require_simulator(problem)
+    acting = _acting(policy, simulator)
+    with one_thread():
+        returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
+    specification = simulator.specification
+    least, most = specification.return_range
+    if not specification.declared:  # an estimated range: widen it to what was seen since
+        least, most = np.minimum(least, returns.min(0)), np.maximum(most, returns.max(0))
+    single = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
+    intervals = [betting_interval(r, a, b, single) for r, a, b in zip(returns.T, least, most, strict=True)]
+    mean, low, high = np.array(intervals).T
+    if isinstance(problem, CMDP):
+        rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
+        low = low + rest * np.minimum(specification.low, 0.0)
+        high = high + rest * np.maximum(specification.high, 0.0)
+    sign = specification.sign
+    return Estimate(
+        mean=mean * sign,
+        low=np.where(sign > 0, low, -high),
+        high=np.where(sign > 0, high, -low),
+        threshold=specification.limit,
+        sense=specification.sense,
+        confidence=confidence,
+        episodes=episodes,
+        steps=steps,
+    )
+
+
+def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
+    """Return a policy that fits the simulator, or raise an error."""
+    table = isinstance(policy, TabularPolicy)
+    if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
+        require_fit(policy, simulator)
+        return cast("Acts | MixturePolicy", policy)
+    if not table and not isinstance(policy, np.ndarray | list | tuple):
+        hint = "its policy, such as solution.policy," if hasattr(policy, "policy") else "a TabularPolicy,"
+        raise InputError(
+            f"policy is a {type(policy).__name__}, which cannot act; give {hint} or a table of probabilities (S, A)"
+        )
+    if isinstance(simulator, TableSimulator):
+        return TabularPolicy(checked_policy(policy, simulator.problem.actions))
+    found = policy if table else TabularPolicy(policy_table("policy", policy))
+    _require_actions(found, simulator.specification.actions)
+    return found
+
+
+def _require_actions(policy: TabularPolicy, actions: int) -> None:
+    shape = policy.probabilities.shape
+    if shape[1] != actions:
+        raise InputError(f"policy has shape {shape}, but the simulator {actions} actions; give one for it")
+
+
+def _returns(
+    policy: Acts | MixturePolicy,
+    simulator: Simulator,
+    episodes: int,
+    rng: np.random.Generator,
+) -> tuple[Array, int]:
+    """Return the discounted returns of all episodes, (n, J), and the steps taken."""
+    groups: list[tuple[Acts, int]]
+    if isinstance(policy, MixturePolicy):
+        counts = rng.multinomial(episodes, policy.weights)
+        groups = [(one, int(n)) for one, n in zip(policy.policies, counts, strict=True) if n]
+    else:
+        groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
+    parts = [roll_out(simulator, one, count, rng) for one, count in groups]
+    returns = np.concatenate([part.returns for part in parts])
+    order = rng.permutation(episodes)  # a mixture sorts them by policy; intervals need a random order
+    return returns[order], sum(len(part.actions) for part in parts)
