@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from painless.common.arguments import number, whole
 from painless.common.arrays import Array
@@ -40,6 +41,7 @@ class ColumnGeneration:
         rounds: the maximum number of unconstrained MDPs to solve.
     """
 
+    name: ClassVar[str] = "column-generation"
     smoothing: float | None = None
     rounds: int = 1000
 
@@ -48,11 +50,6 @@ class ColumnGeneration:
         if self.smoothing is not None and not 0 <= number("smoothing", self.smoothing, advice) < 1:
             raise InputError(f"smoothing is {self.smoothing}; it must be in [0, 1), such as 0.3")
         whole("rounds", self.rounds)
-
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "column-generation"
 
     def plan(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -44,10 +44,7 @@ class LinearProgram:
     Use it as `solve(problem, LinearProgram())`. HiGHS is exact to 1e-10; best responses close the remaining gap.
     """
 
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "lp"
+    name: ClassVar[str] = "lp"
 
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
         """Return an optimal occupancy, or None if no policy is feasible; raise TimeoutError after this many seconds."""

@@ -19,7 +19,7 @@ from painless.evaluators import Evaluator, exact_evaluator
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder
-from painless.loop.prepare import Prepared, Steps, prepare
+from painless.loop.prepare import Prepared, Steps
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
@@ -89,7 +89,7 @@ def solve(
     elif algorithm is None:
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
-        prepared, ending = prepare(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
+        prepared, ending = Prepared.of(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
         if prepared.misses_constant:
             return infeasible_solution(prepared, ending, clock)
         if isinstance(algorithm, Planner):
