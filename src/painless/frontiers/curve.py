@@ -183,8 +183,8 @@ class Frontier:
         """The tightest limit in the internal sense, with the tolerance of every constraint."""
         end = float(self.threshold[-1]) * self._sign
         utility = self.problem.constraint_reward[self.constraint][self.problem.actions]
-        least = LEAST * float(np.ptp(utility)) / (1 - self.problem.discount)
-        return end + allowance(self.problem.discount) * (2 * abs(end) + least)
+        least = LEAST * float(np.ptp(utility)) * self.problem.unit
+        return end + allowance(self.problem.unit) * (2 * abs(end) + least)
 
     @property
     def _names(self) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from painless.bellman import policy_transition, reachable
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
@@ -205,7 +204,7 @@ def _solution(
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
     names = {k: v for k, v in problem.names.items() if k != "constraints"}
-    visited = reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+    visited = case.engine.reachable(policy)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
