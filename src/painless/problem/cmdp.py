@@ -180,6 +180,26 @@ class CMDP:
             discount=validation.discount(discount, largest=None if self.horizon is None else 1.0)
         )
 
+    def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
+        """Return the same process for H steps."""
+        if self.horizon is not None:
+            raise InputError(f"the problem has a horizon already, of {self.horizon} steps")
+        gained = self.sense.count(">=")
+        return CMDP(
+            self.transition,
+            **{"cost" if self.minimise else "reward": self.reward * self.sign[0]},
+            initial=self.initial,
+            discount=discount,
+            horizon=horizon,
+            constraint_reward=self.constraint_reward[:gained] if gained else None,
+            threshold=self.threshold[:gained] if gained else None,
+            constraint_cost=-self.constraint_reward[gained:] if gained < len(self.sense) else None,
+            budget=-self.threshold[gained:] if gained < len(self.sense) else None,
+            actions=self.actions,
+            names=self.names,
+            copy=False,
+        )
+
     def _replace(self, **changes: Any) -> CMDP:
         problem = object.__new__(CMDP)
         problem._set(**{name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
@@ -261,8 +281,6 @@ class CMDP:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
-        if self.stages is not None:
-            raise InputError("a problem with a horizon cannot be saved yet")
         validation.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
@@ -275,17 +293,20 @@ class CMDP:
             "constraint_cost": -self.constraint_reward[gained:] if gained < len(self.sense) else None,
             "budget": -self.threshold[gained:] if gained < len(self.sense) else None,
         }
-        kernel = self.transition
-        process = (
-            {"transition": kernel}
-            if isinstance(kernel, np.ndarray)
-            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
-        )
         rest = {
             "initial": self.initial,
             "discount": self.discount,
             "actions": None if self.actions.all() else self.actions,
         }
+        kernel = self.transition
+        if self.stages is not None:
+            kernel = self.stages.stacked()
+            utilities, rest = stages.content(self.stages, self.horizon, utilities, rest)
+        process = (
+            {"transition": kernel}
+            if isinstance(kernel, np.ndarray)
+            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
+        )
         names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
         return process | utilities | rest | names
 

@@ -66,6 +66,16 @@ class Stages(NamedTuple):
         flat = kernel.reshape(-1, self.states) if isinstance(kernel, np.ndarray) else kernel
         return np.asarray(flat.T @ occupancy.reshape(-1))
 
+    def stacked(self) -> Kernel:
+        """Return the kernels for a file: one as it is; of several, dense ones (H, S, A, S), or sparse ones below each other."""
+        if len(self.kernels) == 1:
+            return self.kernels[0]
+        if all(isinstance(kernel, np.ndarray) for kernel in self.kernels):
+            return np.array(self.kernels)
+        return scipy.sparse.csr_array(
+            scipy.sparse.vstack([self.rows(t) for t in range(self.steps)], format="csr")
+        )
+
     def matrix(self) -> scipy.sparse.csr_array[np.float64]:
         """Return all steps as one sparse matrix, (H·S·A, H·S), whose last rows are 0: for linear programs only."""
         last = scipy.sparse.csr_array((self.states * self.actions, self.states))
@@ -215,7 +225,8 @@ def checked(
     """Check all that a problem with a horizon is given; the first of `utilities` is the objective."""
     (name, objective), (_, gained), (_, threshold), (_, paid), (_, budget) = utilities.items()
     final, constraint_final = ends
-    count = whole("horizon", horizon, least=0, most=LISTED)
+    given = horizon.item() if isinstance(horizon, np.ndarray) and not horizon.ndim else horizon  # from a file
+    count = whole("horizon", given, least=0, most=LISTED)
     steps, states = max(count, 1), len(start)
     gamma = validation.discount(1.0 if discount is None else discount, largest=1.0)
     process, mask = stages(transition, steps, actions, states, copy)
@@ -249,3 +260,31 @@ def checked(
             gamma,
         )
     )
+
+
+def content(
+    process: Stages, horizon: int | None, utilities: Mapping[str, Any], rest: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the entries of a problem file over states (t, s) as those of a horizon, (H, S, A)."""
+    shape = (process.steps, process.states, process.actions)
+
+    def steps(array: Any) -> Any:
+        return None if array is None else array.reshape(*array.shape[:-2], *shape)
+
+    found = {
+        key: value if key in ("threshold", "budget") else steps(value) for key, value in utilities.items()
+    }
+    other = {**rest, "horizon": horizon, "initial": rest["initial"][: process.states]}
+    if horizon:
+        return found, {**other, "actions": steps(rest["actions"])}
+    # Without a step, the last utilities are all there is.
+    name = "cost" if "cost" in found else "reward"
+    each = [
+        found[key][:, 0, :, 0] for key in ("constraint_reward", "constraint_cost") if found[key] is not None
+    ]
+    last = {"final": found[name][0, :, 0], "constraint_final": np.concatenate(each) if each else None}
+    plain = {
+        key: value if key in ("threshold", "budget") or value is None else 0 * value[..., 0, :, :]
+        for key, value in found.items()
+    }
+    return plain, {**other, **last, "actions": None}
