@@ -272,12 +272,10 @@ class CMDP:
         if arguments.whole("index", index, least=0) >= count:
             raise InputError(f"index is {index}; the problem has {count} {kind}")
         given = self.names.get(kind)
-        step = ""
         if self.stages is not None and kind == "states":
-            step, index = f"step {index // self.stages.states}, state ", index % self.stages.states
-        return step + (
-            given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
-        )
+            step, state = divmod(index, self.stages.states)
+            return f"step {step}, {given[state] if given else f'state {state}'}"
+        return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
