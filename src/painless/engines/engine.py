@@ -3,6 +3,8 @@
 A model is factorised or swept. Factorised systems are exact up to rounding, and cost S³ if dense; if sparse, the cost depends
 on the fill-in: almost nothing on a line, S^1.5 on a grid, and nearly S³ if successors lie anywhere. A sweep costs the
 model's size, whatever its graph; sweeps start from the last answer, and continue until the requested error is proved.
+
+To add an engine, write a file and add a line to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -145,6 +147,25 @@ def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Ar
     return occupancy_policy(np.asarray(total), largest)
 
 
+def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    from painless.engines.factorised import Factorised
+
+    return Factorised(problem)
+
+
+def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
+    if problem.shape[0] <= swept_beyond:
+        return None
+    from painless.engines.swept import Swept
+
+    return Swept(problem)
+
+
+# Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
+ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {"factorised": _factorised, "swept": _swept}
+
+
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
@@ -158,13 +179,8 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """
     if swept_beyond is None:
         swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
-    if problem.shape[0] > swept_beyond:
-        from painless.engines.swept import Swept
-
-        return Swept(problem)
-    from painless.engines.factorised import Factorised
-
-    return Factorised(problem)
+    made = (make(problem, swept_beyond) for make in reversed(ENGINES.values()))
+    return next(engine for engine in made if engine is not None)
 
 
 def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,24 +37,28 @@ def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Fig
     kind = saved_kind(folder)
     if limit is not None and kind != "frontier":
         raise InputError(f"{folder} holds a {kind}; --limit is for a frontier")
-    if kind == "frontier":
-        return _frontier_pictures(folder, limit)
-    if kind == "solution":
-        return _solution_pictures(folder)
-    if kind == "training":
-        return _curves(training_groups(TrainingRecord.load(folder)))
-    groups = sweep_groups(read_units(folder))
-    return {
-        name: panel_figure(one["panels"])
-        for name, one in zip(_slugs([g["title"] for g in groups]), groups, strict=True)
-    }
+    draw = PICTURES.get(kind)
+    return {} if draw is None else draw(folder, limit)
 
 
 def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
     return {"curves": panel_figure(groups[0]["panels"])} if groups else {}
 
 
-def _solution_pictures(folder: Path) -> dict[str, Figure]:
+def _training_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
+    return _curves(training_groups(TrainingRecord.load(folder)))
+
+
+def _sweep_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
+    groups = sweep_groups(read_units(folder))
+    names = _slugs([group["title"] for group in groups])
+    return {name: panel_figure(group["panels"]) for name, group in zip(names, groups, strict=True)}
+
+
+def _solution_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
     solution, problem = read_solution(folder)
     curves = [] if problem is None else frontiers_of(problem, solution).found
     found = _curves(solution_groups(solution, problem, curves))
@@ -82,6 +86,14 @@ def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
         point = curve.at(own if limit is None else limit)
         found["map"] = layout_map(layout, point.occupancy.sum(-1), point.policy.probabilities)
     return found
+
+
+PICTURES: dict[str, Callable[[Path, float | None], dict[str, Figure]]] = {  # the kinds of `PAGES` that have any
+    "frontier": _frontier_pictures,
+    "solution": _solution_pictures,
+    "training": _training_pictures,
+    "sweep": _sweep_pictures,
+}
 
 
 def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:
