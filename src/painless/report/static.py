@@ -88,7 +88,9 @@ def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
     return found
 
 
-PICTURES: dict[str, Callable[[Path, float | None], dict[str, Figure]]] = {  # the kinds of `PAGES` that have any
+PICTURES: dict[
+    str, Callable[[Path, float | None], dict[str, Figure]]
+] = {  # the kinds of `PAGES` that have any
     "frontier": _frontier_pictures,
     "solution": _solution_pictures,
     "training": _training_pictures,
