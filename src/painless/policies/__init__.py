@@ -14,7 +14,7 @@ from painless.policies.mixture import MixturePolicy
 from painless.policies.replayed import ReplayedPolicy
 from painless.policies.summed import SummedPolicy
 
-KINDS: tuple[type[FeaturePolicy], ...] = (SummedPolicy, ReplayedPolicy, FoldedPolicy)  # the fastest first
+KINDS: list[type[FeaturePolicy]] = [SummedPolicy, ReplayedPolicy, FoldedPolicy]  # the fastest first
 
 
 def fastest_kind(learner: Learner[Any], features: FeatureMap) -> type[FeaturePolicy]:
