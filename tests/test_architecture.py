@@ -124,8 +124,19 @@ def calls(work):
 WALKS = {
     "solve": [("solve", "{model}", "--report", "{page}"), ("solve", "{model}", "--algorithm", "lp")],
     "train": [
-        ("train", "cartpole", "--iterations", "2", "--rollouts", "2", "--episodes", "5", "--save", "{folder}")
-        + ("--multiplier-bound", "5", "--multiplier-bound", "5", "--report", "{page}")
+        (
+            *("train", "cartpole", "--iterations", "2", "--rollouts", "2", "--episodes", "5"),
+            *(
+                "--multiplier-bound",
+                "5",
+                "--multiplier-bound",
+                "5",
+                "--save",
+                "{folder}",
+                "--report",
+                "{page}",
+            ),
+        )
     ],
     "frontier": [("frontier", "{model}", "--report", "{page}")],
     "sweep": [("sweep", "{file}", "--out", "{folder}"), ("report", "{folder}")],

@@ -10,13 +10,13 @@ import painless
 from painless import InputError
 from painless.engines import engine as engine_module
 from painless.engines import factorised as factorised_module
-from painless.frontiers.layout import grid_layout
+from painless.frontiers.grid_layout import grid_layout
 from painless.report.curves import curve, shown_steps
 from painless.report.html import data_block, plain, render
 from painless.report.page import page_of, saved_kind, write_page
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_sweep import chosen, read_units
-from painless.report.static import layout_map, panel_figure, pictures_of
+from painless.report.saved_figures import figures_of, layout_map, panel_figure
 from painless.solving import optimum as optimum_module
 from painless.solving.optimum import exact_optimum, known_optimum
 from painless.study import targets as targets_module
@@ -260,7 +260,7 @@ def test_plain_data():
 
 def test_pictures_of_an_infeasible_limit_are_drawn_at_the_tightest(tmp_path):
     painless.frontier(painless.gridworld().with_limits([3.0])).save(tmp_path)
-    assert set(pictures_of(tmp_path)) == {"frontier", "map"}
+    assert set(figures_of(tmp_path)) == {"frontier", "map"}
 
 
 @pytest.mark.parametrize("command", ["solve", "frontier"])

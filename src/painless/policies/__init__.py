@@ -9,7 +9,7 @@ from painless.learners import Learner
 from painless.policies.base import FeaturePolicy
 from painless.policies.folded import FoldedPolicy
 from painless.policies.history import History
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.policies.mixture import MixturePolicy
 from painless.policies.replayed import ReplayedPolicy
 from painless.policies.summed import SummedPolicy

@@ -22,7 +22,7 @@ from painless.learners.coin_betting import CoinBetting
 from painless.policies.base import FeaturePolicy
 from painless.policies.cells import Bettors, Cells, Compiled, replay
 from painless.policies.history import History
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.simulation.simulator import States
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.engine import visitor
 from painless.frontiers import Frontier
-from painless.frontiers.layout import grid_layout
+from painless.frontiers.grid_layout import grid_layout
 from painless.frontiers.summary import limit_data, row_data
 from painless.problem import CMDP
 from painless.report.build import about, build

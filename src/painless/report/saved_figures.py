@@ -1,4 +1,4 @@
-"""The pictures of a page as static figures: frontiers, maps and learning curves, from the same data."""
+"""The figures of a folder of saved results: frontiers, maps and learning curves, from the same data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
-from painless.frontiers.layout import Layout, grid_layout
+from painless.frontiers.grid_layout import Layout, grid_layout
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page import read_solution, saved_kind
@@ -31,13 +31,13 @@ LONGEST = 100  # characters of a name in that of a file
 DARK = 0.125  # share of the most visits from which on a cell is dark
 
 
-def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Figure]:
-    """Return the pictures of whatever was saved into a folder, by name; `limit` is where a frontier's map is drawn."""
+def figures_of(folder: str | Path, limit: float | None = None) -> dict[str, Figure]:
+    """Return the figures of whatever was saved into a folder, by name; `limit` is where a frontier's map is drawn."""
     folder = Path(folder)
     kind = saved_kind(folder)
     if limit is not None and kind != "frontier":
         raise InputError(f"{folder} holds a {kind}; --limit is for a frontier")
-    draw = PICTURES.get(kind)
+    draw = FIGURES.get(kind)
     return {} if draw is None else draw(folder, limit)
 
 
@@ -45,19 +45,19 @@ def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
     return {"curves": panel_figure(groups[0]["panels"])} if groups else {}
 
 
-def _training_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+def _training_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     del limit
     return _curves(training_groups(TrainingRecord.load(folder)))
 
 
-def _sweep_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+def _sweep_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     del limit
     groups = sweep_groups(read_units(folder))
     names = _slugs([group["title"] for group in groups])
     return {name: panel_figure(group["panels"]) for name, group in zip(names, groups, strict=True)}
 
 
-def _solution_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     del limit
     solution, problem = read_solution(folder)
     curves = [] if problem is None else frontiers_of(problem, solution).found
@@ -72,7 +72,7 @@ def _solution_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
     return found
 
 
-def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+def _frontier_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     """Return the curves of a frontier, and the map at a limit if it is a grid: by default the problem's own."""
     if folder.is_file():
         raise InputError(f"{folder} is not enough to draw from; give the folder of painless frontier --save")
@@ -88,13 +88,13 @@ def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
     return found
 
 
-PICTURES: dict[
+FIGURES: dict[
     str, Callable[[Path, float | None], dict[str, Figure]]
 ] = {  # the kinds of `PAGES` that have any
-    "frontier": _frontier_pictures,
-    "solution": _solution_pictures,
-    "training": _training_pictures,
-    "sweep": _sweep_pictures,
+    "frontier": _frontier_figures,
+    "solution": _solution_figures,
+    "training": _training_figures,
+    "sweep": _sweep_figures,
 }
 
 
