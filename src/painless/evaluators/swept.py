@@ -23,7 +23,7 @@ from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.policies.table import TabularQ
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 if TYPE_CHECKING:
     from painless.engines.sweeps.chain_values import ChainValues

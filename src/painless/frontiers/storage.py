@@ -12,7 +12,8 @@ from painless.common.errors import InputError
 from painless.frontiers import summary
 from painless.problem import CMDP
 from painless.problem import load as load_problem
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 if TYPE_CHECKING:
     from painless.frontiers.curve import Frontier

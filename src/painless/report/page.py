@@ -14,7 +14,8 @@ from painless.report.page_solution import solution_page
 from painless.report.page_sweep import sweep_page
 from painless.report.page_training import TrainingRecord, training_page
 from painless.solving.solution import Solution
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 FRONTIER = "frontier.json"
 

@@ -12,7 +12,8 @@ from painless.loop.framework import Trace
 from painless.report.build import build
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_groups
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 from painless.training.evaluate import Estimate
 from painless.training.result import HEADER, Training, estimate_rows
 

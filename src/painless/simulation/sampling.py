@@ -25,7 +25,7 @@ from painless.common.arrays import Array
 from painless.common.compiling import njit
 from painless.common.errors import InputError
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 Indices = NDArray[np.int64]
 

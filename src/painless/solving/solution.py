@@ -17,7 +17,8 @@ from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 
 class Kind(StrEnum):

@@ -1,1 +1,1 @@
-"""Problem files: one module for each format, listed by its ending in `endings.FORMATS`."""
+"""Problem files: one module for each format, listed by its ending in `registry.FORMATS`."""
