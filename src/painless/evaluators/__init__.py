@@ -1,4 +1,7 @@
-"""Evaluators: the action values and the values at ρ of a batch of policies."""
+"""Evaluators: the action values and the values at ρ of a batch of policies, exact or from samples.
+
+`base` has the interface. To add one, write a file and add a line to `EVALUATORS`.
+"""
 
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.evaluators.error import evaluation_error

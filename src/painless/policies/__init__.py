@@ -1,4 +1,8 @@
-"""Policies over features: a learner at every state, without a table of states."""
+"""Policies: tables, policies over features, and mixtures. Each acts, advances and stores itself.
+
+`table` has the policy of a finite model; a policy over features is a learner at every state, without a table of states. To add
+a kind of policy over features, write a file and add it to `KINDS`; any other kind has a line in `storage.READERS`.
+"""
 
 from __future__ import annotations
 

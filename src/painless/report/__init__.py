@@ -1,4 +1,8 @@
-"""Pictures of solutions and runs."""
+"""What people look at: pages and figures of solutions, frontiers, trainings and sweeps.
+
+A page is one HTML file: `build` makes it from plain data, the `page_*` files from results, and `page` from a saved folder. To
+add a kind of page, write a file and add a line to `page.PAGES`. Figures are drawn in the style of `figures`.
+"""
 
 from painless.report.figures import grid_map, learning_curves, save_figure
 from painless.report.frontier_figure import frontier_figure
