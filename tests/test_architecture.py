@@ -30,7 +30,7 @@ from painless.planning.game import Aim, Game
 from painless.policies import KINDS, FoldedPolicy, MixturePolicy, start_policy
 from painless.policies.storage import READERS
 from painless.problem.formats.registry import FORMATS, Format
-from painless.report.page import PAGES, Page
+from painless.report.saved_pages import PAGES, Page
 from tests.test_import_order import ROOMS, ROOT
 from tests.test_registry import Shifted, read_numbers
 

@@ -10,7 +10,7 @@ import pytest
 
 import painless
 from painless.frontiers import Frontier
-from painless.report.page import page_of
+from painless.report.saved_pages import page_of
 from painless.solving.solution import Solution
 
 DATA = Path(__file__).parent / "data" / "first-version"

@@ -4,7 +4,7 @@
 """
 
 from painless.evaluators.base import Evaluation, Evaluator
-from painless.evaluators.error import evaluation_error
+from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.exact import ExactEvaluator, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ

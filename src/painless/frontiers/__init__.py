@@ -1,6 +1,6 @@
 """Frontiers: the best value for every limit of a constraint, and for pairs of limits.
 
-`frontier` computes one, `curve` is what it returns, `surface` samples two limits; `summary` and `storage` write them.
+`frontier` computes one, `curve` is what it returns, `surface` samples two limits; `json_data` and `storage` write them.
 """
 
 from painless.frontiers.curve import Frontier, FrontierPoint
