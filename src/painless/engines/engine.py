@@ -179,8 +179,10 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """
     if swept_beyond is None:
         swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
-    made = (make(problem, swept_beyond) for make in reversed(ENGINES.values()))
-    return next(engine for engine in made if engine is not None)
+    engine, latest_first = None, reversed(ENGINES.values())
+    while engine is None:
+        engine = next(latest_first)(problem, swept_beyond)
+    return engine
 
 
 def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:
