@@ -18,7 +18,8 @@ from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 
 class Kind(StrEnum):
