@@ -23,11 +23,13 @@ from painless.duals.base import with_reward
 from painless.engines.engine import ENGINES, Response, engine_of
 from painless.engines.factorised import Factorised
 from painless.evaluators import EVALUATORS
+from painless.features import OneHot
 from painless.learners import Cocob, CoinBetting, ExponentiatedGradient
 from painless.loop.algorithms import ALGORITHMS
 from painless.planning import PLANNERS
 from painless.planning.game import Aim, Game
-from painless.policies import KINDS, FoldedPolicy, MixturePolicy, start_policy
+from painless.policies import KINDS, FoldedPolicy, LinearQ, MixturePolicy, start_policy
+from painless.policies.description import LEARNERS
 from painless.policies.storage import READERS
 from painless.problem.formats.registry import FORMATS, Format
 from painless.report.saved_pages import PAGES, Page
@@ -59,6 +61,10 @@ def rows(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
+def _targets(node):
+    return getattr(node, "targets", [getattr(node, "target", None)])
+
+
 def defined(file, name):
     """Whether a file defines a function, class, method or variable, such as `Game.play`."""
     body: Sequence[ast.AST] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
@@ -67,7 +73,7 @@ def defined(file, name):
             node
             for node in body
             if getattr(node, "name", None) == part
-            or (isinstance(node, ast.AnnAssign) and getattr(node.target, "id", None) == part)
+            or part in {getattr(target, "id", None) for target in _targets(node)}
         ]
         if not found:
             return False
@@ -223,6 +229,18 @@ def test_add_a_learner(monkeypatch, run):
     solution = painless.solve(painless.gridworld(), own, iterations=50)
     assert json.loads(out)["reward_value"] == solution.reward_value
     assert solution.feasible
+
+
+def test_policies_of_an_added_learner_are_saved(monkeypatch, tmp_path):
+    monkeypatch.setitem(LEARNERS, "SoftLeader", SoftLeader)
+    features = OneHot(2, 3)
+    first = start_policy(SoftLeader(2.0), features)
+    second = first.advance(np.ones((1, 1)), LinearQ(features, np.arange(6.0)[None, None]))
+    painless.save_policy(MixturePolicy.uniform((first, second)), tmp_path / "policy.npz")
+    again = painless.load_policy(tmp_path / "policy.npz").policies[1]
+    assert again.learner == SoftLeader(2.0)
+    assert np.array_equal(again.at(np.arange(2)), second.at(np.arange(2)))
+    assert second.at(np.arange(2))[0, 0].argmax() == 2
 
 
 @dataclass(frozen=True)
