@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import occupancy_policy
-from painless.common.arrays import Array
+from painless.bellman import occupancy_policy, policy_transition, reachable
+from painless.common.arrays import Array, Mask
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
@@ -102,6 +102,9 @@ class Engine(Protocol):
         In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
 
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
@@ -120,7 +123,7 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
 
 def extent_of(problem: CMDP) -> tuple[Array, Array]:
     """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-    unit = 1 / (1 - problem.discount)
+    unit = problem.unit
     least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
     most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
     return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
@@ -147,6 +150,11 @@ def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Ar
     return occupancy_policy(np.asarray(total), largest)
 
 
+def reachable_states(problem: CMDP, policy: Array) -> Mask:
+    """Return which states of a discounted problem a policy (S, A) may come to, (S,)."""
+    return reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+
+
 def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
     from painless.engines.factorised import Factorised
@@ -162,8 +170,21 @@ def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
     return Swept(problem)
 
 
+def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.horizon is None:
+        return None
+    from painless.engines.finite_horizon import FiniteHorizon
+
+    return FiniteHorizon(problem)
+
+
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
-ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {"factorised": _factorised, "swept": _swept}
+ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
+    "factorised": _factorised,
+    "swept": _swept,
+    "finite-horizon": _finite_horizon,
+}
 
 
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:

@@ -27,9 +27,15 @@ LARGEST = 1e100  # size of a utility, so that no sum or product of values overfl
 SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
-def discount(value: Any) -> float:
-    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved."""
+def discount(value: Any, largest: float | None = None) -> float:
+    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved; or γ ≤ `largest`."""
+    if value is None:
+        raise InputError("discount is missing; give one such as 0.9, or a horizon")
     gamma = number("discount", value, "give one such as 0.9")
+    if largest is not None:
+        if not 0 <= gamma <= largest:
+            raise InputError(f"discount is {value}, outside [0, {largest:g}]")
+        return gamma
     if not 0 <= gamma < 1:
         raise InputError(
             f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
@@ -115,9 +121,7 @@ def constraints(
     copy: bool = True,
 ) -> tuple[Array, Array]:
     """Check constraints (K, S, A) and their limits (K,); K = 1 may drop its axis."""
-    if (values is None) != (limit is None):
-        missing, present = (limit_name, name) if limit is None else (name, limit_name)
-        raise InputError(f"{present} is given without {missing}; give both")
+    require_both(name, values, limit_name, limit)
     if values is None or limit is None:
         return np.empty((0, *available.shape)), np.empty(0)
     bound = limits(limit_name, limit, -1.0 if limit_name == "budget" else 1.0)
@@ -139,6 +143,13 @@ def constraints(
     checked = [utility(f"{name}[{i}]", one, kernel, available, False) for i, one in enumerate(array)]
     untouched = all(np.shares_memory(one, array) for one in checked)
     return (owned(array, given, copy) if untouched else np.array(checked)), bound
+
+
+def require_both(name: str, values: object, limit_name: str, limit: object) -> None:
+    """Reject constraints without limits, and limits without constraints."""
+    if (values is None) != (limit is None):
+        missing, present = (limit_name, name) if limit is None else (name, limit_name)
+        raise InputError(f"{present} is given without {missing}; give both")
 
 
 def limits(name: str, values: ArrayLike, sign: Array | float = 1.0) -> Array:
