@@ -70,7 +70,7 @@ def frontier(
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
     with one_thread(), clock.interruptible():
-        smaller, met = presolve(freed(problem, index))
+        smaller, met = presolve(without_limit(problem, index))
         normal, units = normalise(smaller, met)
         pool = _pool(smaller, normal, units, index, clock)
         varied = np.flatnonzero(units.kept == index)
@@ -94,7 +94,7 @@ def _in_time(find: Callable[[], T]) -> T:
         ) from None
 
 
-def freed(problem: CMDP, index: int) -> CMDP:
+def without_limit(problem: CMDP, index: int) -> CMDP:
     """Return the problem without a limit on one constraint."""
     limits = problem.threshold.copy()
     limits[index] = -np.inf

@@ -151,7 +151,7 @@ def _read_only_csr(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.c
     return scipy.sparse.csr_array(parts, shape=matrix.shape)
 
 
-def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
+def require_sound(kernel: Any) -> None:
     """Reject a sparse matrix with indices out of bounds, which was changed after validation.
 
     One pass over the indices, so that compiled code never reads other memory.

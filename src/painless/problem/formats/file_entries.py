@@ -19,17 +19,8 @@ LIMIT_KEYS = ("threshold", "budget")
 SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
-    *(
-        "constraint_cost",
-        "budget",
-        "initial",
-        "discount",
-        "horizon",
-        "final",
-        "constraint_final",
-        "actions",
-        *NAME_KEYS.values(),
-    ),
+    *("constraint_cost", "budget", "initial", "discount", "horizon", "final", "constraint_final"),
+    *("actions", *NAME_KEYS.values()),
 )
 
 
