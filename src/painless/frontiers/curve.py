@@ -21,6 +21,7 @@ from painless.frontiers import storage, summary
 from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP
+from painless.problem.names import Names
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
 KEPT = 10_000_000  # numbers of visits that are kept for neighbouring vertices
@@ -187,7 +188,7 @@ class Frontier:
         return end + allowance(self.problem.discount) * (2 * abs(end) + least)
 
     @property
-    def _names(self) -> dict[str, tuple[str, ...]]:
+    def _names(self) -> dict[str, Names]:
         return {kind: names for kind, names in self.problem.names.items() if kind != "constraints"}
 
     def _vertex(self, vertex: int) -> int:

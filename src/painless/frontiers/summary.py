@@ -33,7 +33,8 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
     problem = frontier.problem
     layout = grid_layout(problem)
     names = {
-        kind: list(problem.names[kind]) if kind in problem.names else None for kind in ("states", "actions")
+        kind: list(problem.names[kind].texts) if kind in problem.names else None
+        for kind in ("states", "actions")
     }
     return {
         "format": "painless-frontier",

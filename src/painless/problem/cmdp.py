@@ -8,7 +8,7 @@ is read back (solutions, files, tables) is in those terms.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ from painless.common.errors import InputError, unknown
 from painless.problem import validation
 from painless.problem.formats import endings as formats
 from painless.problem.formats.endings import NAME_KEYS, SPARSE_KEYS
+from painless.problem.names import Names, is_whole, locate, naming
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
@@ -40,7 +41,7 @@ class CMDP:
         constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
         constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
         actions: (S, A), which actions each state has; all of them by default.
-        names: lists of names under "states", "actions" and "constraints".
+        names: lists of distinct names under "states", "actions" and "constraints": texts, numbers, tuples or dates.
         copy: whether to copy the arrays. With False the problem shares transitions and utilities that need no
             conversion, which halves the memory of a large model: do not change them while the problem is in use.
 
@@ -66,7 +67,7 @@ class CMDP:
     actions: Mask  # (S, A)
     sense: tuple[str, ...]  # ">=" or "<=" for each constraint, as the user has it
     minimise: bool  # whether the user gave a cost
-    names: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, Names]
 
     def __init__(
         self,
@@ -81,25 +82,28 @@ class CMDP:
         constraint_cost: ArrayLike | None = None,
         budget: ArrayLike | None = None,
         actions: ArrayLike | None = None,
-        names: Mapping[str, Sequence[str]] | None = None,
+        names: Mapping[str, Iterable[Hashable]] | None = None,
         copy: bool = True,
     ) -> None:
         start = validation.initial(initial)
         gamma = validation.discount(discount)
         n_actions = validation.action_count(transition, len(start))
-        available = validation.actions(actions, (len(start), n_actions))
-        kernel = validation.transition(transition, available, copy)
-        if (reward is None) == (cost is None):
-            given = "neither is" if reward is None else "both are"
-            raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
-        name, objective = ("cost", cost) if reward is None else ("reward", reward)
-        gained, lower = validation.constraints(
-            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
-        )
-        paid, upper = validation.constraints(
-            "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
-        )
-        utility = validation.utility(name, objective, kernel, available, copy)
+        count = validation.limit_count(threshold, budget)
+        known = validation.names(names, (len(start), n_actions, count))
+        with naming(known):
+            available = validation.actions(actions, (len(start), n_actions))
+            kernel = validation.transition(transition, available, copy)
+            if (reward is None) == (cost is None):
+                given = "neither is" if reward is None else "both are"
+                raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
+            name, objective = ("cost", cost) if reward is None else ("reward", reward)
+            gained, lower = validation.constraints(
+                "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
+            )
+            paid, upper = validation.constraints(
+                "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
+            )
+            utility = validation.utility(name, objective, kernel, available, copy)
         self._set(
             frozen if copy else read_only,
             transition=kernel,
@@ -111,7 +115,7 @@ class CMDP:
             actions=frozen(available),
             sense=(">=",) * len(lower) + ("<=",) * len(upper),
             minimise=cost is not None,
-            names=validation.names(names, (len(start), n_actions, len(lower) + len(upper))),
+            names=known,
         )
 
     def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
@@ -137,8 +141,17 @@ class CMDP:
         )
         return problem
 
-    def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
-        """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
+    def with_limits(self, limit: Mapping[Any, float] | Sequence[float] | ArrayLike) -> CMDP:
+        """Return the same problem with other thresholds and budgets, in the user's terms.
+
+        Either all of them in order, or some by name, such as `{"waste": 4}`; the others stay.
+        """
+        if isinstance(limit, Mapping):
+            named, limit = limit, self.limit.copy()
+            for name, value in named.items():
+                limit[self.index("constraints", name)] = arguments.number(
+                    f"limit of {name!r}", value, "give one"
+                )
         limits = validation.limits("limit", limit, self.sign[1:])
         return self._replace(threshold=frozen(limits * self.sign[1:]))
 
@@ -185,14 +198,24 @@ class CMDP:
         return self.threshold * self.sign[1:]
 
     def name(self, kind: str, index: int) -> str:
-        """Return the name of a state, an action or a constraint; its number if it has none."""
-        if not isinstance(kind, str) or kind not in NAME_KEYS:
-            raise unknown("kind of names", str(kind), NAME_KEYS)
-        count = self.shape[[*NAME_KEYS].index(kind)]
+        """Return the name of a state, an action or a constraint as text; its number if it has none."""
+        count = self._count(kind)
         if arguments.whole("index", index, least=0) >= count:
             raise InputError(f"index is {index}; the problem has {count} {kind}")
-        given = self.names.get(kind)
-        return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
+        return self.names[kind].texts[index] if kind in self.names else _default_name(kind, index)
+
+    def index(self, kind: str, name: Hashable) -> int:
+        """Return the number of a state, an action or a constraint, given by its name or its number."""
+        count = self._count(kind)
+        names = self.names.get(kind)
+        if names is None and kind == "constraints" and not is_whole(name):
+            names = Names(_default_name(kind, i) for i in range(count))
+        return int(locate(names, name, count, kind.removesuffix("s")))
+
+    def _count(self, kind: str) -> int:
+        if not isinstance(kind, str) or kind not in NAME_KEYS:
+            raise unknown("kind of names", str(kind), NAME_KEYS)
+        return self.shape[[*NAME_KEYS].index(kind)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
@@ -219,7 +242,7 @@ class CMDP:
             "discount": self.discount,
             "actions": None if self.actions.all() else self.actions,
         }
-        names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
+        names = {NAME_KEYS[kind]: given.stored() for kind, given in self.names.items()}
         return process | utilities | rest | names
 
     def __repr__(self) -> str:
@@ -227,6 +250,10 @@ class CMDP:
         size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         kind = "sparse" if self.is_sparse else "dense"
         return f"CMDP({size}, discount {self.discount:g}, {kind})"
+
+
+def _default_name(kind: str, index: int) -> str:
+    return f"constraint {index + 1}" if kind == "constraints" else str(index)
 
 
 def require_problem(given: Any) -> CMDP:

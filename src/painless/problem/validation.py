@@ -22,8 +22,10 @@ from painless.common.arguments import (
 from painless.common.arrays import Array, Mask, read_only
 from painless.common.errors import InputError, shown, unknown
 from painless.problem.distributions import normalised, sparse_divisors
+from painless.problem.names import Names, as_objects
 
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
+KINDS = ("states", "actions", "constraints")  # of names
 SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
@@ -101,7 +103,9 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     mask = given.astype(bool)
     if not mask.any(1).all():
         state = int(np.argmin(mask.any(1)))
-        raise InputError(f"state {state} has no actions; give it one that stays there, with reward 0")
+        raise InputError(f"state {state} has no actions; give it one that stays there, with reward 0").at(
+            [state]
+        )
     return mask
 
 
@@ -146,8 +150,8 @@ def _sparse_transition(
             k = int(np.argmax(wrong))
             pair = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
             state, action = divmod(pair, available.shape[1])
-            where = f"[{state}, {action}, {matrix.indices[k]}]"
-            raise InputError(f"transition{where} is {matrix.data[k]:g}{what}")
+            place = (state, action, int(matrix.indices[k]))
+            raise InputError(f"transition{[*place]} is {matrix.data[k]:g}{what}").at(place)
     if taken is not None and not taken.all():
         pointer = np.concatenate([[0], np.cumsum(np.where(available.ravel(), count, 0))])
         parts = (matrix.data[taken], matrix.indices[taken], pointer.astype(matrix.indptr.dtype))
@@ -257,7 +261,7 @@ def _require_size(name: str, array: Array, where: Mask) -> float:
         raise InputError(
             f"{name}{first(wrong)} is {float(array[wrong][0])!r}, beyond ±{LARGEST:g}, so that values would "
             "overflow; give it in larger units"
-        )
+        ).at(np.argwhere(wrong)[0])
     return largest
 
 
@@ -330,11 +334,15 @@ def limits(name: str, values: ArrayLike, sign: Array | float = 1.0) -> Array:
     return owned(bound, given)
 
 
-def names(
-    given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, int]
-) -> dict[str, tuple[str, ...]]:
-    """Check that there is one name for each state, action or constraint that has any."""
-    counts = dict(zip(("states", "actions", "constraints"), shape, strict=True))
+def limit_count(threshold: ArrayLike | None, budget: ArrayLike | None) -> int:
+    """Return how many thresholds and budgets are given."""
+    lower = 0 if threshold is None else len(limits("threshold", threshold))
+    return lower + (0 if budget is None else len(limits("budget", budget, -1.0)))
+
+
+def names(given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, int]) -> dict[str, Names]:
+    """Check that there is one name for each state, action or constraint that has any, and no two are the same."""
+    counts = dict(zip(KINDS, shape, strict=True))
     if not isinstance(given, Mapping | None):
         raise InputError(f"names is {shown(given)}; give lists of names under {', '.join(counts)}")
     checked = {}
@@ -343,7 +351,9 @@ def names(
             raise unknown("kind of names", str(kind), counts)
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"names['{kind}'] is {shown(values)}; give a list of {counts[kind]} names")
-        checked[kind] = tuple(str(value) for value in values)
+        checked[kind] = (
+            values if isinstance(values, Names) else Names.of(f"names['{kind}']", as_objects(values))
+        )
         if len(checked[kind]) != counts[kind]:
             raise InputError(
                 f"names['{kind}'] has {len(checked[kind])} entries, not {counts[kind]}; name every one"

@@ -76,7 +76,8 @@ def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
 
 def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
-    table, names = solution.policy.probabilities, solution.policy.names
+    table = solution.policy.probabilities
+    names = {kind: given.texts for kind, given in solution.policy.names.items()}
     visited = [None] * len(table) if problem is None else visits_of(solution, problem).tolist()
     layout = None if problem is None else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)

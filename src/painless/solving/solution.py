@@ -156,7 +156,7 @@ class Solution:
         if self.trace is not None:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         for kind, names in self.policy.names.items():
-            arrays[f"names_{kind}"] = np.array(names)
+            arrays[f"names_{kind}"] = names.stored()
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
             problem.save(folder / "problem.npz")
@@ -295,7 +295,7 @@ def _policy(arrays: dict[str, Any]) -> TabularPolicy:
     table = entries.distributions(arrays, "probabilities", (None, None))
     counts = dict(zip(("states", "actions"), table.shape, strict=True))
     kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
-    names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
+    names = {kind: entries.names(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
     visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
     return TabularPolicy(table, names, visits)
 

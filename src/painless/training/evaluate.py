@@ -125,7 +125,7 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
         )
     if isinstance(simulator, TableSimulator):
         return TabularPolicy(checked_policy(policy, simulator.problem.actions))
-    found = policy if table else TabularPolicy(policy_table("policy", policy))
+    found = policy.without_names() if table else TabularPolicy(policy_table("policy", policy))
     _require_actions(found, simulator.specification.actions)
     return found
 

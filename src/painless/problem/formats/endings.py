@@ -143,12 +143,12 @@ def _limit_numbers(limits: Any) -> Any:
     return numbers.get(limits, limits) if isinstance(limits, str) else limits
 
 
-def _names(key: str, values: Any) -> list[str]:
+def _names(key: str, values: Any) -> list[str | int]:
     try:
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "USiuf":
             raise ValueError(f"an array of shape {array.shape} and type {array.dtype}")
-        return [str(name) for name in array.astype(str)]
+        return (array if array.dtype.kind in "iu" else array.astype(str)).tolist()
     except ValueError as error:
         raise InputError(f"'{key}' is not a list of names ({error}); give one text for each") from error
 
