@@ -28,7 +28,17 @@ EXCEPTIONS = {("frontiers/curve.py", "painless.report.build")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
     *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "duals", "evaluate"),
-    *("from_gymnasium", "from_rows", "frontier", "garnet", "gridworld", "learners", "load", "load_policy"),
+    *(
+        "from_frame",
+        "from_gymnasium",
+        "from_rows",
+        "frontier",
+        "garnet",
+        "gridworld",
+        "learners",
+        "load",
+        "load_policy",
+    ),
     *("make", "save_policy", "solve", "train"),
 ]
 HEAVY = (
@@ -44,6 +54,8 @@ HEAVY = (
     "jinja2",
     "dask",
     "distributed",
+    "pandas",
+    "polars",
 )
 
 

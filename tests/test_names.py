@@ -88,7 +88,7 @@ def test_numbers_are_places_unless_names_are_numbers():
     assert_array_equal(text.at(np.array([2, 0])), [TABLE[2], TABLE[0]])
     numbers = TabularPolicy(TABLE, {"states": KINDS["whole numbers"]})
     assert_array_equal(numbers.at(np.array([10, 30])), [TABLE[1], TABLE[0]])
-    with pytest.raises(InputError, match="there is no state '0'; .*Known: 30, 10, 20"):
+    with pytest.raises(InputError, match=r"there is no state '0'; .*Known: 30, 10, 20"):
         numbers.at(0)
 
 

@@ -18,7 +18,7 @@ from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
-from painless.problem.sources import from_rows
+from painless.problem.sources import from_frame, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
@@ -54,6 +54,7 @@ __all__ = [
     "TabularPolicy",
     "duals",
     "evaluate",
+    "from_frame",
     "from_gymnasium",
     "from_rows",
     "frontier",

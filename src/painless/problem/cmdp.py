@@ -285,11 +285,11 @@ def load(
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
-    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
+    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
     `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
-    `constraint_cost`.
+    `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
     given = {"discount": discount, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
