@@ -27,7 +27,7 @@ ROOMS = [
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.build")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
-    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "duals", "evaluate"),
+    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "compare", "duals", "evaluate"),
     *(
         "from_frame",
         "from_gymnasium",
@@ -39,7 +39,7 @@ NAMES = [
         "load",
         "load_policy",
     ),
-    *("make", "save_policy", "solve", "train"),
+    *("make", "save_policy", "sensitivity", "solve", "train", "value"),
 ]
 HEAVY = (
     "numba",

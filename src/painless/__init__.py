@@ -20,8 +20,11 @@ from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
 from painless.problem.sources import from_frame, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
+from painless.solving.compare import compare
+from painless.solving.sensitivity import sensitivity
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
+from painless.solving.value import value
 from painless.training.evaluate import evaluate
 from painless.training.train import train
 
@@ -52,6 +55,7 @@ __all__ = [
     "PrimalDual",
     "Solution",
     "TabularPolicy",
+    "compare",
     "duals",
     "evaluate",
     "from_frame",
@@ -65,6 +69,8 @@ __all__ = [
     "load_policy",
     "make",
     "save_policy",
+    "sensitivity",
     "solve",
     "train",
+    "value",
 ]

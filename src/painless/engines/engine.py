@@ -89,6 +89,9 @@ class Engine(Protocol):
     def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
 
+    def state_values(self, policy: Array, tolerance: float) -> Array:
+        """Return V of all utilities in every state, (J, S), exact to `tolerance`."""
+
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
 

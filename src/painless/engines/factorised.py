@@ -95,12 +95,15 @@ class Factorised:
             chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
         return resolvent(chain, self.problem.discount).state_occupancy(self.problem.initial)
 
+    def state_values(self, policy: Array, tolerance: float = 0.0) -> Array:
+        """Return V of all utilities in every state, (J, S)."""
+        del tolerance  # exact to rounding
+        inverse = resolvent(policy_transition(self.problem, policy), self.problem.discount)
+        return inverse.state_value(policy_utility(self.problem.utility, policy))
+
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A); −∞ where there is no action."""
-        del tolerance  # exact to rounding
-        problem = self.problem
-        inverse = resolvent(policy_transition(problem, policy), problem.discount)
-        value = inverse.state_value(policy_utility(problem.utility, policy))
+        problem, value = self.problem, self.state_values(policy, tolerance)
         masked = np.where(problem.actions, problem.utility, -np.inf)
         return action_value(problem, masked, value)[:, states]
 

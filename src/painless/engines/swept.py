@@ -74,6 +74,10 @@ class Swept:
         chosen = choice if action is None else action[self.pricer.pairs(choice)]
         return chosen.astype(self.compact)
 
+    def state_values(self, policy: Array, tolerance: float) -> Array:
+        """Return V of all utilities in every state, (J, S), exact to `tolerance`."""
+        return self.pricer.values_of(self.chain(policy), tolerance).T.copy()
+
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
         value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows

@@ -26,7 +26,7 @@ from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.learners.base import Learner, State
-from painless.problem import validation
+from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
 from painless.problem.names import locate, text_of
 from painless.problem.validation import owned
@@ -166,6 +166,44 @@ class TabularPolicy:
     def without_names(self) -> TabularPolicy:
         """Return the same policy, whose states and actions are numbers."""
         return TabularPolicy(self.probabilities, visits=self.visits) if self.names else self
+
+    def chain(self, problem: CMDP) -> CMDP:
+        """Return the Markov chain that the policy makes of a problem: P_π and u_π as a problem with one action.
+
+        Its `transition` and utilities are arrays, and `save` writes them, as a `.drn` file too.
+
+        >>> import painless
+        >>> world = painless.gridworld()
+        >>> painless.solve(world).policy.chain(world)
+        CMDP(25 states, 1 action, 1 constraint, discount 0.9, dense)
+        """
+        from painless.policies.chains import induced_chain
+
+        return induced_chain(problem, checked_policy(self, require_problem(problem).actions))
+
+    def simulate(
+        self,
+        problem: CMDP,
+        *,
+        episodes: int = 1,
+        steps: int = 100,
+        seed: int = 0,
+        make: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Return trajectories as a DataFrame with a row for each step: episode, step, state, action, next state and utilities.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns.
+
+        >>> import painless
+        >>> world = painless.gridworld()
+        >>> walk = painless.solve(world).policy.simulate(world, steps=3, make=dict)
+        >>> walk["state"][1:] == walk["next_state"][:-1]
+        True
+        """
+        from painless.policies.chains import trajectories
+
+        table = checked_policy(self, require_problem(problem).actions)
+        return trajectories(problem, table, episodes, steps, seed, make)
 
     def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
         """Return a row for each state as a DataFrame: its name, the probability of each action, and the visits if known.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from painless.common import render
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.common.frames import to_frame
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP
@@ -145,6 +146,23 @@ class Solution:
                 "conflict": list(self.infeasibility.conflict),
             },
         }
+
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return the objective and each constraint as the rows of a DataFrame: value, bound or limit, and shadow price.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns. The policy is `solution.policy.to_frame()`.
+        """
+        objective, sense = ("cost", ">=") if self.minimise else ("reward", "<=")
+        columns: dict[str, Any] = {
+            "name": [objective, *self.constraint_names],
+            "value": np.append(self.reward_value, self.constraint_value),
+            "sense": [sense, *self.sense],
+            "limit": np.append(self.upper_bound, self.threshold),  # of the objective, the proved bound
+            "price": np.append(np.nan, self.multiplier),
+            "price_low": np.append(np.nan, self.price_range[:, 0]),
+            "price_high": np.append(np.nan, self.price_range[:, 1]),
+        }
+        return to_frame(columns, make)
 
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""

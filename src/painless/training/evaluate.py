@@ -65,7 +65,9 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Roll out fresh episodes, and return the mean returns with simultaneous confidence intervals.
+    """Draw fresh episodes, and return the mean returns with simultaneous confidence intervals.
+
+    This is for simulators, or to watch a policy play. For the exact values of a policy in a model, use `value`.
 
     Arguments:
         policy: the `policy` of a solution or training, any object with `at(states)`, or for a table the probabilities (S, A).
