@@ -102,6 +102,11 @@ def test_links_into_the_gallery_have_an_example(page):
         assert (ROOT / "examples" / "gallery" / f"{name}.py").exists()
 
 
+def test_the_code_cites_no_page_that_a_wheel_does_not_have():
+    cited = [path for path in (ROOT / "src").rglob("*.py") if "docs/" in text(path)]
+    assert cited == []
+
+
 # ---------------------------------------------------------------- nothing is missing
 
 

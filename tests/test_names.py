@@ -164,3 +164,71 @@ def test_errors_of_arrays_say_the_names(change, message):
         painless.CMDP(**given, initial=[1.0, 0.0, 0.0], discount=0.9, names=names)
     end = {"transition": "(state 'fresh, 3 left', action 'sell')", "reward": "(state 'old', action 'keep')"}
     assert str(error.value).endswith(end.get(*change, "(state 'old')"))
+
+
+# ---------------------------------------------------------------------------------------------- saved policies
+
+
+@each_kind
+@pytest.mark.parametrize("visits", [None, [2.0, 0.0, 8.0]])
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_a_table_is_read_as_it_was_saved(names, visits, ending, tmp_path):
+    given = None if visits is None else np.array(visits)
+    policy = TabularPolicy(TABLE, {"states": names, "actions": ["visits", "state, too"]}, given)
+    policy.save(tmp_path / f"policy.{ending}")
+    again = painless.load_policy(tmp_path / f"policy.{ending}")
+    assert_array_equal(again.probabilities, policy.probabilities)
+    assert_array_equal(again.at(names[::-1]), TABLE[::-1])
+    assert again[names[0]] == {"visits": 0.25, "state, too": 0.75}
+    assert (again.visits is None) == (visits is None)
+    if visits is not None:
+        assert_array_equal(again.visits, visits)
+
+
+def test_a_table_without_names_has_none_again(tmp_path):
+    painless.save_policy(TabularPolicy(TABLE), tmp_path / "policy.csv")
+    assert painless.load_policy(tmp_path / "policy.csv").names == {}
+    painless.save_policy(TabularPolicy(TABLE), tmp_path / "policy.npz")
+    assert painless.load_policy(tmp_path / "policy.npz").names == {}
+
+
+def test_the_policy_of_a_folder(tmp_path):
+    solution = painless.solve(problem(KINDS["text"]))
+    solution.save(tmp_path / "solution")
+    again = painless.load_policy(tmp_path / "solution")
+    assert_array_equal(again.probabilities, solution.policy.probabilities)
+    assert again.names == solution.policy.names
+    assert_array_equal(
+        painless.load_policy(tmp_path / "solution" / "policy.csv").probabilities, again.probabilities
+    )
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="contains no saved solution or training"):
+        painless.load_policy(tmp_path / "empty")
+    np.savez(tmp_path / "solution" / "arrays.npz", probabilities=np.ones((3, 1)))
+    with pytest.raises(InputError, match="is not the file that was saved"):
+        painless.load_policy(tmp_path / "solution")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is not a policy as to_csv writes it"),
+        ("state\n", "is not a policy as to_csv writes it"),
+        ("state,a\nx,often\n", "is not a policy as to_csv writes it: could not convert"),
+        ("name,a\nx,1\n", "its columns are not state"),
+        ("state,a,b\nx,1,0\ny,1\n", "is not a policy as to_csv writes it"),
+        ("state,a,b\nx,0.5,0.4\n", "sums to 0.900000, not 1"),
+        ("state,a\nx,1\nx,1\n", "names['states'] has 'x' twice"),
+    ],
+)
+def test_a_csv_that_is_no_policy_is_refused(content, message, tmp_path):
+    (tmp_path / "policy.csv").write_text(content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        painless.load_policy(tmp_path / "policy.csv")
+
+
+def test_a_policy_is_saved_by_its_ending(tmp_path):
+    with pytest.raises(InputError, match=r"must end in \.npz or \.csv"):
+        TabularPolicy(TABLE).save(tmp_path / "policy.txt")
+    with pytest.raises(InputError, match="policy is a list; what is saved is a TabularPolicy"):
+        painless.save_policy(TABLE, tmp_path / "policy.npz")

@@ -159,7 +159,7 @@ class Frontier:
         return TabularPolicy(table, self._names)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, lists and text; see docs/frontier.md."""
+        """Return everything as plain numbers, lists and text, as `save` writes it."""
         return summary.as_dict(self)
 
     def to_json(self) -> str:

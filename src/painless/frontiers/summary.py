@@ -2,7 +2,7 @@
 
 The policy of the first vertex is given for every state, those of the others by what changes from the one before. A
 change carries the visits of both vertices to its state, so that the mixture between them is known in full; the
-format is described in docs/frontier.md.
+format is described in the documentation of frontiers.
 """
 
 from __future__ import annotations

@@ -224,6 +224,12 @@ class TabularPolicy:
         columns |= dict(zip(titles, self.probabilities.T, strict=True))
         return columns if self.visits is None else columns | {"visits": self.visits}
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to an `.npz` or `.csv` file, which `load_policy` reads."""
+        from painless.policies.storage import save_policy
+
+        save_policy(self, path)
+
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV, a row for each state, with names where there are any; write it to `path`.
 

@@ -218,7 +218,7 @@ class CMDP:
         return self.shape[[*NAME_KEYS].index(kind)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms, which `load` reads."""
         validation.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 

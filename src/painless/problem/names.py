@@ -123,6 +123,17 @@ class Names(tuple[Hashable, ...]):
         return InputError(f"there is no {noun} {shown(text)}; {hint}Known: {known}{more}")
 
 
+def limit_names(lower: Iterable[Hashable], upper: Iterable[Hashable]) -> list[Hashable]:
+    """Return the names of what has thresholds, then of what has budgets; what has both is told apart by the sign.
+
+    >>> limit_names(["sold", "energy"], ["energy"])
+    ['sold', 'energy >=', 'energy <=']
+    """
+    given = ((tuple(lower), ">="), (tuple(upper), "<="))
+    both = {*given[0][0]} & {*given[1][0]}
+    return [f"{text_of(name)} {sign}" if name in both else name for names, sign in given for name in names]
+
+
 @contextmanager
 def naming(names: Mapping[str, Names]) -> Iterator[None]:
     """Add the names of state, action and next state to an error that says in which entry it is."""

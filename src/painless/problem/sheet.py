@@ -18,7 +18,7 @@ from painless.common.errors import InputError, shown
 from painless.problem import columns
 from painless.problem.assembly import Rows, assemble, shares
 from painless.problem.columns import ColumnNames, Labels, Row
-from painless.problem.names import Names, text_of
+from painless.problem.names import Names, limit_names, text_of
 
 LISTED = 5  # rows that an error lists
 OBJECTIVES = ("reward", "cost")
@@ -77,7 +77,7 @@ class Sheet:
                 first += len(given)
         names = {"states": states, "actions": actions}
         if self._limited:
-            names["constraints"] = Names(self._constraint_names())
+            names["constraints"] = Names(limit_names(self.constraint_reward, self.constraint_cost))
         return content | {"initial": start, "names": names}
 
     @property
@@ -91,15 +91,6 @@ class Sheet:
     @property
     def _limited(self) -> list[Any]:
         return [*self.constraint_reward, *self.constraint_cost]
-
-    def _constraint_names(self) -> list[Any]:
-        """Return the names of the constrained columns; a column that has both limits has two."""
-        both = {*self.constraint_reward} & {*self.constraint_cost}
-        return [
-            f"{text_of(name)} {sign}" if name in both else name
-            for given, sign in ((self.constraint_reward, ">="), (self.constraint_cost, "<="))
-            for name in given
-        ]
 
     def _probability(self, frame: Any) -> Any:
         if self.count is not None:

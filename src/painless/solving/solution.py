@@ -17,6 +17,7 @@ from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
+from painless.policies.table_files import table_arrays, table_of
 from painless.problem import CMDP
 from painless.storage import entries, files, results
 
@@ -168,13 +169,9 @@ class Solution:
         """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
-        arrays = {"probabilities": self.policy.probabilities}
-        if self.policy.visits is not None:
-            arrays["visits"] = self.policy.visits
+        arrays = table_arrays(self.policy)
         if self.trace is not None:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
-        for kind, names in self.policy.names.items():
-            arrays[f"names_{kind}"] = names.stored()
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
             problem.save(folder / "problem.npz")
@@ -264,7 +261,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         "best_responses": entries.whole(content, "best_responses") if "best_responses" in content else 0,
         "iterations": entries.whole(content, "iterations"),
         "seconds": entries.number(content, "seconds", least=0.0),
-        "policy": _policy(arrays),
+        "policy": table_of(arrays),
         "status": Status(Kind(content["kind"]), _of(content, "status", str)),
         "sense": sense,
         "minimise": content["objective"] == "minimise",
@@ -307,15 +304,6 @@ def _price_range(content: dict[str, Any], count: int) -> Array:
     found = np.array([[_number(value) for value in one] for one in ranges], dtype=float).reshape(-1, 2)
     found[np.isnan(found[:, 1]) & ~np.isnan(found[:, 0]), 1] = np.inf
     return found
-
-
-def _policy(arrays: dict[str, Any]) -> TabularPolicy:
-    table = entries.distributions(arrays, "probabilities", (None, None))
-    counts = dict(zip(("states", "actions"), table.shape, strict=True))
-    kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
-    names = {kind: entries.names(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
-    visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
-    return TabularPolicy(table, names, visits)
 
 
 def _trace(arrays: dict[str, Any], count: int) -> Trace | None:

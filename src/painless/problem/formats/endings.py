@@ -83,7 +83,9 @@ def _by_ending(path: PathLike, known: Mapping[str, Entry]) -> Entry:
     for ending, entry in known.items():
         if name.endswith(ending) and name != ending:
             return entry
-    raise InputError(f"{path} must end in {either(known)}; see docs/problem-files.md for the formats")
+    raise InputError(
+        f"{path} must end in {either(known)}; .npz and .json hold arrays, .drn a model for Storm, and .csv a table of transitions"
+    )
 
 
 def write(path: PathLike, content: Mapping[str, Any]) -> None:
@@ -118,7 +120,7 @@ def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     content = {key: value for key, value in given.items() if value is not None}
     for key in ("initial", "discount"):
         if key not in content:
-            raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
+            raise InputError(f"'{key}' is missing; {mapped.NEEDED}")
     names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
     content |= {key: _limit_numbers(content[key]) for key in LIMIT_KEYS if key in content}
     parts = [content.pop(key, None) for key in SPARSE_KEYS]
@@ -127,7 +129,7 @@ def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError("give transition or transition_data/_indices/_indptr, not both")
         content["transition"] = _sparse(parts, len(validation.initial(content["initial"])))
     if "transition" not in content:
-        raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
+        raise InputError(f"'transition' is missing; {mapped.NEEDED}")
     return content | {"names": names}
 
 
@@ -171,5 +173,7 @@ def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.floa
 def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:
     array = arguments.as_numbers(key, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{key} is not a list of whole numbers; see docs/problem-files.md")
+        raise InputError(
+            f"{key} is not a list of whole numbers; give that of a SciPy CSR matrix of shape (S·A, S)"
+        )
     return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)

@@ -19,6 +19,7 @@ from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
 from painless.problem.formats.drn.text import ModelText, line_of, parse
 from painless.problem.formats.drn.writing import labels
+from painless.problem.names import limit_names
 from painless.storage.files import open_file
 from painless.storage.memory import require_room
 from painless.storage.results import MISFIT
@@ -238,7 +239,8 @@ def _constraints(
         if chosen.get(role):
             result |= {role: arrays[role], bound: limits[: len(arrays[role])]}
             limits = limits[len(arrays[role]) :]
-    return result | {"constraint_names": settings.get("constraint_names", names) if names else None}
+    shown = limit_names(*(chosen.get(role, []) for role in CONSTRAINTS))
+    return result | {"constraint_names": settings.get("constraint_names", shown) if names else None}
 
 
 # What `load` takes for these files, and how each is read from text on the command line.
