@@ -28,18 +28,9 @@ EXCEPTIONS = {("frontiers/curve.py", "painless.report.build")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
     *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "compare", "duals", "evaluate"),
-    *(
-        "from_frame",
-        "from_gymnasium",
-        "from_rows",
-        "frontier",
-        "garnet",
-        "gridworld",
-        "learners",
-        "load",
-        "load_policy",
-    ),
-    *("make", "save_policy", "sensitivity", "solve", "train", "value"),
+    *("from_frame", "from_gymnasium", "from_mdptoolbox", "from_quantecon", "from_rows", "frontier", "garnet"),
+    *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
+    "value",
 ]
 HEAVY = (
     "numba",

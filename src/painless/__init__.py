@@ -18,7 +18,7 @@ from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
-from painless.problem.sources import from_frame, from_rows
+from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solving.compare import compare
 from painless.solving.sensitivity import sensitivity
@@ -60,6 +60,8 @@ __all__ = [
     "evaluate",
     "from_frame",
     "from_gymnasium",
+    "from_mdptoolbox",
+    "from_quantecon",
     "from_rows",
     "frontier",
     "garnet",

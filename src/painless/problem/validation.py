@@ -76,11 +76,19 @@ def action_count(kernel: Any, states: int) -> int:
                 "row s·A + a holds the successors of action a in state s"
             )
         return int(shape[0] // states)
+    if isinstance(kernel, list | tuple) or (isinstance(kernel, np.ndarray) and kernel.dtype == object):
+        _refuse_list_of_sparse(kernel)
     shape = as_numbers("transition", kernel).shape
     if len(shape) == 3 and shape[1] == shape[2] == states != shape[0]:
         raise InputError(
             f"transition has shape {shape}, which looks like (A, S, S); "
             "transpose it to (S, A, S): transition.transpose(1, 0, 2)"
+        )
+    if len(shape) == 2 and shape[1] == states:
+        raise InputError(
+            f"transition has shape {shape}, not (S, A, S) with S = {states} as in initial; for a row of each pair, give a "
+            "SciPy sparse matrix with row s·A + a, or use painless.from_quantecon(reward, transition, discount, s_indices, "
+            "a_indices, initial=…)"
         )
     if len(shape) != 3 or shape[0] != states or shape[2] != states or not shape[1]:
         raise InputError(
@@ -88,6 +96,14 @@ def action_count(kernel: Any, states: int) -> int:
             "transition[s, a, t] is the probability of t after action a in state s"
         )
     return int(shape[1])
+
+
+def _refuse_list_of_sparse(kernel: Any) -> None:
+    if getattr(kernel, "ndim", 1) and len(kernel) and is_sparse(kernel[0]):
+        raise InputError(
+            "transition is a list of sparse matrices, as in pymdptoolbox; use "
+            "painless.from_mdptoolbox(transition, reward, discount, initial=…)"
+        )
 
 
 def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
@@ -244,9 +260,19 @@ def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool 
     given = as_numbers(name, values)
     array = as_floats(name, given)
     states, n_actions = available.shape
+    if array.shape == (n_actions, states, states) and n_actions != states:
+        raise InputError(
+            f"{name} has shape {array.shape}, which looks like (A, S, S); transpose it to (S, A, S): {name}.transpose(1, 0, 2)"
+        )
     if array.shape not in (available.shape, (states, n_actions, states)):
         raise InputError(f"{name} has shape {array.shape}, not (S, A) = {available.shape} or (S, A, S)")
     pairs = available if array.ndim == 2 else available[:, :, None]
+    if array.ndim == 2 and (np.isneginf(array) & pairs).any():
+        wrong = np.isneginf(array) & pairs
+        raise InputError(
+            f"{name}{first(wrong)} is -inf; if that marks an action that the state does not have, give "
+            f"actions=np.isfinite({name})"
+        ).at(np.argwhere(wrong)[0])
     require_finite(name, array, pairs)
     largest = _require_size(name, array, pairs)
     array = _without_strays(array, available, largest)
