@@ -1,5 +1,6 @@
 """Values, comparisons, sensitivities, chains and trajectories, against what they are by definition."""
 
+import json
 import re
 
 import numpy as np
@@ -116,6 +117,39 @@ def test_a_rule_of_thumb_is_a_policy(rule):
     policy = as_policy(rule, shop())
     assert policy["old"] == {"sell": 0.25, "throw": 0.75}
     assert policy.act("gone") == "order"
+
+
+def test_a_table_is_put_in_the_order_of_the_names():
+    problem = shop()
+    names = {"states": ["gone", "fresh", "old"], "actions": ["order", "throw", "sell"]}
+    shuffled = painless.TabularPolicy([[1, 0, 0], [0, 0, 1], [0, 0.75, 0.25]], names)
+    straight = {"fresh": "sell", "old": {"sell": 0.25, "throw": 0.75}, "gone": "order"}
+    assert_array_equal(as_policy(shuffled, problem).probabilities, as_policy(straight, problem).probabilities)
+    assert_allclose(
+        painless.value(shuffled, problem).reward_value, painless.value(straight, problem).reward_value
+    )
+    assert_allclose(shuffled.chain(problem).reward, as_policy(straight, problem).chain(problem).reward)
+    walk = shuffled.simulate(problem, steps=20, make=dict)
+    assert {(s, a) for s, a in zip(walk["state"], walk["action"], strict=True) if s != "old"} == {
+        ("gone", "order"),
+        ("fresh", "sell"),
+    }
+    estimate = painless.evaluate(shuffled, problem, episodes=300)
+    assert estimate.low[0] <= painless.value(straight, problem).reward_value <= estimate.high[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"states": ["gone", "fresh", "stale"]}, "policy: there is no state 'stale'"),
+        ({"states": ["gone", "fresh"]}, "policy has no row for state 'old'; add it"),
+        ({"actions": ["sell", "keep", "throw", "order", "eat"]}, "policy: there is no action 'eat'"),
+    ],
+)
+def test_a_table_of_other_names_is_refused(names, message):
+    rows = 3 if "actions" in names else len(names["states"])
+    with pytest.raises(InputError, match=re.escape(message)):
+        painless.value(painless.TabularPolicy(np.eye(5)[[0] * rows], names), shop())
 
 
 def test_states_with_one_action_need_no_rule():
@@ -432,3 +466,39 @@ def test_the_trace_of_a_batch_is_no_frame():
     with pytest.raises(InputError, match=r"take one of them with run\(index\)"):
         batch.to_frame(dict)
     assert len(batch.run(0).to_frame(dict)["iteration"]) == 5
+
+
+# ---------------------------------------------------------------------------------------------- the command line
+
+
+def test_the_command_line_compares(run, tmp_path):
+    problem = shop()
+    problem.save(tmp_path / "shop.npz")
+    as_policy({"fresh": "sell", "old": "throw", "gone": "order"}, problem).save(tmp_path / "mine.csv")
+    painless.solve(problem).save(tmp_path / "saved", problem)
+    mine, saved = f"mine={tmp_path / 'mine.csv'}", f"saved={tmp_path / 'saved'}"
+    code, out, _ = run("compare", tmp_path / "shop.npz", mine, saved, "--figure", tmp_path / "shop.svg")
+    assert code == 0
+    assert "Where mine loses most to optimal at the prices of its limits:" in out
+    assert "<svg" in (tmp_path / "shop.svg").read_text()
+    code, out, _ = run("compare", tmp_path / "shop.npz", mine, "--json")
+    content = json.loads(out)
+    assert content["reference"] == "optimal"
+    assert content["policies"]["feasible"] == [False, True]
+    for wrong in ("mine", "optimal=x.csv", "=x.csv"):
+        code, _, err = run("compare", tmp_path / "shop.npz", wrong)
+        assert (code, "is not of the form NAME=POLICY" in err) == (2, True)
+    code, _, err = run("compare", tmp_path / "shop.npz", "mine=none.csv")
+    assert (code, "does not exist" in err) == (2, True)
+
+
+def test_the_command_line_says_what_to_loosen(run, tmp_path):
+    shop().save(tmp_path / "shop.npz")
+    code, out, _ = run("sensitivity", tmp_path / "shop.npz", "--step", 0.1)
+    assert code == 0
+    assert "Loosen waste first: 0.1 more of it gains" in out
+    content = json.loads(run("sensitivity", tmp_path / "shop.npz", "--step", 0.1, "--json")[1])
+    assert content["loosen_first"] == "waste"
+    assert content["limits"]["constraint"] == ["waste", "sold"]
+    code, _, err = run("sensitivity", tmp_path / "shop.npz", "--step", 0)
+    assert (code, "step is 0" in err) == (2, True)

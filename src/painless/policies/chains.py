@@ -9,8 +9,8 @@ import numpy as np
 
 from painless.bellman import policy_transition, policy_utility
 from painless.common import arguments
-from painless.common.arrays import Array
 from painless.common.frames import to_frame
+from painless.policies.rules import aligned
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP
 from painless.simulation.rollouts import Trajectories, lockstep
@@ -20,8 +20,9 @@ ACTION = "policy"  # the name of a chain's one action
 COLUMNS = ("episode", "step", "state", "action", "next_state")  # of trajectories
 
 
-def induced_chain(problem: CMDP, table: Array) -> CMDP:
+def induced_chain(problem: CMDP, policy: TabularPolicy) -> CMDP:
     """P_π and u_π as a problem with one action, in the user's terms."""
+    table = aligned(policy, problem)
     kernel = policy_transition(problem, table)
     utility = policy_utility(problem.utility, table)[..., None] * problem.sign[:, None, None]  # (J, S, 1)
     gained = 1 + problem.sense.count(">=")
@@ -40,12 +41,17 @@ def induced_chain(problem: CMDP, table: Array) -> CMDP:
 
 
 def trajectories(
-    problem: CMDP, table: Array, episodes: int, steps: int, seed: int, make: Callable[[Any], Any] | None
+    problem: CMDP,
+    policy: TabularPolicy,
+    episodes: int,
+    steps: int,
+    seed: int,
+    make: Callable[[Any], Any] | None,
 ) -> Any:
     """Return the steps of some episodes as a frame, in the user's terms, one episode after the other."""
     episodes, steps = arguments.whole("episodes", episodes), arguments.whole("steps", steps)
     rng = np.random.default_rng(arguments.seed(seed))
-    found = lockstep(TableSimulator(problem, steps), TabularPolicy(table), episodes, rng)
+    found = lockstep(TableSimulator(problem, steps), TabularPolicy(aligned(policy, problem)), episodes, rng)
     order = (
         np.arange(steps * episodes).reshape(steps, episodes).T.ravel()
     )  # steps of all episodes are in lockstep

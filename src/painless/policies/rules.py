@@ -35,7 +35,7 @@ def as_policy(given: Any, problem: CMDP, name: str = "policy") -> TabularPolicy:
     given = given.policy if isinstance(getattr(given, "policy", None), TabularPolicy) else given
     names = {kind: known for kind, known in problem.names.items() if kind != "constraints"}
     if isinstance(given, TabularPolicy):
-        return TabularPolicy(checked_policy(given, problem.actions, name), names)
+        return TabularPolicy(aligned(given, problem, name), names)
     if isinstance(given, Mapping):
         return TabularPolicy(_by_state(given, problem, name), names)
     if callable(given):
@@ -53,6 +53,23 @@ def as_policy(given: Any, problem: CMDP, name: str = "policy") -> TabularPolicy:
         f"{name} is {shown(given)}; give a table of probabilities (S, A), a solution, a dictionary {{state: action}} or a "
         "function of the state"
     )
+
+
+def aligned(policy: TabularPolicy, problem: CMDP, name: str = "policy") -> Array:
+    """Return the table of a policy, (S, A), in the order of the problem's names if both have names."""
+    table = policy.probabilities
+    for axis, kind in enumerate(("states", "actions")):
+        own, known = policy.names.get(kind), problem.names.get(kind)
+        if own is None or known is None or own.texts == known.texts:
+            continue
+        if strange := [text for text in own.texts if text not in known.places]:
+            raise InputError(f"{name}: {known.missing(kind.removesuffix('s'), strange[0])}")
+        found = [own.places.get(text, -1) for text in known.texts]
+        if kind == "states" and -1 in found:
+            raise InputError(f"{name} has no row for state {shown(known.texts[found.index(-1)])}; add it")
+        padded = np.concatenate([table, np.zeros_like(table.take([0], axis))], axis)  # the last stands for −1
+        table = padded.take(found, axis)
+    return checked_policy(table, problem.actions, name)
 
 
 def _by_state(given: Mapping[Any, Any], problem: CMDP, name: str) -> Array:

@@ -179,7 +179,7 @@ class TabularPolicy:
         """
         from painless.policies.chains import induced_chain
 
-        return induced_chain(problem, checked_policy(self, require_problem(problem).actions))
+        return induced_chain(require_problem(problem), self)
 
     def simulate(
         self,
@@ -202,8 +202,7 @@ class TabularPolicy:
         """
         from painless.policies.chains import trajectories
 
-        table = checked_policy(self, require_problem(problem).actions)
-        return trajectories(problem, table, episodes, steps, seed, make)
+        return trajectories(require_problem(problem), self, episodes, steps, seed, make)
 
     def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
         """Return a row for each state as a DataFrame: its name, the probability of each action, and the visits if known.

@@ -105,8 +105,9 @@ class Comparison:
             for (name, one), behind in zip(self.values.items(), self._behind(), strict=True)
         ]
 
-    def __repr__(self) -> str:
-        lines = [render.text_table(self.header(), self.rows())]
+    def sections(self) -> list[str]:
+        """Return, for each other policy, a line and a table of the states in which it loses most."""
+        lines = []
         prices = " at the prices of its limits" if self.priced else ""
         for name in self.values:
             worst = [one for one in self.differences if one.policy == name][:SHOWN]
@@ -121,9 +122,14 @@ class Comparison:
                     )
                     for one in worst
                 ]
-                lines.append(f"Where {name} loses most to {self.reference}{prices}:")
-                lines.append(render.text_table(("state", name, self.reference, "visits", "costs"), rows))
-        return "\n".join(lines)
+                table = render.text_table(("state", name, self.reference, "visits", "costs"), rows)
+                lines.append(
+                    f"{render.visible(f'Where {name} loses most to {self.reference}{prices}:')}\n{table}"
+                )
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join([render.text_table(self.header(), self.rows()), *self.sections()])
 
     def _repr_html_(self) -> str:
         return render.html_summary(f"The reference is {self.reference}.", self.header(), self.rows())

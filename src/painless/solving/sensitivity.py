@@ -110,7 +110,8 @@ class Sensitivity:
             for name, value, sense, limit, price, gain in parts
         ]
 
-    def __repr__(self) -> str:
+    def sentences(self) -> list[str]:
+        """Return which limit to loosen first, and how the optimum moves with the discount."""
         first = self.loosen_first
         gain = render.number(float(self.gain.max(initial=0.0)))
         advice = (
@@ -120,7 +121,10 @@ class Sensitivity:
         )
         objective = "cost" if self.solution.minimise else "reward"
         moves = f"The {objective} moves by {render.number(0.001 * self.discount)} for 0.001 of the discount."
-        return "\n".join([render.text_table(HEADER, self.rows()), advice, moves])
+        return [advice, moves]
+
+    def __repr__(self) -> str:
+        return "\n".join([render.text_table(HEADER, self.rows()), *self.sentences()])
 
 
 @unchanged
