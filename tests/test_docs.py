@@ -37,9 +37,16 @@ def text(page):
 
 @each_page
 def test_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    for table in page.parent.glob("*.csv"):  # data that stand beside the page
+        (tmp_path / table.name).write_bytes(table.read_bytes())
     monkeypatch.chdir(tmp_path)
     for block, _, wrong in snippets.run_page(page):
         assert not wrong, f"{page.name}, {block.language}: {wrong}"
+
+
+def test_examples_with_tables_are_short():
+    blocks = snippets.blocks(text(DOCS / "tutorials" / "tables.md"))
+    assert all(len(block.body.splitlines()) <= 10 for block in blocks if block.language == "python")
 
 
 @each_page

@@ -41,7 +41,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         if worst:
             labels = [literal(f"{one.state}: {one.action}, not {one.reference}") for one in worst]
             _bars(axes[-1], labels, [one.cost for one in worst], [COLOURS[1]] * len(worst))
-            axes[-1].set_title(f"costs beside {literal(comparison.reference)}")
+            axes[-1].set_title(f"what it loses to {literal(comparison.reference)}, by state")
     return figure
 
 

@@ -21,7 +21,7 @@ from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.planning.planner import Case
 from painless.policies.rules import as_policy
-from painless.policies.table import TabularPolicy
+from painless.policies.table import DETERMINISTIC, TabularPolicy
 from painless.problem import CMDP, require_problem
 from painless.solving.solution import Solution
 from painless.solving.value import Value, case_of, table_value
@@ -123,9 +123,10 @@ class Comparison:
                     for one in worst
                 ]
                 table = render.text_table(("state", name, self.reference, "visits", "costs"), rows)
-                lines.append(
-                    f"{render.visible(f'Where {name} loses most to {self.reference}{prices}:')}\n{table}"
-                )
+                title = render.visible(f"Where {name} loses most to {self.reference}{prices}:")
+                lines.append(f"{title}\n{table}")
+            elif self.priced and name != self.reference:
+                lines.append(render.visible(f"{name} loses nothing to {self.reference}{prices}."))
         return lines
 
     def __repr__(self) -> str:
@@ -218,7 +219,7 @@ def _shown(policy: TabularPolicy, state: int) -> str:
     """Return what a policy does in a state, the likeliest action first."""
     row = policy.probabilities[state]
     names = policy.names.get("actions")
-    taken = [a for a in np.argsort(-row, kind="stable").tolist() if row[a] > 0]
+    taken = [a for a in np.argsort(-row, kind="stable").tolist() if row[a] > DETERMINISTIC]
     texts = [names.texts[a] if names else f"action {a}" for a in taken]
     if len(taken) == 1:
         return texts[0]

@@ -117,7 +117,7 @@ class Sensitivity:
         advice = (
             "No limit is worth loosening."
             if first is None
-            else f"Loosen {first} first: {render.number(self.step)} more of it gains {gain}."
+            else f"Loosen {first} first: a limit that is looser by {render.number(self.step)} gains {gain}."
         )
         objective = "cost" if self.solution.minimise else "reward"
         moves = f"The {objective} moves by {render.number(0.001 * self.discount)} for 0.001 of the discount."
