@@ -6,6 +6,8 @@ from datetime import date, datetime
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
@@ -238,6 +240,44 @@ def test_many_rows_are_grouped_as_few():
     one, many = (from_frame(given, **TERMS) for given in (columns(), often))
     assert_allclose(many.transition.toarray(), one.transition.toarray())
     assert_allclose(many.utility, one.utility)
+
+
+@given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 2), st.integers(0, 99))
+def test_names_in_any_order_make_the_same_problem(states, actions, constraints, seed):
+    """A shuffled table of a random problem under strange names has the optimum of the problem."""
+    problem, rng = (
+        painless.garnet(states, actions, 1 + states // 2, constraints, seed=seed),
+        np.random.default_rng(seed),
+    )
+    rows = rng.permutation(np.argwhere(problem.transition > 0))
+    s, a, t = rows.T
+    names = [f"№ {i}" for i in rng.permutation(states)]
+    table = {
+        "s": [names[i] for i in s],
+        "a": list(zip(a.tolist(), a.tolist(), strict=True)),
+        "t": [names[i] for i in t],
+    }
+    table |= {"p": problem.transition[s, a, t], "r": problem.reward[s, a]}
+    table |= {f"c{k}": problem.constraint_reward[k, s, a] for k in range(constraints)}
+    again = from_frame(
+        table,
+        state="s",
+        action="a",
+        next_state="t",
+        probability="p",
+        reward="r",
+        constraint_reward={f"c{k}": problem.threshold[k] for k in range(constraints)},
+        initial=dict(zip(names, problem.initial, strict=True)),
+        discount=problem.discount,
+    )
+    place = [again.index("states", name) for name in names]
+    order = [again.index("actions", (i, i)) for i in range(actions)]
+    assert_allclose(again.utility[:, place][:, :, order], problem.utility)
+    assert_allclose(
+        again.transition.toarray().reshape(states, actions, states)[np.ix_(place, order, place)],
+        problem.transition,
+    )
+    assert_allclose(again.initial[place], problem.initial)
 
 
 # ---------------------------------------------------------------------------------------------- CSV
