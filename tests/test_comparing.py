@@ -502,3 +502,67 @@ def test_the_command_line_says_what_to_loosen(run, tmp_path):
     assert content["limits"]["constraint"] == ["waste", "sold"]
     code, _, err = run("sensitivity", tmp_path / "shop.npz", "--step", 0)
     assert (code, "step is 0" in err) == (2, True)
+
+
+# ---------------------------------------------------------------------------------------------- finite horizons
+
+
+def season(**change):
+    """The shop for six steps."""
+    problem = shop().with_limits([1.0, 0.5])
+    return problem.with_horizon(6) if not change else problem.with_horizon(**change)
+
+
+def test_policies_of_a_horizon_have_values_and_are_compared():
+    problem = season()
+    solution = painless.solve(problem, tolerance=1e-9)
+    found = painless.value(solution, problem)
+    assert_allclose(found.reward_value, solution.reward_value)
+    assert_allclose(found.constraint_value, solution.constraint_value)
+    rule = {"fresh": "sell", "old": "sell", "gone": "order"}
+    ways = (rule, rule.__getitem__, ["sell", "sell", "order"], as_policy(rule, shop()))
+    values = [painless.value(way, problem).reward_value for way in ways]
+    assert_allclose(values, values[0])
+    comparison = painless.compare(problem, {"mine": rule, "optimal": solution})
+    best, mine = comparison.values["optimal"], comparison.values["mine"]
+    charged = solution.multiplier * [1, -1] @ (best.constraint_value - mine.constraint_value)
+    total = sum(one.cost for one in comparison.differences)
+    assert total == pytest.approx(mine.reward_value - best.reward_value + charged)
+    assert comparison.differences[0].state.startswith("step ")
+
+
+def test_the_policy_of_a_horizon_is_saved_and_framed(tmp_path):
+    solution = painless.solve(season())
+    solution.policy.step(0).save(tmp_path / "first.csv")
+    painless.save_policy(solution.policy, tmp_path / "policy.npz")
+    again = painless.load_policy(tmp_path / "policy.npz")
+    assert_array_equal(again.probabilities, solution.policy.probabilities)
+    assert again.act("gone", 5) in ("order", "rest")
+    solution.save(tmp_path / "folder")
+    assert_array_equal(painless.load_policy(tmp_path / "folder").probabilities, again.probabilities)
+    frame = again.to_frame(dict)
+    assert list(frame) == ["step", "state", "sell", "keep", "throw", "order", "rest", "visits"]
+    assert len(frame["state"]) == len(frame["step"]) == len(frame["sell"]) == 18
+    with pytest.raises(InputError, match=r"must end in \.npz; rename it"):
+        painless.save_policy(solution.policy, tmp_path / "policy.csv")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda problem: painless.sensitivity(problem),
+        lambda problem: painless.solve(problem).policy.step(0).chain(problem),
+        lambda problem: painless.solve(problem).policy.step(0).simulate(problem, make=dict),
+    ],
+)
+def test_what_needs_a_discount_says_so(ask):
+    with pytest.raises(InputError, match="needs a problem with a discount, not a horizon"):
+        ask(season())
+
+
+def test_a_policy_of_another_horizon_is_refused():
+    policy = painless.solve(season()).policy
+    with pytest.raises(InputError, match="policy has 6 steps; give one for a problem with that horizon"):
+        painless.value(policy, season(horizon=5))
+    with pytest.raises(InputError, match="policy has 6 steps"):
+        painless.value(policy, shop())

@@ -27,6 +27,7 @@ from painless.engines.engine import (
     as_table,
     extent_of,
     mixed_table,
+    reachable_states,
     value_rounding,
 )
 from painless.engines.policy_iteration import policy_iteration
@@ -95,15 +96,12 @@ class Factorised:
             chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
         return resolvent(chain, self.problem.discount).state_occupancy(self.problem.initial)
 
-    def state_values(self, policy: Array, tolerance: float = 0.0) -> Array:
-        """Return V of all utilities in every state, (J, S)."""
-        del tolerance  # exact to rounding
-        inverse = resolvent(policy_transition(self.problem, policy), self.problem.discount)
-        return inverse.state_value(policy_utility(self.problem.utility, policy))
-
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A); −∞ where there is no action."""
-        problem, value = self.problem, self.state_values(policy, tolerance)
+        del tolerance  # exact to rounding
+        problem = self.problem
+        inverse = resolvent(policy_transition(problem, policy), problem.discount)
+        value = inverse.state_value(policy_utility(problem.utility, policy))
         masked = np.where(problem.actions, problem.utility, -np.inf)
         return action_value(problem, masked, value)[:, states]
 
@@ -114,6 +112,10 @@ class Factorised:
         del precision  # exact to rounding
         table = mixed_table(self, policies, weights)
         return table, self.values(table)
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable_states(self.problem, policy)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.bellman import action_value
+from painless.common.arrays import Array, Mask
 from painless.engines.engine import (
     PRECISION,
     Actions,
@@ -19,6 +20,7 @@ from painless.engines.engine import (
     Response,
     extent_of,
     mixed_table,
+    reachable_states,
     value_rounding,
 )
 from painless.engines.sweeps.chain import Chain, chain_of
@@ -28,6 +30,7 @@ from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
 
+SOME = 0.01  # share of the states beyond which their action values are found together
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
@@ -47,6 +50,10 @@ class Swept:
     def pricer(self) -> Pricer:
         """The pricer, made on first use."""
         return Pricer(self.problem, lambda: self._tick())
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable_states(self.problem, policy)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps from now on; it may raise."""
@@ -74,14 +81,13 @@ class Swept:
         chosen = choice if action is None else action[self.pricer.pairs(choice)]
         return chosen.astype(self.compact)
 
-    def state_values(self, policy: Array, tolerance: float) -> Array:
-        """Return V of all utilities in every state, (J, S), exact to `tolerance`."""
-        return self.pricer.values_of(self.chain(policy), tolerance).T.copy()
-
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
         value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
         actions = self.problem.actions
+        if len(states) > SOME * len(actions):
+            masked = np.where(actions, self.problem.utility, -np.inf)
+            return action_value(self.problem, masked, np.ascontiguousarray(value.T))[:, states]
         q = np.full((len(rows.utility), len(states), actions.shape[1]), -np.inf)
         for n, s in enumerate(states):
             for action in np.flatnonzero(actions[s]):

@@ -22,6 +22,7 @@ COLUMNS = ("episode", "step", "state", "action", "next_state")  # of trajectorie
 
 def induced_chain(problem: CMDP, policy: TabularPolicy) -> CMDP:
     """P_π and u_π as a problem with one action, in the user's terms."""
+    problem.require_stationary("a chain")
     table = aligned(policy, problem)
     kernel = policy_transition(problem, table)
     utility = policy_utility(problem.utility, table)[..., None] * problem.sign[:, None, None]  # (J, S, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from painless.common.arguments import number
 from painless.common.arrays import Array
 from painless.common.errors import InputError, shown
 from painless.policies.table import TabularPolicy, checked_policy
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 
 
@@ -32,31 +33,49 @@ def as_policy(given: Any, problem: CMDP, name: str = "policy") -> TabularPolicy:
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    given = given.policy if isinstance(getattr(given, "policy", None), TabularPolicy) else given
+    given = given.policy if isinstance(getattr(given, "policy", None), TabularPolicy | TimedPolicy) else given
     names = {kind: known for kind, known in problem.names.items() if kind != "constraints"}
-    if isinstance(given, TabularPolicy):
+    if problem.stages is not None:
+        names.pop("states", None)
+    if isinstance(given, TabularPolicy | TimedPolicy):
         return TabularPolicy(aligned(given, problem, name), names)
     if isinstance(given, Mapping):
         return TabularPolicy(_by_state(given, problem, name), names)
     if callable(given):
         return TabularPolicy(_by_rule(given, problem, name), names)
-    if isinstance(given, list | tuple | np.ndarray) and np.shape(given)[1:] == ():
-        if len(given) != problem.shape[0]:
-            raise InputError(
-                f"{name} has {len(given)} actions for {problem.shape[0]} states; give one for each"
-            )
-        listed = given.tolist() if isinstance(given, np.ndarray) else given
-        return TabularPolicy(np.array([_row(one, s, problem, name) for s, one in enumerate(listed)]), names)
-    if isinstance(given, np.ndarray | list | tuple):
-        return TabularPolicy(checked_policy(given, problem.actions, name), names)
-    raise InputError(
-        f"{name} is {shown(given)}; give a table of probabilities (S, A), a solution, a dictionary {{state: action}} or a "
-        "function of the state"
-    )
+    if not isinstance(given, np.ndarray | list | tuple):
+        raise InputError(
+            f"{name} is {shown(given)}; give a table of probabilities (S, A), a solution, a dictionary {{state: action}} or "
+            "a function of the state"
+        )
+    if not isinstance(given, np.ndarray) and any(isinstance(one, str | Mapping) for one in given):
+        return TabularPolicy(_by_list(given, problem, name), names)
+    if np.ndim(given) == 1:
+        return TabularPolicy(_by_list(np.asarray(given).tolist(), problem, name), names)
+    return TabularPolicy(_checked(np.asarray(given), problem, name), names)
 
 
-def aligned(policy: TabularPolicy, problem: CMDP, name: str = "policy") -> Array:
-    """Return the table of a policy, (S, A), in the order of the problem's names if both have names."""
+def aligned(policy: TabularPolicy | TimedPolicy, problem: CMDP, name: str = "policy") -> Array:
+    """Return the table of a policy, (S, A), in the order of the problem's names if both have names; with a horizon, (H·S, A)."""
+    if isinstance(policy, TimedPolicy):
+        if problem.horizon != len(policy):
+            raise InputError(f"{name} has {len(policy)} steps; give one for a problem with that horizon")
+        steps = [_in_order(policy.step(t), problem, name) for t in range(len(policy))]
+        return _checked(np.array(steps) if steps else policy.flat.probabilities, problem, name)
+    return _checked(_in_order(policy, problem, name), problem, name)
+
+
+def _checked(table: Array, problem: CMDP, name: str) -> Array:
+    """Check a table (S, A), which holds for every step of a horizon, or one with all steps, (H, S, A)."""
+    steps = problem.shape[0] // problem.transition.shape[-1]
+    if problem.stages is not None and table.ndim == 2 and len(table) != problem.shape[0]:
+        table = np.concatenate([table] * steps)
+    elif problem.stages is not None and table.ndim == 3:
+        table = table.reshape(-1, table.shape[-1])
+    return checked_policy(table, problem.actions, name)
+
+
+def _in_order(policy: TabularPolicy, problem: CMDP, name: str) -> Array:
     table = policy.probabilities
     for axis, kind in enumerate(("states", "actions")):
         own, known = policy.names.get(kind), problem.names.get(kind)
@@ -69,17 +88,18 @@ def aligned(policy: TabularPolicy, problem: CMDP, name: str = "policy") -> Array
             raise InputError(f"{name} has no row for state {shown(known.texts[found.index(-1)])}; add it")
         padded = np.concatenate([table, np.zeros_like(table.take([0], axis))], axis)  # the last stands for −1
         table = padded.take(found, axis)
-    return checked_policy(table, problem.actions, name)
+    return table
 
 
 def _by_state(given: Mapping[Any, Any], problem: CMDP, name: str) -> Array:
+    states = problem.transition.shape[-1]
     table = np.zeros(problem.actions.shape)
     single = problem.actions.sum(1) == 1
     table[single] = problem.actions[single]
     todo = ~single
     for state, action in given.items():
-        place = problem.index("states", state)
-        table[place], todo[place] = _row(action, place, problem, name), False
+        for place in range(problem.index("states", state), len(table), states):  # at every step
+            table[place], todo[place] = _row(action, place, problem, name), False
     if todo.any():
         missing = problem.name("states", int(np.argmax(todo)))
         raise InputError(f"{name} has no action for state {shown(missing)}; add it")
@@ -87,8 +107,15 @@ def _by_state(given: Mapping[Any, Any], problem: CMDP, name: str) -> Array:
 
 
 def _by_rule(rule: Callable[[Any], Any], problem: CMDP, name: str) -> Array:
-    states = problem.names.get("states", range(problem.shape[0]))
-    return np.array([_row(rule(state), place, problem, name) for place, state in enumerate(states)])
+    states = problem.names.get("states", range(problem.transition.shape[-1]))
+    return _by_list([rule(state) for state in states], problem, name)
+
+
+def _by_list(given: Sequence[Any], problem: CMDP, name: str) -> Array:
+    states = problem.transition.shape[-1]
+    if len(given) != states:
+        raise InputError(f"{name} has {len(given)} actions for {states} states; give one for each")
+    return np.array([_row(given[place % states], place, problem, name) for place in range(problem.shape[0])])
 
 
 def _row(given: Any, state: int, problem: CMDP, name: str) -> Array:

@@ -17,9 +17,11 @@ from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import read_csv, table_arrays, table_of
+from painless.policies.timed import TimedPolicy
 from painless.storage import entries, files, results
 from painless.storage.files import as_path
 
+AnyPolicy = MixturePolicy | TabularPolicy | TimedPolicy
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any], Sequence[int]], Sequence[StoredPolicy]]
 
 
@@ -36,23 +38,24 @@ OVER_FEATURES = "over features"  # the kind of a description that names none
 READERS: dict[str, Reader] = {OVER_FEATURES: _over_features}
 
 
-def save_policy(policy: MixturePolicy | TabularPolicy, path: str | os.PathLike[str]) -> None:
+def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to an `.npz` file: a table, or the mixture that `train` returned. A table may be a `.csv` file, too."""
     path = as_path(path)
-    if not isinstance(policy, TabularPolicy):
+    if not isinstance(policy, TabularPolicy | TimedPolicy):
         if path.suffix != ".npz":
             raise InputError(f"{path} must end in .npz; rename it")
         results.write(path, "policy", to_arrays(policy))
-    elif path.suffix == ".csv":
+    elif path.suffix == ".csv" and isinstance(policy, TabularPolicy):
         policy.to_csv(path)
     elif path.suffix == ".npz":
         description = json.dumps({"kind": TABLE})
         results.write(path, "policy", {"description": description, **table_arrays(policy)})
     else:
-        raise InputError(f"{path} must end in .npz or .csv; rename it")
+        endings = ".npz or .csv" if isinstance(policy, TabularPolicy) else ".npz"
+        raise InputError(f"{path} must end in {endings}; rename it")
 
 
-def load_policy(path: str | os.PathLike[str]) -> MixturePolicy | TabularPolicy:
+def load_policy(path: str | os.PathLike[str]) -> AnyPolicy:
     """Read a policy that was saved; nothing in it is executed.
 
     `path` is a file that `save_policy` or `TabularPolicy.to_csv` wrote, or a folder that a solution or a training was saved to.
@@ -68,7 +71,7 @@ def load_policy(path: str | os.PathLike[str]) -> MixturePolicy | TabularPolicy:
         return from_arrays(content)
 
 
-def _from_folder(folder: Path) -> MixturePolicy | TabularPolicy:
+def _from_folder(folder: Path) -> AnyPolicy:
     if (folder / "solution.json").exists():
         results.read(folder / "solution.json", "solution")  # raises if the files do not belong together
         arrays = files.read(folder / "arrays.npz")
@@ -94,7 +97,7 @@ def to_arrays(mixture: MixturePolicy) -> dict[str, Any]:
     }
 
 
-def from_arrays(content: Mapping[str, Any]) -> MixturePolicy | TabularPolicy:
+def from_arrays(content: Mapping[str, Any]) -> AnyPolicy:
     """Return the mixture that `to_arrays` took apart, or a table."""
     description = entries.parsed(content, "description")
     kind = description.get("kind", OVER_FEATURES)

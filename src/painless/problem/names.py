@@ -135,20 +135,26 @@ def limit_names(lower: Iterable[Hashable], upper: Iterable[Hashable]) -> list[Ha
 
 
 @contextmanager
-def naming(names: Mapping[str, Names]) -> Iterator[None]:
-    """Add the names of state, action and next state to an error that says in which entry it is."""
+def naming(names: Any) -> Iterator[None]:
+    """Add the names of state, action and next state, which need not be checked yet, to an error that says in which entry it is."""
     try:
         yield
     except InputError as error:
         axes = (("state", "states"), ("action", "actions"), ("next state", "states"))
         parts = [
-            f"{noun} {shown(names[kind].texts[place])}"
+            f"{noun} {shown(text_of(known[place]))}"
             for place, (noun, kind) in zip(error.place, axes, strict=False)
-            if kind in names
+            if place < len(known := _listed(names, kind))
         ]
         if not parts:
             raise
         raise InputError(f"{error} ({', '.join(parts)})") from error
+
+
+def _listed(names: Any, kind: str) -> list[Any]:
+    """Return the names that are given for states or actions; none where they are no list."""
+    given = names.get(kind) if isinstance(names, Mapping) else None
+    return as_objects(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
 
 
 def locate(names: Names | None, given: Any, count: int, noun: str = "state") -> NDArray[np.integer]:

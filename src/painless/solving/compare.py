@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from painless.bellman import action_value
 from painless.common import render
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError, shown
@@ -191,10 +190,9 @@ def _multiplier(given: Any, problem: CMDP) -> Array:
 def _action_gain(case: Case, table: Array, multiplier: Array) -> Array:
     """Return Q_w of a policy in units of the reward, (S, A), up to a constant; 0 where there is no action."""
     normal, units = case.normal, case.units
-    value = case.engine.state_values(table, EXACT * case.engine.unit)
+    q = case.engine.action_values(table, np.arange(len(table)), EXACT * case.engine.unit)
     weight = np.append(units.span[0], multiplier[units.kept] * units.span[1 + units.kept])
-    q = action_value(normal, normal.utility, value)
-    return np.where(normal.actions, np.tensordot(weight, q, 1), 0.0)
+    return np.tensordot(weight, np.where(normal.actions, q, 0.0), 1)
 
 
 def _differences(
@@ -205,11 +203,18 @@ def _differences(
     visits = np.maximum(case.engine.visits(policy.probabilities), 0.0)
     step = ((reference.probabilities - policy.probabilities) * gain).sum(1)
     cost = visits * step
-    least = LEAST * np.ptp(gain) / (1 - problem.discount)
+    least = LEAST * np.ptp(gain) * problem.unit
     worst = np.argsort(-np.abs(cost), kind="stable")[:LISTED]
-    states = problem.names.get("states", range(problem.shape[0]))
+    states = problem.names.get("states") if problem.stages is None else None
     return [
-        Difference(name, states[s], _shown(policy, s), _shown(reference, s), float(visits[s]), float(cost[s]))
+        Difference(
+            policy=name,
+            state=states[s] if states else problem.name("states", s),
+            action=_shown(policy, s),
+            reference=_shown(reference, s),
+            visits=float(visits[s]),
+            cost=float(cost[s]),
+        )
         for s in worst.tolist()
         if abs(cost[s]) > least
     ]

@@ -140,7 +140,7 @@ def sensitivity(problem: CMDP, solution: Solution | None = None, *, step: float 
     >>> found.loosen_first, found.gain.round(4)
     ('constraint 2', array([0.001 , 0.0359, 0.0043]))
     """
-    require_problem(problem)
+    require_problem(problem).require_stationary("sensitivity")
     if not number("step", step, "give one such as 1") > 0:
         raise InputError(f"step is {step}; give by how much to loosen limits, such as 1")
     if solution is None:
@@ -164,18 +164,19 @@ def _gain(problem: CMDP, solution: Solution, index: int, step: float) -> float:
     if solution.multiplier[index] == 0 and slack > 0:
         return 0.0
     limits[index] -= step * sign
-    other = solve(problem.with_limits(limits), tolerance=TOLERANCE, initial_policy=solution.policy)
+    other = solve(problem.with_limits(limits), tolerance=TOLERANCE, initial_policy=solution.table)
     return max(float(problem.sign[0]) * (other.reward_value - solution.reward_value), 0.0)
 
 
 def _derivatives(case: Case, solution: Solution, gain: Array, step: float) -> Sensitivity:
-    problem, units, table = case.problem, case.units, solution.policy.probabilities
+    problem, units, table = case.problem, case.units, solution.table.probabilities
     multiplier = np.nan_to_num(solution.multiplier, nan=0.0)
     visits = np.maximum(case.engine.visits(table), 0.0)
     occupancy = visits[:, None] * table
     kept = np.append(0, 1 + units.kept)
     weight = np.append(1.0, multiplier)[kept]
-    value = case.engine.state_values(table, EXACT * case.engine.unit)  # (J', S)
+    q = case.engine.action_values(table, np.arange(len(table)), EXACT * case.engine.unit)
+    value = (np.where(problem.actions, q, 0.0) * table).sum(-1)  # (J', S)
     ahead = weight @ (value * units.span[kept, None] + units.offset[kept, None])  # V_λ, (S,)
     ahead += multiplier @ np.where(np.isin(np.arange(1, len(units.span)), kept), 0.0, units.offset[1:])
     sign = problem.sign

@@ -18,6 +18,7 @@ from painless.common.frames import to_frame
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 from painless.storage import entries, files, results
 
@@ -72,7 +73,7 @@ class Solution:
     infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
-    policy: TabularPolicy
+    policy: TabularPolicy | TimedPolicy  # the latter with a horizon
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
@@ -186,9 +187,14 @@ class Solution:
         with results.understood(folder, "solution"):
             return cls(**_arguments(content, arrays))
 
+    @property
+    def table(self) -> TabularPolicy:
+        """The policy as one table: with a horizon, over all steps and states."""
+        return self.policy.flat if isinstance(self.policy, TimedPolicy) else self.policy
+
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        shape = (*self.table.probabilities.shape, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
                 f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "
