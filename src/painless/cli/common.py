@@ -17,7 +17,7 @@ from painless.cli.streams import encodable
 from painless.common.errors import InputError, either
 from painless.common.registry import build, require_settings, settings_of
 from painless.common.render import shortened, visible
-from painless.problem.formats import endings as formats
+from painless.problem.formats import registry as formats
 
 if TYPE_CHECKING:
     from painless.problem import CMDP

@@ -28,7 +28,7 @@ from painless.engines.engine import (
 )
 from painless.problem import CMDP
 from painless.problem.stages import Stages
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 
 class FiniteHorizon:

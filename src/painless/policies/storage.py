@@ -18,7 +18,8 @@ from painless.policies.description import LEARNERS, restore, restore_features
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import read_csv, table_arrays, table_of
 from painless.policies.timed import TimedPolicy
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 from painless.storage.files import as_path
 
 AnyPolicy = MixturePolicy | TabularPolicy | TimedPolicy

@@ -29,7 +29,7 @@ from painless.learners.base import Learner, State
 from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
 from painless.problem.names import locate, text_of
-from painless.problem.validation import owned
+from painless.problem.transitions import owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions

@@ -13,7 +13,8 @@ import numpy as np
 from painless.common.errors import InputError
 from painless.policies.table import TITLES, TabularPolicy
 from painless.policies.timed import TimedPolicy
-from painless.storage import entries, files
+from painless.storage import checked_entries as entries
+from painless.storage import files
 
 GROWTH = 16  # bytes that a byte of a CSV may become, about
 NUMBERED = "action {}".format  # how an action without a name is called in a CSV

@@ -14,8 +14,8 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.problem import validation
 from painless.problem.distributions import sparse_divisors
+from painless.problem.transitions import checked_transition
 
 
 class Rows(NamedTuple):
@@ -61,7 +61,7 @@ def shares(rows: Rows) -> Array:
 
 def _divisors(kernel: scipy.sparse.csr_array[np.float64], available: Mask) -> Array:
     """Return what the probabilities of each pair are divided by as they are normalised, (S·A,)."""
-    validation.transition(kernel, available, copy=False)  # rejects what is no distribution
+    checked_transition(kernel, available, copy=False)  # rejects what is no distribution
     sums = np.asarray(kernel @ np.ones(kernel.shape[1]))
     divisors = sparse_divisors(kernel.data, kernel.indptr, sums, available.ravel())
     return np.ones(len(sums)) if divisors is None else divisors

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
-from painless.problem import stages, validation
-from painless.problem.formats import endings as formats
-from painless.problem.formats.endings import NAME_KEYS, SPARSE_KEYS
+from painless.problem import stages, transitions, validation
+from painless.problem.formats import registry as formats
+from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
 from painless.problem.names import Names, is_whole, locate, naming
 from painless.problem.stages import Stages
 
@@ -119,9 +119,9 @@ class CMDP:
                 raise InputError("final and constraint_final come after a last step; give a horizon, too")
             else:
                 gamma = validation.discount(discount)
-                n_actions = validation.action_count(transition, len(start))
+                n_actions = transitions.action_count(transition, len(start))
                 available = validation.actions(actions, (len(start), n_actions))
-                kernel = validation.transition(transition, available, copy)
+                kernel = transitions.checked_transition(transition, available, copy)
                 gained, lower = validation.constraints(
                     "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
                 )
@@ -301,7 +301,7 @@ class CMDP:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms, which `load` reads."""
-        validation.require_sound(self.transition)
+        transitions.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
     def _content(self) -> dict[str, Any]:
@@ -384,7 +384,7 @@ def load(
     given = {"discount": discount, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
-        problem = CMDP(**formats.as_arguments(content), copy=False)
+        problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem

@@ -20,7 +20,8 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 
 class Kind(StrEnum):

@@ -12,7 +12,7 @@ from painless.common.arguments import as_floats, as_numbers
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import CMDP
-from painless.problem.validation import is_sparse
+from painless.problem.transitions import is_sparse
 
 UTILITIES = ("constraint_reward", "constraint_cost")
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.frontiers.layout import grid_layout
+from painless.frontiers.grid_layout import grid_layout
 from painless.problem import CMDP
 from painless.storage import results
 
