@@ -92,6 +92,9 @@ class Solution:
     trace: Trace | None = None
     infeasibility: Infeasibility | None = None
     remedy: Array | None = None  # (K,); None unless the problem is infeasible
+    proof_weight: Array | None = (
+        None  # (J,) of the utilities: (1, λ) proves the bound, (0, λ) that the problem is infeasible
+    )
 
     @property
     def average(self) -> Average | None:
