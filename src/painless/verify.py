@@ -6,7 +6,7 @@ A certificate of a discounted problem (docs/certificates.md) holds a policy π, 
     V(s)   ≥ Σ_j w_j u_j(s, a) + γ Σ P(s'|s, a) V(s')             so that Σ_j w_j V_j(π') ≤ ρ·V for every policy π'
 
 With w_0 = 1 no policy that meets all limits V_j ≥ b_j exceeds ρ·V − Σ_j w_j b_j; with w_0 = 0 and ρ·V < Σ_j w_j b_j none meets them.
-W and V are stored as values and a constant for each step: W(s) = constant/(1−γ) + value(s). Then the inequalities read
+W and V are stored as values and a constant for each step, W(s) = constant/(1−γ) + value(s), the sum of two doubles. Then the inequalities read
 
     constant + value(s) ≤ u + γ P value,     in which a large constant is not rounded.
 
@@ -76,9 +76,9 @@ class Certificate(NamedTuple):
     problem: str  # hash of the model
     policy: Array  # (S, A)
     weight: Array  # (J,)
-    upper_constant: Array  # ()
+    upper_constant: Array  # (2,) whose sum counts
     upper_value: Array  # (S,)
-    lower_constant: Array  # (J,)
+    lower_constant: Array  # (J, 2)
     lower_value: Array  # (J, S)
     lower_bound: float | None = None  # of the optimal value, in the user's terms
     upper_bound: float | None = None
@@ -261,14 +261,14 @@ def _surplus(
     arithmetic: Arithmetic,
     pairs: Indices,
     weight: Array,
-    constant: Any,
+    constant: Array,
     own: Array,
     value: Array,
 ) -> Any:
     """Return constant + value(s) − Σ_j w_j u_j(s, a) − γ Σ P(s'|s, a) value(s') of some pairs, given their own value(s)."""
     probability, successor, pointer = _rows(model, pairs)
     ahead = arithmetic.average(probability, value[successor], pointer)
-    total = arithmetic.of(constant) + arithmetic.of(own)
+    total = arithmetic.of(constant[0]) + arithmetic.of(constant[1]) + arithmetic.of(own)
     for share, utility in zip(weight, model.utility, strict=True):
         if share:
             gained = arithmetic.of(utility[pairs])
@@ -293,7 +293,7 @@ def _blocks(sizes: Indices) -> Iterator[slice]:
 
 
 def upper_surplus(
-    model: Model, arithmetic: Arithmetic, weight: Array, constant: Any, value: Array, taken: Indices
+    model: Model, arithmetic: Arithmetic, weight: Array, constant: Array, value: Array, taken: Indices
 ) -> Any:
     """Return what V − Σ_j w_j u_j − γPV is at least, for the pairs `taken`."""
     own = value[_states(model)[taken]]
@@ -305,16 +305,15 @@ def upper_surplus(
 
 
 def lower_surplus(
-    model: Model, arithmetic: Arithmetic, policy: Array, utility: int, constant: Any, value: Array
+    model: Model, arithmetic: Arithmetic, policy: Array, weight: Array, constant: Array, value: Array
 ) -> Any:
-    """Return what Σ_a π(a|s) [u_j + γPW_j − W_j] is at least, (S,)."""
+    """Return what Σ_a π(a|s) [Σ_j w_j u_j + γPW − W] is at least, (S,)."""
     share = policy[model.actions]
     chosen = np.flatnonzero(share > 0)
     length = (model.pointer[1:] - model.pointer[:-1])[chosen]
     states = _states(model)[chosen]
     count = np.bincount(states, minlength=len(policy))
     first = np.concatenate([[0], np.cumsum(count)])
-    weight = np.eye(len(model.utility))[utility]
     parts = []
     for block in _blocks(np.add.reduceat(length, first[:-1])):
         begin, end = first[block.start], first[block.stop]
@@ -329,13 +328,13 @@ def lower_surplus(
     return np.concatenate(parts)
 
 
-def at_start(model: Model, arithmetic: Arithmetic, constant: float, value: Array, up: bool) -> Fraction:
+def at_start(model: Model, arithmetic: Arithmetic, constant: Array, value: Array, up: bool) -> Fraction:
     """ρ·value + constant/(1−γ), rounded up or down by as much as it is uncertain."""
     starts = np.flatnonzero(model.initial > 0)
     average = arithmetic.average(model.initial[starts], value[starts], np.array([0, len(starts)]))
     least = arithmetic.least(-average if up else average)[0]
     near = Fraction(least if isinstance(least, Fraction) else float(least))
-    return (-near if up else near) + Fraction(float(constant)) / (1 - Fraction(model.discount))
+    return (-near if up else near) + sum(map(Fraction, constant.tolist())) / (1 - Fraction(model.discount))
 
 
 def allowed_pairs(model: Model) -> Indices | None:
@@ -382,11 +381,11 @@ def prove(certificate: Certificate, model: Model, exact: bool = False) -> Proved
     _require_arrays(certificate, model)
     used = (*certificate[1:7], *model[3:5], model.initial, np.array([model.discount]))
     arithmetic = Rational() if exact else Outward(*used)
-    value = []
+    value, each = [], np.eye(len(model.utility))
     for j, (constant, low) in enumerate(
         zip(certificate.lower_constant, certificate.lower_value, strict=True)
     ):
-        surplus = lower_surplus(model, arithmetic, certificate.policy, j, constant, low)
+        surplus = lower_surplus(model, arithmetic, certificate.policy, each[j], constant, low)
         if not (surplus >= 0).all():
             state = int(np.argmin(surplus >= 0))
             raise Refused(
@@ -406,7 +405,7 @@ def prove(certificate: Certificate, model: Model, exact: bool = False) -> Proved
             f"the upper value of state {state} is below what action {action} collects, "
             f"by up to {-float(surplus[first]):.3g} a step"
         )
-    bound = at_start(model, arithmetic, float(constant), high, up=True)
+    bound = at_start(model, arithmetic, constant, high, up=True)
     for share, threshold in zip(weight[1:], model.threshold, strict=True):
         bound -= Fraction(float(share)) * Fraction(float(threshold)) if share else 0
     if not weight[0] and bound >= 0:
@@ -516,7 +515,7 @@ def _require_model(model: Model) -> None:
 def _require_arrays(certificate: Certificate, model: Model) -> None:
     """Refuse arrays that do not fit the model, a policy that is none, and weights that prove nothing."""
     (states, actions), utilities = model.actions.shape, len(model.utility)
-    shapes = ((states, actions), (utilities,), (), (states,), (utilities,), (utilities, states))
+    shapes = ((states, actions), (utilities,), (2,), (states,), (utilities, 2), (utilities, states))
     for name, array, shape in zip(NAMES, certificate[1:7], shapes, strict=True):
         if array.shape != shape or array.dtype != np.float64:
             raise Refused(f"{name} has shape {array.shape} and type {array.dtype}, not {shape} and float64")

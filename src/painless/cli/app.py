@@ -21,6 +21,7 @@ from painless.cli.solve import solve
 from painless.cli.streams import UNREAD, drop_output, flush_output, prepare_streams
 from painless.cli.sweep import sweep
 from painless.cli.train import train
+from painless.cli.verify import verify
 from painless.common.errors import InputError
 
 app = typer.Typer(
@@ -29,7 +30,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (solve, frontier, train, evaluate, sweep, reproduce, score, problems, check, report, plot):
+for command in (
+    solve,
+    verify,
+    frontier,
+    train,
+    evaluate,
+    sweep,
+    reproduce,
+    score,
+    problems,
+    check,
+    report,
+    plot,
+):
     app.command()(command)
 
 

@@ -17,6 +17,7 @@ from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP
+from painless.solving.certificate_files import write_certificate
 from painless.storage import entries, files, results
 
 
@@ -133,6 +134,7 @@ class Solution:
             "violation": _plain(self.violation),
             "remedy": None if self.remedy is None else _plain(self.remedy),
             "upper_bound": _plain(self.upper_bound),
+            "proof_weight": None if self.proof_weight is None else _plain(self.proof_weight),
             "gap": _plain(self.gap),
             "iterations": self.iterations,
             "seconds": self.seconds,
@@ -150,7 +152,10 @@ class Solution:
         }
 
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
-        """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
+        """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
+
+        If the problem is given, so are `problem.npz` and the certificate (see docs/certificates.md).
+        """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
         arrays = {"probabilities": self.policy.probabilities}
@@ -162,6 +167,7 @@ class Solution:
             arrays[f"names_{kind}"] = np.array(names)
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
+            write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
@@ -242,6 +248,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation")},
         "threshold": _limits(content, sense),
         "price_range": _price_range(content, count),
+        "proof_weight": _proof_weight(content, count),
         "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
         "feasible": _of(content, "feasible", bool),
         "algorithm": _of(content, "algorithm", str),
@@ -276,6 +283,11 @@ def _numbers(content: dict[str, Any], key: str, count: int) -> Array:
     if len(_of(content, key, list)) != count:
         raise InputError(f"'{key}' has {len(content[key])} entries for {count} constraints")
     return np.array([_number(value) for value in content[key]], dtype=float)
+
+
+def _proof_weight(content: dict[str, Any], count: int) -> Array | None:
+    """Return weights (J,); None if there are none."""
+    return None if content.get("proof_weight") is None else _numbers(content, "proof_weight", 1 + count)
 
 
 def _limits(content: dict[str, Any], sense: Sequence[str]) -> Array:
