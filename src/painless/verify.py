@@ -6,9 +6,10 @@ A certificate of a discounted problem (docs/certificates.md) holds a policy π, 
     V(s)   ≥ Σ_j w_j u_j(s, a) + γ Σ P(s'|s, a) V(s')             so that Σ_j w_j V_j(π') ≤ ρ·V for every policy π'
 
 With w_0 = 1 no policy that meets all limits V_j ≥ b_j exceeds ρ·V − Σ_j w_j b_j; with w_0 = 0 and ρ·V < Σ_j w_j b_j none meets them.
-W and V are stored as values and a constant for each step, W(s) = constant/(1−γ) + value(s), the sum of two doubles. Then the inequalities read
+Every policy has V_j ≥ min u_j/(1−γ), so that a limit below that counts as that. W and V are stored as values and a constant for each
+step, which is the sum of two doubles, so that nothing is lost where utilities are large and vary little:
 
-    constant + value(s) ≤ u + γ P value,     in which a large constant is not rounded.
+    W(s) = constant/(1−γ) + value(s),     constant + value(s) ≤ u + γ P value
 
 Probabilities are the exact quotients p/Σp, ρ/Σρ and π/Σπ of the stored doubles. Every expression is computed as an unevaluated sum of
 two doubles with a bound on the error (Dekker 1971; Rump, Ogita and Oishi 2008), or in rational numbers. This file needs NumPy alone.
@@ -101,7 +102,7 @@ class Proved(NamedTuple):
     """What a certificate proves, in exact numbers: V_j(π) ≥ `value`, and Σ w_j (V_j − b_j) ≤ `bound` for every policy."""
 
     value: list[Fraction]  # (J,)
-    bound: Fraction | None  # None: no policy at all stays within the limits
+    bound: Fraction | None  # None: no policy meets the limits
 
 
 # ------------------------------------------------------------ arithmetic
@@ -337,8 +338,8 @@ def at_start(model: Model, arithmetic: Arithmetic, constant: Array, value: Array
     return (-near if up else near) + sum(map(Fraction, constant.tolist())) / (1 - Fraction(model.discount))
 
 
-def allowed_pairs(model: Model) -> Indices | None:
-    """Return the pairs that a policy within the limits may take in states that it comes to; None if there is no such policy.
+def allowed_pairs(model: Model) -> Indices:
+    """Return the pairs that a policy within the limits may take in states that it comes to; all of them if there is no such policy.
 
     Where b_j = max u_j/(1−γ) exactly, only pairs with u_j = max u_j may be taken, hence none that lead to a state without such a pair.
     """
@@ -358,7 +359,7 @@ def allowed_pairs(model: Model) -> Indices | None:
         if not lost.any():
             break
         allowed &= ~lost
-    return None if (model.initial[dead] > 0).any() else np.flatnonzero(allowed)
+    return np.flatnonzero(allowed | (model.initial[dead] > 0).any())
 
 
 # ------------------------------------------------------------ the check
@@ -394,8 +395,6 @@ def prove(certificate: Certificate, model: Model, exact: bool = False) -> Proved
             )
         value.append(at_start(model, arithmetic, constant, low, up=False))
     taken = allowed_pairs(model)
-    if taken is None:
-        return Proved(value, None)
     weight, constant, high = certificate.weight, certificate.upper_constant, certificate.upper_value
     surplus = upper_surplus(model, arithmetic, weight, constant, high, taken)
     if not (surplus >= 0).all():
@@ -406,8 +405,12 @@ def prove(certificate: Certificate, model: Model, exact: bool = False) -> Proved
             f"by up to {-float(surplus[first]):.3g} a step"
         )
     bound = at_start(model, arithmetic, constant, high, up=True)
-    for share, threshold in zip(weight[1:], model.threshold, strict=True):
-        bound -= Fraction(float(share)) * Fraction(float(threshold)) if share else 0
+    for share, threshold, utility in zip(weight[1:], model.threshold, model.utility[1:], strict=True):
+        every = Fraction(float(utility.min())) / (
+            1 - Fraction(model.discount)
+        )  # every policy has at least this
+        limit = max(Fraction(float(threshold)), every) if np.isfinite(threshold) else every
+        bound -= Fraction(float(share)) * limit
     if not weight[0] and bound >= 0:
         raise Refused("its weights do not prove that no policy meets all limits")
     return Proved(value, bound if weight[0] else None)
@@ -458,7 +461,7 @@ def _compared(certificate: Certificate, model: Model, proved: Proved) -> Verdict
     for key, sign in (("lower_bound", 1.0), ("upper_bound", -1.0)):
         claimed, shown = getattr(certificate, key), found[key]
         if (claimed is None) != (shown is None) or (shown is not None and sign * claimed > sign * shown):
-            raise Refused(f"it claims a {key.replace('_', ' ')} of {claimed} and proves {shown}")
+            raise Refused(f"it claims the {key.replace('_', ' ')} {claimed} and proves {shown}")
     for i, (claimed, shown) in enumerate(zip(certificate.violation, found["violation"], strict=True)):
         if claimed < shown:
             raise Refused(f"it claims that limit {1 + i} is missed by at most {claimed} and proves {shown}")
@@ -526,10 +529,8 @@ def _require_arrays(certificate: Certificate, model: Model) -> None:
     policy, weight = certificate.policy, certificate.weight
     if (policy < 0).any() or policy[~model.actions].any() or not (abs(policy.sum(1) - 1) <= OFF).all():
         raise Refused("its policy is not a distribution over the available actions of every state")
-    if (weight < 0).any() or weight[0] not in (0.0, 1.0) or weight[1:][np.isinf(model.threshold)].any():
-        raise Refused(
-            "its weights are not those of a bound: 1 or 0 for the reward, none below 0, 0 where there is no limit"
-        )
+    if (weight < 0).any() or weight[0] not in (0.0, 1.0):
+        raise Refused("its weights are not those of a bound: 1 or 0 for the reward, and none below 0")
 
 
 def content_hash(model: Model) -> str:
@@ -559,7 +560,7 @@ def read(folder: Path) -> Certificate:
     """Read a certificate; raise `Refused` for anything that is none. Nothing in it is executed."""
     try:
         said = json.loads((folder / HEAD).read_text(encoding="utf-8"))
-        with np.load(folder / ARRAYS, allow_pickle=False) as stored:
+        with (folder / ARRAYS).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = [np.asarray(stored[name]) for name in NAMES]
     except Exception as error:  # whatever damaged files make NumPy and its libraries raise
         raise Refused(

@@ -89,7 +89,7 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
             lowered(model, policy, weight, scaled.constant(weight), value)
             for weight, value in zip(each, low, strict=True)
         ]
-        for weight in (_weight(solution, problem), each[0]):
+        for weight in (_weight(solution), each[0]):
             constant, high = find.upper(weight)
             bare = verify.Certificate(
                 problem=verify.content_hash(model),
@@ -109,10 +109,9 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
     raise AssertionError
 
 
-def _weight(solution: Solution, problem: CMDP) -> Array:
+def _weight(solution: Solution) -> Array:
     """Return the weights of the utilities that prove the bound, (J,): (1, λ), or (0, λ) if no policy meets the limits."""
     weight = solution.proof_weight
     if weight is None:
         weight = np.append(1.0, np.nan_to_num(solution.multiplier, posinf=0.0))
-    limited = np.append(True, np.isfinite(problem.threshold))
-    return np.where(limited, np.maximum(weight, 0.0), 0.0)
+    return np.maximum(weight, 0.0)

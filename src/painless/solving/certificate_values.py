@@ -106,8 +106,6 @@ def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, 
 def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which upper values (S,) hold."""
     arithmetic, pairs = verify.Outward(*_numbers(model, weight, value)), verify.allowed_pairs(model)
-    if pairs is None:  # nothing needs to hold
-        return constant
 
     def least(constant: Array) -> float:
         return float(verify.upper_surplus(model, arithmetic, weight, constant, value, pairs).min())
@@ -149,7 +147,8 @@ class ExactFinder:
         for _ in range(REFINED):
             residual = np.array([self._residual(policy, *one) for one in zip(each, value, strict=True)])
             size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T)
-            value = value + inverse.state_value(residual - ROUNDINGS * size)
+            holds = residual.min(1, keepdims=True) >= 0
+            value = np.where(holds, value, value + inverse.state_value(residual - ROUNDINGS * size))
         return value
 
     def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
