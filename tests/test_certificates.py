@@ -18,7 +18,7 @@ import painless
 from painless import CBP, ColumnGeneration, LinearProgram, verify
 from painless.solving.certificate_files import certify, check_certificate, model_of, write_certificate
 from painless.solving.solution import Kind
-from tests import mutants
+from tests import mutants, snippets
 from tests.fuzz.families import FAMILIES
 from tests.fuzz.running import problem as drawn
 from tests.problems import garnets
@@ -488,3 +488,41 @@ def test_a_checker_that_is_wrong_would_be_noticed(monkeypatch):
     least = verify.Outward.least
     monkeypatch.setattr(verify.Outward, "least", lambda self, numbers: least(self, numbers) + 1e-6)
     assert mutants.run(30, seed=3)[0]
+
+
+# ------------------------------------------------------------ the checker of the page
+
+
+@pytest.fixture(scope="module")
+def page_checker():
+    page = Path(__file__).parent.parent / "docs" / "certificates.md"
+    code = next(
+        block.body
+        for block in snippets.blocks(page.read_text(encoding="utf-8"))
+        if block.language == "python"
+    )
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 40
+    names = {}
+    exec(code, names)
+    return names["check"]
+
+
+@pytest.mark.parametrize("family", ["plain", "mixed_senses", "masks", "units", "infeasible", "uneven_rows"])
+def test_the_checker_of_the_page_agrees(page_checker, family, tmp_path):
+    problem = drawn(family, 11)[0]
+    painless.solve(problem).save(tmp_path, problem)
+    assert page_checker(tmp_path / "problem.npz", tmp_path)
+    head, content = tmp_path / "certificate.json", json.loads((tmp_path / "certificate.json").read_text())
+    for key in ("lower_bound", "upper_bound"):
+        if content[key] is not None:
+            beyond = content[key] + (1e-9 if key == "lower_bound" else -1e-9) * abs(content[key])
+            head.write_text(json.dumps(content | {key: float(beyond)}))
+            assert not page_checker(tmp_path / "problem.npz", tmp_path)
+    head.write_text(json.dumps(content | {"infeasible": not content["infeasible"]}))
+    assert not page_checker(tmp_path / "problem.npz", tmp_path)
+    head.write_text(json.dumps(content))
+    stored = dict(np.load(tmp_path / "certificate.npz"))
+    stored["upper_value"] -= 1 + np.abs(stored["upper_value"]).max()
+    np.savez(tmp_path / "certificate.npz", **stored)
+    with pytest.raises(AssertionError, match="is too small"):
+        page_checker(tmp_path / "problem.npz", tmp_path)

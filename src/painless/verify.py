@@ -195,6 +195,9 @@ class Arithmetic(Protocol):
     def least(self, numbers: Any) -> Any:
         """Return what the numbers are at least."""
 
+    def fraction(self, number: Any) -> Fraction:
+        """Return what a single number is at least, in an array of one."""
+
 
 class Outward:
     """Sums of two doubles, with bounds on their errors."""
@@ -224,9 +227,18 @@ class Outward:
 
     def least(self, numbers: Pair) -> Array:
         """Return what the numbers are at least; exact numbers keep their sign."""
-        middle = numbers.high + numbers.low
-        error = numbers.error * SAFE + np.where(numbers.error > 0, UNDERFLOW, self.underflow)
+        middle, error = numbers.high + numbers.low, self._error(numbers)
         return np.where(error == 0, middle, middle - SAFE * (error + 4 * UNIT_ROUNDOFF * abs(middle)))
+
+    def fraction(self, number: Pair) -> Fraction:
+        """Return what a single number is at least, in an array of one."""
+        high, low, error = (float(part[0]) for part in (number.high, number.low, self._error(number)))
+        if not np.isfinite(high + low + error):
+            raise Refused("its bounds are beyond the range of doubles")
+        return Fraction(high) + Fraction(low) - Fraction(error)
+
+    def _error(self, numbers: Pair) -> Array:
+        return numbers.error * SAFE + np.where(numbers.error > 0, UNDERFLOW, self.underflow)
 
 
 class Rational:
@@ -244,6 +256,10 @@ class Rational:
     def least(self, numbers: Any) -> Any:
         """Return the numbers."""
         return numbers
+
+    def fraction(self, number: Any) -> Fraction:
+        """Return the number in an array of one."""
+        return Fraction(number[0])
 
 
 # ------------------------------------------------------------ inequalities
@@ -333,8 +349,7 @@ def at_start(model: Model, arithmetic: Arithmetic, constant: Array, value: Array
     """ρ·value + constant/(1−γ), rounded up or down by as much as it is uncertain."""
     starts = np.flatnonzero(model.initial > 0)
     average = arithmetic.average(model.initial[starts], value[starts], np.array([0, len(starts)]))
-    least = arithmetic.least(-average if up else average)[0]
-    near = Fraction(least if isinstance(least, Fraction) else float(least))
+    near = arithmetic.fraction(-average if up else average)
     return (-near if up else near) + sum(map(Fraction, constant.tolist())) / (1 - Fraction(model.discount))
 
 
