@@ -259,7 +259,7 @@ def test_actions_without_names_of_their_own_are_numbered(tmp_path, old, new):
 
 
 def test_too_many_names_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("painless.problem.formats.drn.reading.SPARE", 2)
+    monkeypatch.setattr("painless.problem.formats.choices.SPARE", 2)
     assert load(written(tmp_path, TWO), discount=0.9, reward="steps").shape == (3, 2, 0)
 
 
