@@ -21,6 +21,8 @@ from painless.storage.memory import require_room
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
 LIMITS = ("threshold", "budget")
 UNLABELLED = "__NOLABEL__"  # Storm's name for a choice that has none
+ABSENT = 10_000  # no problem of ours has more pairs for each choice that there is
+DIGITS = 9  # of a number that is the name of an action, at most
 SPARE = 10  # how many times as large as its choices a table of named actions may be
 
 
@@ -38,12 +40,14 @@ class Choices(NamedTuple):
     state_names: list[str] | None = None
 
 
-def process_of(model: Choices, place: Callable[[int], str] = lambda _: "") -> dict[str, Any]:
+def process_of(
+    model: Choices, place: Callable[[int], str] = lambda _: "", actions: int | None = None
+) -> dict[str, Any]:
     """Return transitions, mask, initial distribution and names of a model, and its rewards as `utility`, (J, S, A).
 
-    `place` says where a state stands in its file, for messages.
+    `place` says where a state stands in its file, for messages. With a number of `actions`, names are the numbers of actions.
     """
-    column, names = _columns(model)
+    column, names = _columns(model) if actions is None else (model.name, [str(i) for i in range(actions)])
     shape = (len(model.initial), len(names))
     require_table(shape, len(model.reward))
     probability = _normalised(model, place)
@@ -63,6 +67,9 @@ def _columns(model: Choices) -> tuple[NDArray[np.int64], list[str]]:
     place = np.arange(len(model.state)) - np.searchsorted(model.state, model.state)
     used, column = np.unique(model.name, return_inverse=True)
     names = [model.names[i] for i in used]
+    if all(name.isdecimal() and len(name) < DIGITS for name in names):
+        order = np.argsort([int(name) for name in names], kind="stable")
+        names, column = [names[i] for i in order], np.argsort(order)[column]
     size = states * len(names)
     usable = UNLABELLED not in names and size <= SPARE * len(model.state)
     if usable and np.bincount(model.state * len(names) + column).max() == 1:
@@ -112,6 +119,13 @@ def table(
         "transition_indices": rows.indices,
         "transition_indptr": np.append(0, np.cumsum(count)),
     }
+
+
+def dense(parts: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """Return the dense transitions, (S, A, S), of CSR parts."""
+    arrays = tuple(parts[f"transition_{name}"] for name in ("data", "indices", "indptr"))
+    kernel = scipy.sparse.csr_array(arrays, shape=(shape[0] * shape[1], shape[0]))
+    return {"transition": kernel.toarray().reshape(*shape, shape[0])}
 
 
 def utilities(

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
 from painless.common.errors import InputError
 from painless.problem.formats.choices import (
+    ABSENT,
     Choices,
+    dense,
     process_of,
     require_table,
     settings_of,
@@ -23,11 +24,9 @@ from painless.problem.formats.choices import (
 from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
 from painless.problem.formats.drn.text import ModelText, line_of, parse
-from painless.problem.formats.drn.writing import labels
+from painless.problem.formats.sheet import labels
 from painless.storage.files import open_file
 from painless.storage.results import MISFIT
-
-ABSENT = 10_000  # no problem of ours has more pairs for each choice that there is
 
 
 def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,9 +88,7 @@ def _undone(text: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
     probability = restored(product, float(note["discount"]), text.header.rounding)
     parts = table(state * shape[1] + column, shape, before[: choices + 1], successor, probability)
     if note.get("dense"):
-        arrays = [parts.pop(f"transition_{name}") for name in ("data", "indices", "indptr")]
-        kernel = scipy.sparse.csr_array(tuple(arrays), shape=(shape[0] * shape[1], shape[0]))
-        parts["transition"] = kernel.toarray().reshape(*shape, shape[0])
+        parts = dense(parts, shape)
     initial = np.zeros(shape[0])
     initial[model.successor[model.pointer[-2] :]] = model.probability[model.pointer[-2] :]
     names = {key: note[key] for key in ("state_names", "action_names") if key in note}
