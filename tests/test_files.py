@@ -315,11 +315,11 @@ def test_a_decreasing_pointer_within_bounds_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["problem", "problem.csv", "problem.npy", "problem.NPZ", ".json"])
 def test_another_ending_is_refused(tmp_path, name):
     path = tmp_path / name
-    with pytest.raises(InputError, match=r"must end in \.npz, \.json or \.drn"):
+    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra"):
         plain().save(path)
     assert not path.exists()
     path.write_text("{}")
-    refused(path, "must end in .npz, .json or .drn; see docs/problem-files.md")
+    refused(path, "must end in .npz, .json, .drn, .umb or .tra; see docs/problem-files.md")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -195,7 +195,7 @@ class CMDP:
         return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        """Write the problem to a `.npz`, `.json`, `.drn`, `.umb` or `.tra` file, in the user's terms; see docs/problem-files.md."""
         validation.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
@@ -258,9 +258,9 @@ def load(
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
-    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
+    """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
+    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`.
     """

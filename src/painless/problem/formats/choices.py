@@ -45,7 +45,7 @@ def process_of(
 ) -> dict[str, Any]:
     """Return transitions, mask, initial distribution and names of a model, and its rewards as `utility`, (J, S, A).
 
-    `place` says where a state stands in its file, for messages. With a number of `actions`, names are the numbers of actions.
+    `place` says where a state stands in its file, for messages. With a number of `actions`, `name` is the action of each choice.
     """
     column, names = _columns(model) if actions is None else (model.name, [str(i) for i in range(actions)])
     shape = (len(model.initial), len(names))

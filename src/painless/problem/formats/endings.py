@@ -19,7 +19,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError, either, unknown
 from painless.common.registry import require_settings
 from painless.problem import validation
-from painless.problem.formats import choices, drn, umb
+from painless.problem.formats import choices, drn, prism, umb
 from painless.storage import files, mapped
 
 NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
@@ -65,6 +65,7 @@ FORMATS: dict[str, Format] = {
     ".json": Format(_read, _write_json),
     ".drn": Format(drn.read, drn.write, choices.PARAMETERS),
     ".umb": Format(umb.read, umb.write, choices.PARAMETERS),
+    ".tra": Format(prism.read, prism.write, choices.PARAMETERS),
 }
 
 

@@ -79,3 +79,15 @@ def note_of(content: Mapping[str, Any], sheet: Sheet) -> dict[str, Any]:
         if key in content:
             note[key] = [str(name) for name in content[key]]
     return note
+
+
+def plain_note(content: Mapping[str, Any], sheet: Sheet) -> dict[str, Any]:
+    """Return the note as JSON that every program reads, which has no infinite limits: these are texts.
+
+    The initial distribution is in it unless all first states are equally likely.
+    """
+    note, initial = note_of(content, sheet), np.asarray(content["initial"])
+    starts = initial[initial > 0]
+    limits = [limit if np.isfinite(limit) else str(limit) for limit in note.get("limit", [])]
+    uniform = np.array_equal(starts, np.ones(len(starts)) / len(starts))
+    return note | ({"limit": limits} if limits else {}) | ({} if uniform else {"initial": starts.tolist()})
