@@ -15,8 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import painless
-from painless import CBP, ColumnGeneration, LinearProgram, verify
-from painless.solving.certificate_files import certify, check_certificate, model_of, write_certificate
+from painless import CBP, ColumnGeneration, InputError, LinearProgram, verify
+from painless.solving.certificate_files import (
+    certify,
+    certify_policy,
+    check_certificate,
+    model_of,
+    write_certificate,
+)
 from painless.solving.solution import Kind
 from tests import mutants, snippets
 from tests.fuzz.families import FAMILIES
@@ -200,7 +206,7 @@ def test_averages_are_enclosed(values, seed):
     )
     assert Fraction(float(outward.least(found)[0])) <= true <= -Fraction(float(outward.least(-found)[0]))
     size = float(np.abs(value).max())
-    assert float(found.error[0]) <= 1e-28 * size + 1e-290
+    assert float(found.error[0]) <= 1e-28 * size + 1e-170
     assert abs(Fraction(float(found.high[0])) + Fraction(float(found.low[0])) - true) <= Fraction(
         float(found.error[0]) * verify.SAFE + outward.underflow
     )
@@ -285,6 +291,31 @@ def test_a_swept_model_verifies(constraints):
 def test_a_swept_infeasible_model_verifies():
     problem = painless.garnet(1500, 3, 4, 2, seed=5, dense=False).with_limits([9.0, 9.5])
     agree(problem, painless.solve(problem))
+
+
+@pytest.mark.parametrize("family", ["plain", "mixed_senses", "units", "masks", "ties"])
+def test_points_of_a_frontier_verify(family):
+    """Of one constraint: the policy of a point, and its price, prove its value to within the gap of its edge."""
+    problem = next(made for seed in range(50) if (made := drawn(family, seed)[0]).shape[2] == 1)
+    curve = painless.frontier(problem)
+    limits = curve.threshold
+    edge = max(
+        curve.gap.max(initial=0.0), 1e-9 * (np.ptp(curve.reward_value) + np.abs(curve.reward_value).max())
+    )
+    for limit in (*limits[:-1], *(limits[1:] + limits[:-1]) / 2):
+        point, same = curve.at(limit), problem.with_limits([limit])
+        found = certify_policy(same, point.policy.probabilities, np.array([1.0, point.multiplier[0]]))
+        verdict = verify.verify(found, model_of(same))
+        assert verdict.verified, verdict.sentence
+        assert verdict.upper_bound - verdict.lower_bound <= 3 * edge
+        assert verdict.lower_bound - edge <= point.reward_value <= verdict.upper_bound + edge
+        assert verdict.violation[0] <= 1e-9 * (abs(limit) + np.ptp(limits))
+
+
+def test_nothing_is_proved_of_a_policy_that_is_none():
+    world = painless.gridworld()
+    with pytest.raises(InputError, match="its policy is not a distribution"):
+        certify_policy(world, np.full((25, 4), 0.2), np.ones(2))
 
 
 def test_a_solution_without_its_weights_is_certified_by_its_prices(tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 
 from painless import verify
 from painless.common.arrays import Array, one_thread
+from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.problem import CMDP
 from painless.solving.certificate_values import Scaled, finder, lowered
@@ -79,22 +80,37 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
     True
     """
     solution.require_fit(problem)
+    return certify_policy(problem, solution.policy.probabilities, _weight(solution), solution.gap)
+
+
+def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.nan) -> verify.Certificate:
+    """Return the certificate of a policy (S, A) with weights (J,) of the utilities: (1, λ) for a bound, (0, λ) if no policy is feasible.
+
+    On a large model the bound is found to a small part of `gap`, the distance that it is expected to have from the policy's value.
+
+    >>> import painless
+    >>> world = painless.gridworld()
+    >>> point = painless.frontier(world).at(1.5)
+    >>> proved = certify_policy(world, point.policy.probabilities, np.array([1.0, point.multiplier[0]]))
+    >>> round(proved.upper_bound - proved.lower_bound, 9)
+    0.0
+    """
     model, scaled = model_of(problem), Scaled.of(problem)
-    policy = np.where(problem.actions, solution.policy.probabilities, 0.0)
-    find = finder(scaled, model, solution.gap)
+    policy = np.where(problem.actions, policy, 0.0)
+    find = finder(scaled, model, gap)
     each = np.eye(len(model.utility))
     with one_thread(), np.errstate(all="ignore"):
         low = scaled.cleared(policy, find.lower(policy))
         constants = [
-            lowered(model, policy, weight, scaled.constant(weight), value)
-            for weight, value in zip(each, low, strict=True)
+            lowered(model, policy, one, scaled.constant(one), value)
+            for one, value in zip(each, low, strict=True)
         ]
-        for weight in (_weight(solution), each[0]):
-            constant, high = find.upper(weight)
+        for weights in (weight, each[0]):
+            constant, high = find.upper(weights)
             bare = verify.Certificate(
                 problem=verify.content_hash(model),
                 policy=policy,
-                weight=weight,
+                weight=weights,
                 upper_constant=constant,
                 upper_value=high,
                 lower_constant=np.array(constants),
@@ -103,10 +119,11 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
             )
             try:
                 return bare._replace(**verify.claims(model, verify.prove(bare, model)))
-            except verify.Refused:  # weights that prove nothing; without prices there is always a bound
-                if weight is each[0]:
-                    raise
-    raise AssertionError
+            except (
+                verify.Refused
+            ) as error:  # weights that prove nothing; without prices there is always a bound
+                refused = error
+    raise InputError(f"nothing can be proved: {refused}; is it the problem that was solved?") from refused
 
 
 def _weight(solution: Solution) -> Array:
