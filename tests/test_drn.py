@@ -91,6 +91,30 @@ def round_trip(problem, path):
     return load(path)
 
 
+def test_values_of_variables_are_names(tmp_path):
+    """As Storm writes them below each state."""
+    content = """
+        @type: MDP
+        @reward_models
+        steps
+        @nr_states
+        2
+        @model
+        state 0 [1] init
+        //[x=0\t& y=true]
+        \taction go [0]
+        \t\t1 : 1
+        state 1 [0]
+          //[x=1 & y=false]
+        \taction go [0]
+        \t\t1 : 1
+        """
+    problem = load(written(tmp_path, content), discount=0.5)
+    assert problem.names["states"] == ("x=0,y=true", "x=1,y=false")
+    other = load(written(tmp_path, content, ("//[x=0\t& y=true]", "// another comment [x]")), discount=0.5)
+    assert "states" not in other.names
+
+
 # There and back
 
 

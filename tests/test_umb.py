@@ -145,6 +145,51 @@ def test_what_may_be_left_out(tmp_path):
     assert_allclose(painless.solve(problem).reward_value, 0.5 * 1.5 + 0.5 * 1.0)
 
 
+VARIABLES = [
+    {"name": "x", "type": {"type": "uint", "size": 3}, "offset": 10},
+    {"name": "y", "type": {"type": "int", "size": 4}},
+    {"name": "on", "type": {"type": "bool", "size": 1}},
+    {"padding": 8},
+    {"name": "z", "type": {"type": "double"}},
+]
+
+
+def valued(path, variables, classes=1):
+    """Write a model with values of variables in its states: x from the lowest three bits on, y, on, a byte of nothing, z."""
+    values = {"classes": classes * [{"variables": variables}], "unique": True}
+    index = {
+        **{
+            "format-version": 1,
+            "format-revision": 0,
+            "transition-system": SYSTEM,
+            "valuations": {"states": values},
+        },
+        "annotations": {"rewards": REWARDS},
+    }
+    rows = [packed("u1", x | (y % 16) << 3 | on << 7, 255) + packed("<f8", z) for x, y, on, z in VALUES]
+    names = {"index.json": json.dumps(index).encode(), "valuations/states/valuations.bin": b"".join(rows)}
+    return load(written(path, **names), discount=0.9, cost="steps")
+
+
+VALUES = [(1, 7, 1, 0.5), (7, -8, 0, -2.0), (0, -1, 1, 1e300)]
+
+
+def test_values_of_variables_are_names(tmp_path):
+    problem = valued(tmp_path / "model.umb", VARIABLES)
+    assert problem.names["states"] == (
+        "x=11,y=7,on=true,z=0.5",
+        "x=17,y=-8,on=false,z=-2.0",
+        "x=10,y=-1,on=true,z=1e+300",
+    )
+
+
+def test_values_of_other_kinds_are_no_names(tmp_path):
+    text = [{"name": "x", "type": {"type": "string"}}]
+    assert "states" not in valued(tmp_path / "model.umb", text).names
+    assert "states" not in valued(tmp_path / "model.umb", VARIABLES, classes=2).names
+    assert "states" not in valued(tmp_path / "model.umb", [VARIABLES[0] | {"is-optional": True}]).names
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

@@ -83,6 +83,7 @@ def _assembled(parts: Parts, path: Path) -> ModelText:
         names=[name.decode(errors="replace") for name in parts.names],
         reward=reward.T,
         initial=np.array(parts.initial),
+        state_names=parts.valuation if parts.valued == [*range(states)] else None,
     )
     _require_choices(model, path)
     return ModelText(header, model)

@@ -17,10 +17,12 @@ from painless.common.errors import InputError, shown
 from painless.problem.formats.choices import Choices
 from painless.problem.formats.notes import entries
 from painless.problem.formats.umb.archive import Archive
-from painless.problem.formats.umb.writing import INDEX, TOOL, VERSION
+from painless.problem.formats.umb.valuations import state_names
+from painless.problem.formats.umb.writing import INDEX, TOOL
 from painless.storage import files
 from painless.storage.results import MISFIT
 
+VERSIONS = (0, 1)  # of the format; what is read here is the same in both
 LONGEST = 2**28  # bytes of an index
 NUMBERS = {  # types of numbers that are read, with their usual sizes
     "double": (64, {64: "<f8"}),
@@ -63,9 +65,10 @@ def _read(archive: Archive, given: Mapping[str, Any]) -> dict[str, Any]:
 def _counts(index: Any) -> _Counts:
     """Return the size of a model that can be read; reject others."""
     system = index["transition-system"]
-    if index["format-version"] != VERSION:
+    if index["format-version"] not in VERSIONS:
+        read = " and ".join(map(str, VERSIONS))
         raise InputError(
-            f"its format has version {shown(index['format-version'])}; this painless reads {VERSION}"
+            f"its format has version {shown(index['format-version'])}; this painless reads {read}"
         )
     if system["time"] != "discrete":
         raise InputError(f"the model is in {system['time']} time; make it a discrete one and export that")
@@ -114,7 +117,10 @@ def _choices(archive: Archive, index: Any, counts: _Counts, rewards: Mapping[str
                 total += np.bincount(branch, values * probability, minlength=counts.choices)
             else:
                 total += values[owners[kind]]
-    return Choices(pointer, successor.astype(np.int64), probability, state, name, names, reward, initial)
+    return Choices(
+        *(pointer, successor.astype(np.int64), probability, state, name, names, reward, initial),
+        state_names=state_names(archive, index, counts.states),
+    )
 
 
 def _number_type(about: Mapping[str, Any], what: str) -> str:
