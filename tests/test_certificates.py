@@ -435,6 +435,19 @@ def test_one_folder_may_hold_both(run, tmp_path):
     assert run("verify", tmp_path, "gridworld")[0] == 0
 
 
+def test_a_horizon_has_no_certificate_yet(run, tmp_path):
+    code, _, error = run(
+        "solve", "gridworld", "--horizon", "5", "--threshold", "0.1", "--certificate", tmp_path / "proof"
+    )
+    assert code == 2
+    assert "a certificate needs a problem with a discount" in error
+    problem = painless.gridworld().with_horizon(5).with_limits([0.1])
+    painless.solve(problem).save(tmp_path / "saved", problem)
+    assert not (tmp_path / "saved" / "certificate.json").exists()
+    with pytest.raises(InputError, match="a certificate needs a problem with a discount"):
+        check_certificate(tmp_path / "saved", problem)
+
+
 def damages(folder):
     head, arrays = folder / "certificate.json", folder / "certificate.npz"
     content = json.loads(head.read_text())

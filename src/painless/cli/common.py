@@ -46,6 +46,10 @@ Parameters = Annotated[
         f"{either(formats.with_parameters())} file (cost=energy); repeatable.",
     ),
 ]
+Horizon = Annotated[
+    int | None,
+    typer.Option(help="Sum over this many steps; the discount is then 1 unless --discount is given."),
+]
 Discount = Annotated[float | None, typer.Option(help="Override the problem's discount.")]
 Threshold = Annotated[
     list[float] | None,
@@ -85,9 +89,16 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def find_problem(
-    name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+    name: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    horizon: int | None = None,
 ) -> CMDP:
-    """Return a registered table or one from a file, with the discount and limits overridden if given."""
+    """Return a registered table or one from a file, with the discount, horizon and limits overridden if given."""
+    if horizon is not None:
+        found = find_problem(name, parameters, None, threshold)
+        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 

@@ -14,6 +14,7 @@ from painless.cli.common import (
     STOPPED,
     AsJson,
     Discount,
+    Horizon,
     Parameters,
     Problem,
     Seed,
@@ -67,6 +68,7 @@ def solve(
         float | None, typer.Option(help="Time limit in seconds; then return the best result so far.")
     ] = None,
     discount: Discount = None,
+    horizon: Horizon = None,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
@@ -87,7 +89,9 @@ def solve(
     check_report(report_file)
     check_folder(save)
     check_folder(certificate)
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    if certificate is not None:
+        cmdp.require_stationary("a certificate")
     answer(
         problem,
         cmdp,
@@ -124,9 +128,7 @@ def answer(
         solution = run(cmdp, algorithm, progress=describe(report), **options)
     if save is not None:
         solution.save(save, cmdp)
-    if certificate is not None and (
-        save is None or not save.exists() or not certificate.exists() or not save.samefile(certificate)
-    ):
+    if certificate is not None:
         from painless.solving.certificate_files import write_certificate
 
         write_certificate(certificate, solution, cmdp)

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import occupancy_policy
-from painless.common.arrays import Array
+from painless.bellman import occupancy_policy, policy_transition, reachable
+from painless.common.arrays import Array, Mask
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
@@ -100,6 +100,9 @@ class Engine(Protocol):
         In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
 
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
@@ -118,7 +121,7 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
 
 def extent_of(problem: CMDP) -> tuple[Array, Array]:
     """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-    unit = 1 / (1 - problem.discount)
+    unit = problem.unit
     least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
     most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
     return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
@@ -145,6 +148,11 @@ def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Ar
     return occupancy_policy(np.asarray(total), largest)
 
 
+def reachable_states(problem: CMDP, policy: Array) -> Mask:
+    """Return which states of a discounted problem a policy (S, A) may come to, (S,)."""
+    return reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+
+
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
@@ -156,6 +164,10 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     >>> engine.exact, round(engine.best(np.array([1.0, 0.0]), 0.0, 0.0).weighted_value, 6)
     (True, 1.732862)
     """
+    if problem.horizon is not None:
+        from painless.engines.finite_horizon import FiniteHorizon
+
+        return FiniteHorizon(problem)
     if swept_beyond is None:
         swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
     if problem.shape[0] > swept_beyond:

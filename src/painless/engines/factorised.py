@@ -27,6 +27,7 @@ from painless.engines.engine import (
     as_table,
     extent_of,
     mixed_table,
+    reachable_states,
     value_rounding,
 )
 from painless.engines.policy_iteration import policy_iteration
@@ -111,6 +112,10 @@ class Factorised:
         del precision  # exact to rounding
         table = mixed_table(self, policies, weights)
         return table, self.values(table)
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable_states(self.problem, policy)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""

@@ -55,7 +55,9 @@ class LinearProgram:
         if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
             raise TimeoutError  # HiGHS checks the clock only between steps, and the first ones are long
         kernel = problem.transition
-        if isinstance(kernel, np.ndarray):
+        if problem.stages is not None:
+            kernel = problem.stages.matrix()
+        elif isinstance(kernel, np.ndarray):
             kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
         chosen = scipy.sparse.csr_array(kernel[pairs])
         stay = scipy.sparse.csr_array(

@@ -37,9 +37,15 @@ def is_sparse(kernel: Any) -> bool:
     return not isinstance(kernel, np.ndarray | list | tuple) and scipy.sparse.issparse(kernel)
 
 
-def discount(value: Any) -> float:
-    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved."""
+def discount(value: Any, largest: float | None = None) -> float:
+    """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved; or γ ≤ `largest`."""
+    if value is None:
+        raise InputError("discount is missing; give one such as 0.9, or a horizon")
     gamma = number("discount", value, "give one such as 0.9")
+    if largest is not None:
+        if not 0 <= gamma <= largest:
+            raise InputError(f"discount is {value}, outside [0, {largest:g}]")
+        return gamma
     if not 0 <= gamma < 1:
         raise InputError(
             f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
@@ -166,7 +172,7 @@ def _owned_part(part: NDArray[Any], kernel: Any, copy: bool) -> NDArray[Any]:
     return part.copy() if copy and any(np.may_share_memory(part, values) for values in held) else part
 
 
-def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
+def require_sound(kernel: Any) -> None:
     """Reject a sparse matrix with indices out of bounds, which was changed after validation.
 
     One pass over the indices, so that compiled code never reads other memory.
@@ -279,9 +285,7 @@ def constraints(
     copy: bool = True,
 ) -> tuple[Array, Array]:
     """Check constraints (K, S, A) and their limits (K,); K = 1 may drop its axis."""
-    if (values is None) != (limit is None):
-        missing, present = (limit_name, name) if limit is None else (name, limit_name)
-        raise InputError(f"{present} is given without {missing}; give both")
+    require_both(name, values, limit_name, limit)
     if values is None or limit is None:
         return np.empty((0, *available.shape)), np.empty(0)
     bound = limits(limit_name, limit, -1.0 if limit_name == "budget" else 1.0)
@@ -303,6 +307,13 @@ def constraints(
     checked = [utility(f"{name}[{i}]", one, kernel, available, False) for i, one in enumerate(array)]
     untouched = all(np.shares_memory(one, array) for one in checked)
     return (owned(array, given, copy) if untouched else np.array(checked)), bound
+
+
+def require_both(name: str, values: object, limit_name: str, limit: object) -> None:
+    """Reject constraints without limits, and limits without constraints."""
+    if (values is None) != (limit is None):
+        missing, present = (limit_name, name) if limit is None else (name, limit_name)
+        raise InputError(f"{present} is given without {missing}; give both")
 
 
 def limits(name: str, values: ArrayLike, sign: Array | float = 1.0) -> Array:

@@ -64,19 +64,19 @@ def solution_groups(
 
 def visits_of(solution: Solution, problem: CMDP) -> Array:
     """Return the discounted visits of a solution's policy, (S,), which it usually knows itself."""
-    policy = solution.policy
+    policy = solution.table
     return visitor(problem)(policy.probabilities) if policy.visits is None else policy.visits
 
 
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
-    states, actions = solution.policy.probabilities.shape
+    states, actions = solution.table.probabilities.shape
     discount = np.nan if problem is None else problem.discount
     return {"states": states, "actions": actions, "discount": discount, "constraints": solution.threshold}
 
 
 def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
-    table, names = solution.policy.probabilities, solution.policy.names
+    table, names = solution.table.probabilities, solution.table.names
     visited = [None] * len(table) if problem is None else visits_of(solution, problem).tolist()
     layout = None if problem is None else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)

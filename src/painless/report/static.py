@@ -62,7 +62,7 @@ def _solution_pictures(folder: Path) -> dict[str, Figure]:
         return found
     layout = grid_layout(problem)
     if layout is not None:
-        found["map"] = layout_map(layout, visits_of(solution, problem), solution.policy.probabilities)
+        found["map"] = layout_map(layout, visits_of(solution, problem), solution.table.probabilities)
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found

@@ -152,6 +152,7 @@ class TableSimulator:
     def __post_init__(self) -> None:
         if not isinstance(self.problem, CMDP):
             raise InputError(f"{_shown(self.problem)} is not a table; give a CMDP")
+        self.problem.require_stationary("a simulator")
         if self.time_limit is not None:
             arguments.whole("time_limit", self.time_limit)
         validation.require_sound(self.problem.transition)

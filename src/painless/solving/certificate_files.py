@@ -61,6 +61,7 @@ def check_certificate(
     folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
 ) -> verify.Verdict:
     """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
+    problem.require_stationary("a certificate")
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
@@ -80,7 +81,7 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
     True
     """
     solution.require_fit(problem)
-    return certify_policy(problem, solution.policy.probabilities, _weight(solution), solution.gap)
+    return certify_policy(problem, solution.table.probabilities, _weight(solution), solution.gap)
 
 
 def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.nan) -> verify.Certificate:
@@ -95,6 +96,7 @@ def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.
     >>> round(proved.upper_bound - proved.lower_bound, 9)
     0.0
     """
+    problem.require_stationary("a certificate")
     model, scaled = model_of(problem), Scaled.of(problem)
     policy = np.where(problem.actions, policy, 0.0)
     find = finder(scaled, model, gap)

@@ -16,6 +16,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 from painless.solving.certificate_files import write_certificate
 from painless.storage import entries, files, results
@@ -71,7 +72,7 @@ class Solution:
     infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
-    policy: TabularPolicy
+    policy: TabularPolicy | TimedPolicy  # the latter with a horizon
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
@@ -154,7 +155,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and the certificate (see docs/certificates.md).
+        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate (see docs/certificates.md).
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -167,7 +168,8 @@ class Solution:
             arrays[f"names_{kind}"] = np.array(names)
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            write_certificate(folder, self, problem)
+            if problem.horizon is None:
+                write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
@@ -180,9 +182,14 @@ class Solution:
         with results.understood(folder, "solution"):
             return cls(**_arguments(content, arrays))
 
+    @property
+    def table(self) -> TabularPolicy:
+        """The policy as one table: with a horizon, over all steps and states."""
+        return self.policy.flat if isinstance(self.policy, TimedPolicy) else self.policy
+
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        shape = (*self.table.probabilities.shape, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
                 f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "
@@ -306,13 +313,14 @@ def _price_range(content: dict[str, Any], count: int) -> Array:
     return found
 
 
-def _policy(arrays: dict[str, Any]) -> TabularPolicy:
-    table = entries.distributions(arrays, "probabilities", (None, None))
-    counts = dict(zip(("states", "actions"), table.shape, strict=True))
+def _policy(arrays: dict[str, Any]) -> TabularPolicy | TimedPolicy:
+    timed = np.ndim(arrays["probabilities"]) == 3
+    table = entries.distributions(arrays, "probabilities", (None,) * (3 if timed else 2))
+    counts = dict(zip(("states", "actions"), table.shape[-2:], strict=True))
     kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
     names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
-    visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
-    return TabularPolicy(table, names, visits)
+    visits = entries.floats(arrays, "visits", table.shape[:-1], least=0.0) if "visits" in arrays else None
+    return TimedPolicy(table, names, visits) if timed else TabularPolicy(table, names, visits)
 
 
 def _trace(arrays: dict[str, Any], count: int) -> Trace | None:

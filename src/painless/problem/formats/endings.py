@@ -27,7 +27,17 @@ LIMIT_KEYS = ("threshold", "budget")
 SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
-    *("constraint_cost", "budget", "initial", "discount", "actions", *NAME_KEYS.values()),
+    *(
+        "constraint_cost",
+        "budget",
+        "initial",
+        "discount",
+        "horizon",
+        "final",
+        "constraint_final",
+        "actions",
+        *NAME_KEYS.values(),
+    ),
 )
 OVERRIDES = ("discount", "limit")  # what `load` takes for every file
 
@@ -117,7 +127,7 @@ def read(path: PathLike, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict
 def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `CMDP` from the entries of a file."""
     content = {key: value for key, value in given.items() if value is not None}
-    for key in ("initial", "discount"):
+    for key in ("initial", "horizon" if "horizon" in content else "discount"):
         if key not in content:
             raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
     names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
@@ -126,7 +136,8 @@ def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     if any(part is not None for part in parts):
         if "transition" in content:
             raise InputError("give transition or transition_data/_indices/_indptr, not both")
-        content["transition"] = _sparse(parts, len(validation.initial(content["initial"])))
+        kernel = _sparse(parts, len(validation.initial(content["initial"])))
+        content["transition"] = _steps(kernel, content) if "horizon" in content else kernel
     if "transition" not in content:
         raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
     return content | {"names": names}
@@ -167,6 +178,15 @@ def _sparse(parts: Sequence[Any], states: int) -> scipy.sparse.csr_array[np.floa
         raise InputError(
             f"the sparse transition is not a valid CSR matrix: {error}; save it again"
         ) from error
+
+
+def _steps(kernel: scipy.sparse.csr_array[np.float64], content: Mapping[str, Any]) -> Any:
+    """Return the transitions of a horizon: one kernel for all steps, or one for each if they are stacked."""
+    actions = np.shape(content["cost" if "cost" in content else "reward"])[-1:]
+    rows = kernel.shape[1] * (actions[0] if actions else 0)
+    if not rows or kernel.shape[0] <= rows or kernel.shape[0] % rows:
+        return kernel
+    return [kernel[start : start + rows] for start in range(0, kernel.shape[0], rows)]
 
 
 def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
+from painless.common.errors import InputError
 
 
 class Sheet(NamedTuple):
@@ -42,6 +45,14 @@ def reward_models(content: Mapping[str, Any]) -> dict[str, list[str]]:
         "constraint_cost": names[counts[0] :],
     }
     return {role: given for role, given in roles.items() if given}
+
+
+def require_no_horizon(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
+    """Reject problems with a horizon, for which these formats have no place."""
+    if "horizon" in content:
+        raise InputError(
+            f"{path}: a {Path(path).suffix} file has no horizon; save the problem as .npz or .json"
+        )
 
 
 def sheet_of(content: Mapping[str, Any]) -> Sheet:

@@ -14,7 +14,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.problem.formats.drn.header import NOTE, ROUNDING
 from painless.problem.formats.drn.rounding import lost
-from painless.problem.formats.sheet import Sheet, labels, note_of, reward_models, sheet_of
+from painless.problem.formats.sheet import Sheet, labels, note_of, require_no_horizon, reward_models, sheet_of
 from painless.storage import files
 
 BLOCK = 10_000  # states that are written at a time
@@ -22,6 +22,7 @@ BLOCK = 10_000  # states that are written at a time
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write the entries of a problem file as a model for Storm, atomically."""
+    require_no_horizon(path, content)
     return files.write_atomically(path, lambda stream: _write(stream, content))
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem.formats.prism.lines import NOTE, reward_files
-from painless.problem.formats.sheet import Sheet, labels, plain_note, reward_models, sheet_of
+from painless.problem.formats.sheet import (
+    Sheet,
+    labels,
+    plain_note,
+    require_no_horizon,
+    reward_models,
+    sheet_of,
+)
 from painless.storage import files
 
 VALUES = re.compile(
@@ -24,6 +31,7 @@ VALUES = re.compile(
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write a problem as a `.tra` file and those beside it; files of another export of the same name are replaced or removed."""
+    require_no_horizon(path, content)
     path, sheet = files.as_path(path), sheet_of(content)
     initial = np.asarray(content["initial"])
     if not np.array_equal(initial, (initial > 0) / np.count_nonzero(initial)):

@@ -13,7 +13,14 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.problem.formats.sheet import Sheet, labels, plain_note, reward_models, sheet_of
+from painless.problem.formats.sheet import (
+    Sheet,
+    labels,
+    plain_note,
+    require_no_horizon,
+    reward_models,
+    sheet_of,
+)
 from painless.storage import files
 
 VERSION, REVISION = 0, 1
@@ -24,6 +31,7 @@ DOUBLE = {"type": "double", "size": 64}
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write the entries of a problem file as a UMB model, atomically."""
+    require_no_horizon(path, content)
     return files.write_atomically(path, lambda stream: _write(stream, content))
 
 
