@@ -189,6 +189,25 @@ def test_a_limit_that_leaves_no_choice():
     assert verdict.upper_bound == pytest.approx(9.0, rel=1e-14)
 
 
+def test_without_a_future_a_limit_leaves_a_choice():
+    """At a discount of 0 it does not matter that the best first step leads to where one must pay."""
+    rows = np.zeros((2, 2, 2))
+    rows[0, 0, 1] = rows[0, 1, 0] = rows[1, :, 1] = 1.0
+    given = {
+        "initial": [1.0, 0.0],
+        "discount": 0.0,
+        "budget": 0.0,
+        "constraint_cost": [[0.0, 0.0], [1.0, 1.0]],
+    }
+    problem = painless.CMDP(rows, [[5.0, 0.0], [0.0, 0.0]], **given)
+    solution = painless.solve(problem)
+    assert solution.reward_value == 5.0
+    assert solution.upper_bound == pytest.approx(5.0, rel=1e-14)
+    np.testing.assert_array_equal(verify.allowed_pairs(model_of(problem)), [0, 1])
+    verdict = verify.verify(certify(solution, problem), model_of(problem))
+    assert (verdict.lower_bound, verdict.upper_bound, verdict.violation) == (5.0, 5.0, (0.0,))
+
+
 # ------------------------------------------------------------ arithmetic
 
 

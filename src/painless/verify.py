@@ -356,7 +356,7 @@ def at_start(model: Model, arithmetic: Arithmetic, constant: Array, value: Array
 def allowed_pairs(model: Model) -> Indices:
     """Return the pairs that a policy within the limits may take in states that it comes to; all of them if there is no such policy.
 
-    Where b_j = max u_j/(1−γ) exactly, only pairs with u_j = max u_j may be taken, hence none that lead to a state without such a pair.
+    Where b_j = max u_j/(1−γ) exactly, only pairs with u_j = max u_j may be taken, hence, if γ > 0, none that lead to a state without such a pair.
     """
     allowed = np.ones(model.utility.shape[1], dtype=bool)
     for utility, threshold in zip(model.utility[1:], model.threshold, strict=True):
@@ -371,7 +371,7 @@ def allowed_pairs(model: Model) -> Indices:
     while True:
         dead = np.bincount(states[allowed], minlength=len(model.actions)) == 0
         lost = allowed & np.logical_or.reduceat(dead[model.successor] & positive, model.pointer[:-1])
-        if not lost.any():
+        if not lost.any() or model.discount == 0:  # without a future, only the first step counts
             break
         allowed &= ~lost
     return np.flatnonzero(allowed | (model.initial[dead] > 0).any())
