@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import operator
 import re
 import shlex
 from pathlib import Path
@@ -37,9 +38,16 @@ def text(page):
 
 @each_page
 def test_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    for table in page.parent.glob("*.csv"):  # data that stand beside the page
+        (tmp_path / table.name).write_bytes(table.read_bytes())
     monkeypatch.chdir(tmp_path)
     for block, _, wrong in snippets.run_page(page):
         assert not wrong, f"{page.name}, {block.language}: {wrong}"
+
+
+def test_examples_with_tables_are_short():
+    blocks = snippets.blocks(text(DOCS / "tutorials" / "tables.md"))
+    assert all(len(block.body.splitlines()) <= 10 for block in blocks if block.language == "python")
 
 
 @each_page
@@ -102,6 +110,11 @@ def test_links_into_the_gallery_have_an_example(page):
         assert (ROOT / "examples" / "gallery" / f"{name}.py").exists()
 
 
+def test_the_code_cites_no_page_that_a_wheel_does_not_have():
+    cited = [path for path in (ROOT / "src").rglob("*.py") if "docs/" in text(path)]
+    assert cited == []
+
+
 # ---------------------------------------------------------------- nothing is missing
 
 
@@ -126,6 +139,17 @@ def test_every_public_name_is_in_the_reference(name):
     page = DOCS / "reference" / f"{name.rpartition('.')[2]}.md"
     shown = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)", text(page), re.MULTILINE))
     assert set(importlib.import_module(name).__all__) - NOT_SHOWN <= shown
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda page: page.stem)
+def test_every_name_in_the_reference_exists(page):
+    """Found here within a second, and not only by the build of the site."""
+    module = None
+    for kind, name in re.findall(r"^\.\. (py:currentmodule|auto\w+):: ([\w.]+)", text(page), re.MULTILINE):
+        if kind == "py:currentmodule":
+            module = importlib.import_module(name)
+        else:
+            assert operator.attrgetter(name)(module), name
 
 
 def test_every_command_is_in_the_reference():

@@ -14,7 +14,7 @@ from painless.common.registry import build
 from painless.evaluators import EVALUATORS, ExactEvaluator
 from painless.loop.algorithms import ALGORITHMS, CBP, Algorithm, find_algorithm
 from painless.planning import PLANNERS
-from painless.problem.formats.endings import FORMATS, Format
+from painless.problem.formats.registry import FORMATS, Format
 from painless.study import Store, Sweep, load_sweep, run_sweep
 from painless.study.unit import make_problem
 from tests.test_drn import TWO, written
@@ -129,11 +129,11 @@ def test_a_new_ending_works_wherever_problems_are_read(run, extended, tmp_path):
 
 
 def test_a_format_without_a_writer_is_not_offered_for_saving(extended):
-    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra; see"):
+    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra; \.npz"):
         painless.gridworld().save(extended)
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", [ending for ending, form in FORMATS.items() if form.write is not None])
 def test_every_ending_works_in_every_command(run, tmp_path, ending):
     path = tmp_path / f"world{ending}"
     painless.gridworld().save(path)
@@ -178,7 +178,7 @@ def test_files_in_a_sweep_heed_their_parameters_or_refuse_them(tmp_path):
         Sweep.of([_file(path, discount=0.8, limit=0.7)], [CBP_UNIT], iterations=1).units[0].problem
     )
     assert (table.discount, table.limit.tolist()) == (0.8, [0.7])
-    with pytest.raises(InputError, match=r"cost is for \.drn, \.umb or \.tra files; remove it"):
+    with pytest.raises(InputError, match=r"cost is for \.drn, \.umb, \.tra or \.csv files; remove it"):
         make_problem(_file(path, cost="energy"))
     with pytest.raises(InputError, match=r"unknown parameter of .*world\.npz 'limits'; did you mean 'limit'"):
         make_problem(_file(path, limits=0.7))
@@ -192,9 +192,9 @@ def _file(path, **parameters):
 
 
 def test_a_sweep_refuses_another_ending_and_a_planner(tmp_path):
-    path = tmp_path / "world.csv"
+    path = tmp_path / "world.txt"
     path.write_text("1, 2")
-    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra"):
+    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb, \.tra or \.csv"):
         Sweep.of([_file(path)], [CBP_UNIT], iterations=1)
     with pytest.raises(InputError, match=r"lp is a planner, .* has no iterations; use painless solve"):
         Sweep.of([{"name": "gridworld"}], [{"name": "lp"}], iterations=1)

@@ -61,7 +61,7 @@ def test_a_dual_value_from_inexact_values_bounds_the_optimum(low_values, algorit
 @pytest.mark.parametrize("small", [0, 200])
 def test_a_swept_bound_is_above_the_exact_optimum(monkeypatch, small):
     """Values near 1/(1−γ) have their last digits rounded away; in whole numbers the bound is still one."""
-    monkeypatch.setattr(import_module("painless.engines.sweeps.chain"), "SMALL", small)
+    monkeypatch.setattr(import_module("painless.engines.sweeps.chain_values"), "SMALL", small)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         states = int(rng.integers(1, 5))
@@ -148,3 +148,10 @@ def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy(engine):
     assert (
         problem.threshold[0] <= answer.low[1] <= problem.threshold[0] + 1e-3
     )  # and no more of it than that takes
+
+
+@pytest.mark.parametrize("algorithm", [None, painless.LinearProgram(), painless.PRM(), painless.CBP()])
+def test_a_limit_that_is_missed_by_little_is_infeasible(algorithm):
+    """What counts as met is far less than 3e-7 here, so that no policy may be called nearly feasible."""
+    beyond = painless.frontier(painless.gridworld()).feasible_to + 3e-7
+    assert painless.solve(painless.gridworld(threshold=beyond), algorithm).status.kind == "infeasible"

@@ -14,6 +14,7 @@ from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
 from painless.cli.plot import plot
 from painless.cli.process import Terminated, ending_in_order, quiet_libraries
+from painless.cli.questions import compare, sensitivity
 from painless.cli.report import report
 from painless.cli.reproduce import reproduce
 from painless.cli.score import score
@@ -30,10 +31,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (
+COMMANDS = (
     solve,
     verify,
     frontier,
+    compare,
+    sensitivity,
     train,
     evaluate,
     sweep,
@@ -43,7 +46,8 @@ for command in (
     check,
     report,
     plot,
-):
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -3,6 +3,8 @@
 A model is factorised or swept. Factorised systems are exact up to rounding, and cost S³ if dense; if sparse, the cost depends
 on the fill-in: almost nothing on a line, S^1.5 on a grid, and nearly S³ if successors lie anywhere. A sweep costs the
 model's size, whatever its graph; sweeps start from the last answer, and continue until the requested error is proved.
+
+To add an engine, write a file and add a line to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -153,6 +155,38 @@ def reachable_states(problem: CMDP, policy: Array) -> Mask:
     return reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
 
 
+def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    from painless.engines.factorised import Factorised
+
+    return Factorised(problem)
+
+
+def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
+    if problem.shape[0] <= swept_beyond:
+        return None
+    from painless.engines.swept import Swept
+
+    return Swept(problem)
+
+
+def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.horizon is None:
+        return None
+    from painless.engines.finite_horizon import FiniteHorizon
+
+    return FiniteHorizon(problem)
+
+
+# Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
+ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
+    "factorised": _factorised,
+    "swept": _swept,
+    "finite-horizon": _finite_horizon,
+}
+
+
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
@@ -164,19 +198,12 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     >>> engine.exact, round(engine.best(np.array([1.0, 0.0]), 0.0, 0.0).weighted_value, 6)
     (True, 1.732862)
     """
-    if problem.horizon is not None:
-        from painless.engines.finite_horizon import FiniteHorizon
-
-        return FiniteHorizon(problem)
     if swept_beyond is None:
         swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
-    if problem.shape[0] > swept_beyond:
-        from painless.engines.swept import Swept
-
-        return Swept(problem)
-    from painless.engines.factorised import Factorised
-
-    return Factorised(problem)
+    engine, latest_first = None, reversed(ENGINES.values())
+    while engine is None:
+        engine = next(latest_first)(problem, swept_beyond)
+    return engine
 
 
 def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:

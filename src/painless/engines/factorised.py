@@ -32,7 +32,7 @@ from painless.engines.engine import (
 )
 from painless.engines.policy_iteration import policy_iteration
 from painless.problem import CMDP, Transition
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 STEPS = 8  # roundings of a residual beside those of its sums
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision

@@ -24,7 +24,7 @@ class Predictor:
     """
 
     def __init__(self, policy: Any, seed: int = 0) -> None:
-        self.policy = policy
+        self.policy: Any = policy.without_names() if isinstance(policy, TabularPolicy) else policy
         self.rng = np.random.default_rng(seed)
         self.reset()
 

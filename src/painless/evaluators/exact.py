@@ -21,7 +21,7 @@ from painless.engines.finite_horizon import action_values as backward_action_val
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.policies.table import Policy, TabularQ
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 CACHED = 1 << 18  # doubles of P_π formed at once, so that a chunk of the batch stays in cache
 

@@ -17,7 +17,7 @@ from painless.common.arguments import as_floats, number, whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.engines.engine import visitor
-from painless.frontiers import storage, summary
+from painless.frontiers import json_data, storage
 from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
 from painless.policies.timed import TimedPolicy, policy_of
@@ -163,12 +163,12 @@ class Frontier:
         return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, lists and text; see docs/frontier.md."""
-        return summary.as_dict(self)
+        """Return everything as plain numbers, lists and text, as `save` writes it."""
+        return json_data.as_dict(self)
 
     def to_json(self) -> str:
         """Return `as_dict` as compact JSON, for pages and other programs."""
-        return summary.to_json(self)
+        return json_data.to_json(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `problem.npz`, `frontier.json` and finally `arrays.npz` into a folder."""
@@ -247,9 +247,8 @@ class Frontier:
         return f"Frontier ({self.solves} solves, {self.seconds:.2f} s)\n{table}\n{self.status}"
 
     def _repr_html_(self) -> str:
-        from painless.report.build import (
-            framed_frontier,  # a notebook asks for the page; nothing else here does
-        )
+        # A notebook asks for the page; nothing else here does.
+        from painless.report.page_builder import framed_frontier
 
         table = render.html_summary(self.status, self.header, self.rows())
         return framed_frontier(self.as_dict()) + f"<details><summary>Vertices</summary>{table}</details>"

@@ -22,7 +22,7 @@ from painless.planning.judgement import is_solved
 from painless.planning.planner import Case, Planned, Stop, Task, without_slater
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
 CLOSING_ROUNDS = 200  # of best responses after it

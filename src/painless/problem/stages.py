@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from painless.common.arguments import LISTED, as_floats, as_numbers, require_finite, whole
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem import validation
+from painless.problem import transitions, validation
 
 Kernel = Any  # of one step: (S, A, S), or sparse (S·A, S)
 
@@ -60,6 +60,13 @@ class Stages(NamedTuple):
         found = np.asarray(flat @ value.reshape(-1, self.states).T).T
         return found.reshape(*value.shape[:-1], self.states, self.actions)
 
+    def ahead_of(self, step: int, actions: NDArray[np.integer], value: Array) -> Array:
+        """Σ_s' P(s'|s, a_s) V(s') for the actions (S,) of a deterministic policy and values (..., S): (..., S)."""
+        kernel, states = self.kernel(step), np.arange(self.states)
+        dense = isinstance(kernel, np.ndarray)
+        chosen = kernel[states, actions] if dense else kernel[states * self.actions + actions]
+        return np.asarray(chosen @ value.reshape(-1, self.states).T).T.reshape(value.shape)
+
     def flow(self, step: int, occupancy: Array) -> Array:
         """Σ_{s,a} d(s, a) P(s'|s, a) for the occupancy (S, A) of a step: what arrives at the next one, (S,)."""
         kernel = self.kernel(step)
@@ -90,7 +97,7 @@ class Stages(NamedTuple):
 def stages(transition: Any, steps: int, actions: Any, states: int, copy: bool) -> tuple[Stages, Mask]:
     """Check the transitions of all steps, and the actions (S, A) or (H, S, A); return them and the mask (H, S, A)."""
     kernels = _kernels(transition, steps)
-    n_actions = validation.action_count(kernels[0], states)
+    n_actions = transitions.action_count(kernels[0], states)
     given = None if actions is None else as_numbers("actions", actions)
     if given is None or given.ndim < 3:
         mask = np.broadcast_to(validation.actions(given, (states, n_actions)), (steps, states, n_actions))
@@ -102,18 +109,18 @@ def stages(transition: Any, steps: int, actions: Any, states: int, copy: bool) -
         )
     allowed: list[Any] = [mask.any(0)] if len(kernels) == 1 else list(mask)
     for kernel in kernels:
-        if validation.action_count(kernel, states) != n_actions:
+        if transitions.action_count(kernel, states) != n_actions:
             raise InputError(
                 "the transitions of the steps have different numbers of actions; pad and mask them"
             )
-    checked = tuple(validation.transition(k, m, copy) for k, m in zip(kernels, allowed, strict=True))
+    checked = tuple(transitions.checked_transition(k, m, copy) for k, m in zip(kernels, allowed, strict=True))
     return Stages(checked, steps, states, n_actions), mask
 
 
 def _kernels(transition: Any, steps: int) -> list[Any]:
     """Return the kernels that are given: one, or one for each step."""
-    several = isinstance(transition, Sequence) and any(validation.is_sparse(one) for one in transition)
-    if not several and not validation.is_sparse(transition):
+    several = isinstance(transition, Sequence) and any(transitions.is_sparse(one) for one in transition)
+    if not several and not transitions.is_sparse(transition):
         transition = as_numbers("transition", transition)
         several = transition.ndim == 4
     kernels = list(transition) if several else [transition]

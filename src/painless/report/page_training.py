@@ -9,10 +9,11 @@ from typing import Any
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.loop.framework import Trace
-from painless.report.build import build
+from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_groups
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 from painless.training.evaluate import Estimate
 from painless.training.result import HEADER, Training, estimate_rows
 
@@ -112,7 +113,7 @@ def training_page(run: TrainingRecord, title: str) -> str:
     """Return the page of a training run."""
     estimate = run.estimate
     share = f"{100 * estimate.confidence:g} % confidence"
-    return build(
+    return build_page(
         title,
         f"{run.algorithm}, {len(run.trace)} iterations, {run.seconds:.1f} s",
         summary={

@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.common.errors import InputError
 from painless.problem.formats.choices import ABSENT, Choices, dense, process_of, settings_of, terms
-from painless.problem.formats.sheet import labels
+from painless.problem.formats.pair_sheet import labels
 
 
 def entries(

@@ -24,7 +24,7 @@ from painless.problem.formats.choices import (
 from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
 from painless.problem.formats.drn.text import ModelText, line_of, parse
-from painless.problem.formats.sheet import labels
+from painless.problem.formats.pair_sheet import labels
 from painless.storage.files import open_file
 from painless.storage.results import MISFIT
 

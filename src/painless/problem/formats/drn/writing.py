@@ -14,7 +14,14 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.problem.formats.drn.header import NOTE, ROUNDING
 from painless.problem.formats.drn.rounding import lost
-from painless.problem.formats.sheet import Sheet, labels, note_of, require_no_horizon, reward_models, sheet_of
+from painless.problem.formats.pair_sheet import (
+    PairSheet,
+    labels,
+    note_of,
+    require_no_horizon,
+    reward_models,
+    sheet_of,
+)
 from painless.storage import files
 
 BLOCK = 10_000  # states that are written at a time
@@ -26,9 +33,11 @@ def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     return files.write_atomically(path, lambda stream: _write(stream, content))
 
 
-def _property(content: Mapping[str, Any]) -> str:
-    """Return the problem as a property for Storm, for total rewards of the file."""
+def _property(content: Mapping[str, Any], chain: bool) -> str:
+    """Return the problem as a property for Storm, for total rewards of the file; of a chain, its values."""
     roles = reward_models(content)
+    if chain:
+        return "; ".join(f'R{{"{name}"}}=? [C]' for names in roles.values() for name in names)
     best = "min" if "cost" in roles else "max"
     bounds = {"constraint_reward": (">=", "threshold"), "constraint_cost": ("<=", "budget")}
     parts = [f'R{{"{roles["cost" if best == "min" else "reward"][0]}"}}{best}=? [C]']
@@ -49,20 +58,21 @@ def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
     stream.write("".join(_ends(sheet, content["initial"])).encode())
 
 
-def _header(content: Mapping[str, Any], sheet: Sheet, discount: float) -> Iterator[str]:
+def _header(content: Mapping[str, Any], sheet: PairSheet, discount: float) -> Iterator[str]:
     roles, states = reward_models(content), sheet.shape[0]
     yield f"// Total rewards of this model are rewards of the problem, discounted by {discount!r}."
-    yield f"// property: {_property(content)}"
+    chain = len(sheet.pairs) == states  # one action in each state
+    yield f"// property: {_property(content, chain)}"
     yield NOTE + json.dumps(note_of(content, sheet))
     rounding = lost(sheet.probability, discount)
     if rounding is not None:
         yield ROUNDING + rounding
     names = " ".join(name for given in roles.values() for name in given)
-    yield from ("@type: MDP", "@parameters", "", "@reward_models", names)
+    yield from (f"@type: {'DTMC' if chain else 'MDP'}", "@parameters", "", "@reward_models", names)
     yield from ("@nr_states", f"{states + 2}", "@nr_choices", f"{len(sheet.pairs) + 2}", "@model")
 
 
-def _states(sheet: Sheet, discount: float, actions: list[str], end: str, start: int) -> Iterator[str]:
+def _states(sheet: PairSheet, discount: float, actions: list[str], end: str, start: int) -> Iterator[str]:
     """Return the lines of `BLOCK` states."""
     states, count = sheet.shape
     low, high = np.searchsorted(sheet.pairs, (start * count, min(start + BLOCK, states) * count))
@@ -83,7 +93,7 @@ def _states(sheet: Sheet, discount: float, actions: list[str], end: str, start: 
         yield end
 
 
-def _ends(sheet: Sheet, initial: Array) -> Iterator[str]:
+def _ends(sheet: PairSheet, initial: Array) -> Iterator[str]:
     """Return the lines of the end and of the first state."""
     end, nothing = sheet.shape[0], _nothing(sheet)
     yield f"state {end} [{nothing}] end\n\taction 0 [{nothing}]\n\t\t{end} : 1\n"
@@ -92,5 +102,5 @@ def _ends(sheet: Sheet, initial: Array) -> Iterator[str]:
         yield f"\t\t{state} : {float(initial[state])!r}\n"
 
 
-def _nothing(sheet: Sheet) -> str:
+def _nothing(sheet: PairSheet) -> str:
     return ", ".join(["0"] * len(sheet.utility))

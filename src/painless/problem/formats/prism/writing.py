@@ -13,15 +13,15 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.problem.formats.prism.lines import NOTE, reward_files
-from painless.problem.formats.sheet import (
-    Sheet,
+from painless.problem.formats.pair_sheet import (
+    PairSheet,
     labels,
     plain_note,
     require_no_horizon,
     reward_models,
     sheet_of,
 )
+from painless.problem.formats.prism.lines import NOTE, reward_files
 from painless.storage import files
 
 VALUES = re.compile(
@@ -48,7 +48,7 @@ def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
         files.write_text(place, text)
 
 
-def _texts(path: Path, content: Mapping[str, Any], sheet: Sheet, initial: Array) -> dict[Path, str]:
+def _texts(path: Path, content: Mapping[str, Any], sheet: PairSheet, initial: Array) -> dict[Path, str]:
     """Return the text of every file."""
     actions = sheet.shape[1]
     names = labels(content.get("action_names"), actions)

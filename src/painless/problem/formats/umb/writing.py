@@ -13,8 +13,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.problem.formats.sheet import (
-    Sheet,
+from painless.problem.formats.pair_sheet import (
+    PairSheet,
     labels,
     plain_note,
     require_no_horizon,
@@ -66,7 +66,7 @@ def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
             _add(tar, name, np.ascontiguousarray(array).view(np.uint8).data)
 
 
-def _system(sheet: Sheet, starts: int) -> dict[str, Any]:
+def _system(sheet: PairSheet, starts: int) -> dict[str, Any]:
     return {
         **{"time": "discrete", "#players": 1, "#states": sheet.shape[0], "#initial-states": starts},
         **{"#choices": len(sheet.pairs), "#choice-actions": sheet.shape[1]},

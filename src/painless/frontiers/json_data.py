@@ -1,0 +1,161 @@
+"""A frontier as JSON for pages and other programs: compact, and enough to mix any two neighbouring vertices.
+
+The policy of the first vertex is given for every state, those of the others by what changes from the one before. A
+change carries the visits of both vertices to its state, so that the mixture between them is known in full; the
+format is described in the documentation of frontiers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.frontiers.grid_layout import grid_layout
+from painless.problem import CMDP
+from painless.storage import results
+
+if TYPE_CHECKING:
+    from painless.frontiers.curve import Frontier
+
+NUMBERS = 100_000  # of visits that are listed in all; of a large model only some vertices have theirs listed
+DIGITS, FINE_DIGITS = 4, 9  # significant digits of visits, and of those that a change carries
+FAINT = 1e-6  # visits below this share of the most visited state are listed as 0
+CERTAIN = 1e-12  # a smaller probability is none
+
+
+def as_dict(frontier: Frontier) -> dict[str, Any]:
+    """Return a frontier as plain numbers, lists and text."""
+    problem = frontier.problem
+    layout = grid_layout(problem)
+    names = {
+        kind: list(problem.names[kind].texts) if kind in problem.names else None
+        for kind in ("states", "actions")
+    }
+    if problem.stages is not None:
+        names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
+    return {
+        "format": "painless-frontier",
+        "version": results.VERSIONS["frontier"],
+        "objective": "minimise" if problem.minimise else "maximise",
+        "discount": problem.discount,
+        "states": problem.shape[0],
+        "actions": problem.shape[1],
+        "state_names": names["states"],
+        "action_names": names["actions"],
+        "constraints": [
+            limit_data(problem.name("constraints", i), problem.sense[i], problem.limit[i])
+            for i in range(problem.shape[2])
+        ],
+        "constraint": frontier.constraint,
+        "slack_from": frontier.slack_from,
+        "feasible_to": frontier.feasible_to,
+        "error": frontier.error,
+        "status": frontier.status,
+        "solves": frontier.solves,
+        "seconds": frontier.seconds,
+        "vertices": _vertices(frontier),
+        **_policies(frontier),
+        "initial": [[int(s), float(problem.initial[s])] for s in np.flatnonzero(problem.initial)],
+        "layout": None if layout is None else asdict(layout),
+        "marks": {
+            "objective": _marks(problem, 0),
+            "constraints": [_marks(problem, 1 + i) for i in range(problem.shape[2])],
+        },
+    }
+
+
+def to_json(frontier: Frontier) -> str:
+    """Return a frontier as one line of JSON, with its checksum."""
+    return json.dumps(results.sealed("frontier", as_dict(frontier)), separators=(",", ":"), allow_nan=False)
+
+
+def limit_data(name: str, sense: str, limit: float) -> dict[str, Any]:
+    """Return a constraint with its limit, which is None if there is none."""
+    return {"name": name, "sense": sense, "limit": float(limit) if np.isfinite(limit) else None}
+
+
+def _marks(problem: CMDP, utility: int) -> list[list[float]]:
+    """Return the states whose utility is not that of most states, and the best that each offers, by size."""
+    offered = problem.sign[utility] * np.where(problem.actions, problem.utility[utility], 0.0)
+    largest = np.take_along_axis(offered, np.abs(offered).argmax(1)[:, None], 1)[:, 0]
+    values, counts = np.unique(largest, return_counts=True)
+    if 2 * counts.max() <= len(largest):
+        return []
+    return [[int(s), float(largest[s])] for s in np.flatnonzero(largest != values[counts.argmax()])]
+
+
+def _vertices(frontier: Frontier) -> list[dict[str, Any]]:
+    gaps = [*(float(gap) for gap in frontier.gap), None]
+    columns = (
+        frontier.threshold,
+        frontier.reward_value,
+        frontier.constraint_value,
+        frontier.multiplier,
+        gaps,
+    )
+    return [
+        {
+            "threshold": float(threshold),
+            "reward_value": float(value),
+            "constraint_value": [float(one) for one in values],
+            "multiplier": [float(low), float(high) if np.isfinite(high) else None],
+            "gap": gap,
+        }
+        for threshold, value, values, (low, high), gap in zip(*columns, strict=True)
+    ]
+
+
+def _policies(frontier: Frontier) -> dict[str, Any]:
+    """Return the policies of all vertices and the visits of as many as there is room for."""
+    listed = _listed(frontier)
+    visits: list[list[float]] = []
+    first: list[Any] = []
+    changes: list[list[list[Any]]] = []
+    before: tuple[Array, Array] | None = None
+    for vertex, occupancy in enumerate(frontier.occupancies()):
+        table, visited = frontier.table(vertex, occupancy), occupancy.sum(1)
+        if vertex in listed:
+            visits.append(_rounded(np.where(visited < FAINT * visited.max(), 0.0, visited), DIGITS))
+        if before is None:
+            first = [row_data(row) for row in table]
+        else:
+            changed = np.flatnonzero((table != before[0]).any(1))
+            parts = (_rounded(held[changed], FINE_DIGITS) for held in (before[1], visited))
+            changes.append(
+                [[int(s), row_data(table[s]), old, new] for s, old, new in zip(changed, *parts, strict=True)]
+            )
+        before = (table, visited)
+    return {
+        "policy": {"first": first, "changes": changes},
+        "occupancy": {"vertices": listed, "visits": visits},
+    }
+
+
+def _listed(frontier: Frontier) -> list[int]:
+    """Return the vertices whose visits are listed: all, or some that lie evenly along the frontier."""
+    count = max(2, NUMBERS // frontier.problem.shape[0])
+    if len(frontier) <= count:
+        return list(range(len(frontier)))
+    steps = [np.abs(np.diff(values)) for values in (frontier.threshold, frontier.reward_value)]
+    length = np.cumsum(np.concatenate([[0.0], sum(step / step.sum() for step in steps)]))
+    chosen: NDArray[np.intp] = np.searchsorted(length, np.linspace(0, length[-1], count) * (1 - 1e-12))
+    return sorted({int(i) for i in chosen} | {0, len(frontier) - 1})
+
+
+def row_data(probabilities: Array) -> int | list[list[float]]:
+    """Return the one action that a state takes, or pairs of actions and probabilities."""
+    taken = np.flatnonzero(probabilities > CERTAIN)
+    if len(taken) == 1:
+        return int(taken[0])
+    return [[int(a), float(probabilities[a])] for a in taken]
+
+
+def _rounded(values: Array, digits: int) -> list[float]:
+    """Return numbers with some significant digits; whole ones without a point, which is shorter."""
+    rounded = (float(f"{value:.{digits}g}") for value in values)
+    return [int(value) if value == int(value) else value for value in rounded]
