@@ -1,6 +1,6 @@
 """The checker of certificates: it believes the model and its own arithmetic, and nothing of any solver.
 
-A certificate of a discounted problem (docs/certificates.md) holds a policy π, weights w ≥ 0 of the utilities u_0 = r, u_j = c_j, and
+A certificate of a discounted problem holds a policy π, weights w ≥ 0 of the utilities u_0 = r, u_j = c_j, and
 
     W_j(s) ≤ Σ_a π(a|s) [u_j(s, a) + γ Σ P(s'|s, a) W_j(s')]      so that V_j(π) ≥ ρ·W_j
     V(s)   ≥ Σ_j w_j u_j(s, a) + γ Σ P(s'|s, a) V(s')             so that Σ_j w_j V_j(π') ≤ ρ·V for every policy π'

@@ -175,7 +175,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate (see docs/certificates.md).
+        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
