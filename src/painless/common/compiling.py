@@ -86,7 +86,9 @@ def _announced(cache: Any) -> Callable[..., Any]:
     def guarded(*arguments: Any) -> Any:
         try:
             found = load(*arguments)
-        except Exception:  # a damaged index, or one of another version of this package, makes pickle raise anything
+        except (
+            Exception
+        ):  # a damaged index, or one of another version of this package, makes pickle raise anything
             found = None
             with suppress(OSError):
                 cache.flush()
