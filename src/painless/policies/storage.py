@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from painless.common.errors import InputError
-from painless.policies import MixturePolicy, fastest_kind
+from painless.policies import MixturePolicy, fastest_kind, observed
 from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
 from painless.storage import entries, results
@@ -28,7 +28,7 @@ def _over_features(
 
 
 OVER_FEATURES = "over features"  # the kind of a description that names none
-READERS: dict[str, Reader] = {OVER_FEATURES: _over_features}
+READERS: dict[str, Reader] = {OVER_FEATURES: _over_features, observed.KIND: observed.ObservedPolicy.read}
 
 
 def save_policy(mixture: MixturePolicy, path: str | os.PathLike[str]) -> None:

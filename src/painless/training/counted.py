@@ -19,10 +19,11 @@ from painless.common.errors import InputError
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
 from painless.training.learned_model import LearnedModel, extreme_share
 from painless.training.memory import Memory
-from painless.training.safe_plan import Candidate, Limits, plan, safe_plan, with_curse
+from painless.training.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
+REHEARSALS = (0.72, 0.8)  # shares of the budget up to which the answer is played, and then planned again
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 FEW = 20  # steps of an answer that are worth a plan
 INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
@@ -74,7 +75,7 @@ class Found:
     observations: Array  # (S, D)
     hoped: float  # the reward that an optimist could hope for
     stopped: str  # why it stopped early; empty if it did not
-    trace: list[tuple[int, Array, Array]]  # steps, values and standard errors of the answers on the way
+    trace: list[Candidate]  # the answers on the way
     training_steps: int
     verification_steps: int
 
@@ -107,7 +108,7 @@ class CountedRun:
         self.answer: Candidate | None = None
         self.explorer: Array | None = None
         self.hope, self.phase = 1.0, "exploring"
-        self.trace: list[tuple[int, Array, Array]] = []
+        self.trace: list[Candidate] = []
         self.fresh: list[Returns] = []  # episodes of the latest answer
 
     def run(self) -> Found:
@@ -148,7 +149,7 @@ class CountedRun:
         return ""
 
     def _explore(self) -> None:
-        until = 1 - VERIFICATION
+        until = 2 * REHEARSALS[0] - REHEARSALS[1]
         batch = float(FIRST)
         if self.budget.steps is not None:
             batch = min(batch, max(until * self.budget.steps, 1.0))
@@ -157,22 +158,30 @@ class CountedRun:
             batch *= GROWTH
             left = self.budget.left(self.player.steps, until)
             self._batch(min(batch, left), until)
+        for until in REHEARSALS:
+            self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
         problem = model.sampled(self.rng, model.largest_value())
-        policy = plan(problem)
+        policy = plan(problem).policy
         self.hope = extreme_share(problem, policy)
         own = 0.5 * (1 - self.hope) ** 2 * steps
         if own >= FEW:
-            self.answer = safe_plan(model, self.limits, model.threshold, INTERIM)
-            judged = self.answer.judged
-            self.trace.append((self.player.steps, judged.value, judged.error))
-            self.fresh = []
-            self._play(choices_of(judged.policy), own, until, self.fresh, explore=False)
+            self._rehearse(model, INTERIM, own, until)
         else:
             own = 0.0
         self._play(choices_of(policy[: model.states]), steps - own, until, [], explore=True)
+
+    def _rehearse(
+        self, model: LearnedModel, imaginary: tuple[float, ...], steps: float, until: float
+    ) -> None:
+        """Plan an answer, and play it for some steps."""
+        self.answer = safe_plan(model, self.limits, model.threshold, imaginary)
+        judged = self.answer.judged
+        self.trace.append(self.answer)
+        self.fresh = []
+        self._play(choices_of(judged.policy), steps, until, self.fresh, explore=False)
 
     def _play(
         self, choices: list[Choice], steps: float, until: float, returns: list[Returns], *, explore: bool
@@ -213,8 +222,7 @@ class CountedRun:
     def _hoped(self) -> float:
         model = self._model()
         problem = model.hopeful(model.largest_value())
-        policy = plan(problem)
-        return float(policy_value(problem, policy)[0])
+        return float(policy_value(problem, plan(problem).policy)[0])
 
     def _report(self, every: float = 0.5) -> None:
         now = time.perf_counter()

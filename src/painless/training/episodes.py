@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 from painless.training.memory import HALVES, Memory
 
@@ -29,27 +30,6 @@ class Episodes(Protocol):
 
     def observations(self, keys: Sequence[Any]) -> Array:
         """Return the observations behind keys as numbers, (n, D)."""
-
-
-def key_of(state: Any) -> Hashable:
-    """Return the key of an observation: a number as it is, others as the bytes of their numbers.
-
-    >>> key_of(3), key_of(np.array([1, 0])) == key_of(np.array([1.0, -0.0]))
-    (3, True)
-    """
-    row = np.asarray(state)
-    return int(row) if not row.ndim else (row.reshape(-1).astype(np.float64) + 0.0).tobytes()
-
-
-def rows_of(keys: Sequence[Any]) -> Array:
-    """Return the observations behind keys, (n, D).
-
-    >>> rows_of([key_of(np.array([2, 5]))])
-    array([[2., 5.]])
-    """
-    if not keys or not isinstance(keys[0], bytes):
-        return np.array(keys, dtype=float).reshape(len(keys), -1)
-    return np.frombuffer(b"".join(keys)).reshape(len(keys), -1)
 
 
 class SimulatedEpisodes:

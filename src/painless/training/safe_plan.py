@@ -36,10 +36,22 @@ BEYOND = 1.02  # of the margin by which a limit is tightened, since the next pla
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE, start: Array | None = None) -> Array:
-    """Return the optimal policy (S, A) of a problem, or the one that comes closest to its limits."""
+class Plan(NamedTuple):
+    """A policy, and the price of each limit in it."""
+
+    policy: Array  # (S, A)
+    multiplier: Array  # (K,) 0 where no policy meets the limits
+
+
+def plan(problem: CMDP, tolerance: float = TOLERANCE, start: Array | None = None) -> Plan:
+    """Return the optimal policy of a problem, or the one that comes closest to its limits."""
     found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock(), start=start))
-    return found.case.slater.policy if found.answer is None else found.answer.policy
+    multiplier = np.zeros(len(problem.threshold))
+    if found.answer is None:
+        return Plan(found.case.slater.policy, multiplier)
+    units = found.case.units
+    multiplier[units.kept] = found.answer.multiplier * units.span[0] / units.span[1 + units.kept]
+    return Plan(found.answer.policy, multiplier)
 
 
 class Collected(NamedTuple):
@@ -107,9 +119,10 @@ class Candidate(NamedTuple):
     scale: Array  # (K,)
     safe: bool
     merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors
+    multiplier: Array  # (K,)
 
 
-def candidate(model: LearnedModel, policy: Array, limits: Limits) -> Candidate:
+def candidate(model: LearnedModel, policy: Array, limits: Limits, multiplier: Array) -> Candidate:
     """Judge a policy (S, A)."""
     judged = model.judge(policy)
     slack, scale = limits.slack(model, judged)
@@ -117,7 +130,7 @@ def candidate(model: LearnedModel, policy: Array, limits: Limits) -> Candidate:
     safe = bool((slack >= -allowance).all())
     error = np.maximum(judged.error, 1e-12)
     merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * error[1:])).min()
-    return Candidate(judged, slack, scale, safe, float(merit))
+    return Candidate(judged, slack, scale, safe, float(merit), multiplier)
 
 
 def safe_plan(
@@ -145,7 +158,8 @@ def safe_plan(
         )
         problem = make(limit)
         first = None if first is None else restricted(first, problem.actions)
-        return candidate(model, plan(problem, tolerance, first)[:states], limits)
+        policy, multiplier = plan(problem, tolerance, first)
+        return candidate(model, policy[:states], limits, multiplier)
 
     nominal = at(model.nominal, threshold)
     value = nominal.judged.state_value
