@@ -428,7 +428,6 @@ def test_observations_of_another_shape():
     [
         ("Pendulum-v1", "only Discrete actions"),
         ("NoSuchThing-v3", "does not know 'NoSuchThing-v3'"),
-        
     ],
 )
 def test_environments_that_cannot_be_trained(environment, message):

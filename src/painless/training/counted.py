@@ -25,6 +25,7 @@ FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
 REHEARSALS = (0.72, 0.8)  # shares of the budget up to which the answer is played, and then planned again
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
+LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
 INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
 
@@ -216,7 +217,7 @@ class CountedRun:
             steps = min(steps, VERIFICATION * before)
         elif self.budget.steps is not None:
             steps = max(self.budget.steps - before, 1)
-        until = np.inf if stopped else 1.0
+        until = np.inf if stopped else max(1.0, self.budget.used(self.player.steps) + LEAST_VERIFICATION)
         self._play(choices_of(answer.judged.policy), steps, until, returns, explore=False)
 
     def _hoped(self) -> float:

@@ -12,6 +12,9 @@ from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 from painless.training.memory import HALVES, Memory
 
+EXHAUSTED = (
+    0.3  # the share of steps in which a plan's action was tried often enough, at which a new plan is due
+)
 DRAWS = 4096  # random numbers that are drawn at once
 
 
@@ -96,6 +99,7 @@ class Player:
         self.numbers: dict[Hashable, int] = {}
         self.tries: list[list[int]] = []  # (S, A)
         self.steps = self.played = 0  # steps and episodes
+        self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
 
     def _uniform(self) -> Iterator[float]:
@@ -117,9 +121,9 @@ class Player:
         """
         record = _Record()
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
-        target = self.steps + steps
+        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps
         try:
-            while self.steps < target and not stop():
+            while self.steps < target and self.forced <= exhausted and not stop():
                 returns.append(self._episode(choices, most, record))
         finally:
             record.store(self.memory)
@@ -150,6 +154,7 @@ class Player:
                 action = choice if isinstance(choice, int) else _drawn(choice, next(draws))
                 if most is not None and row[action] >= most[state][action]:
                     action = self._least(row)
+                    self.forced += 1
             key, utilities, terminated, truncated = step(action)
             successor = -1 if terminated else numbers.get(key)
             if successor is None:

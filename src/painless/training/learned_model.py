@@ -241,7 +241,7 @@ class LearnedModel:
             if change * self.discount <= PRECISION * extent:
                 break
         top = float(value[:-1].max())
-        return top + (spread if spread > 1e-9 * extent else max(extent, 1e-9))
+        return top + (spread if spread > 1e-9 * extent else extent or 1.0)
 
     def _chain(self, policy: Array) -> tuple[CMDP, Array, Any]:
         """Return the model, a policy (S, A) with rows for the states added, and the chain of the two."""

@@ -175,7 +175,8 @@ def _simulator(given: Any, *, seed: int, **settings: Any) -> tuple[Simulator, bo
         raise InputError(
             "a table is solved, not trained: solve(problem); or give a simulator, TableSimulator(problem)"
         )
-    if hasattr(given, "specification") or (hasattr(given, "step") and not hasattr(given, "action_space")):
+    simulated = hasattr(given, "step") and not hasattr(given, "action_space")
+    if not isinstance(given, type) and (hasattr(given, "specification") or simulated):
         named = [name for name, value in settings.items() if value is not None and value != ()]
         if named:
             raise InputError(f"{named[0]} is for environments; a simulator has its own: leave it out")

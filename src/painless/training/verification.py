@@ -1,5 +1,8 @@
 """The verdict on an answer: fresh episodes first, and the learned model where they leave it open.
 
+If the interval of the fresh episodes holds the limit, it counts as met if the plan kept its margin (see `safe_plan`), the model of all steps, the fresh
+ones included, still meets it, and the fresh episodes agree with the model.
+
 Intervals of fresh episodes hold with the stated confidence only if the range of a step is declared (see `confidence.py`). Otherwise they are
 about right: from the normal distribution, and for rare events from their number, as that of a Poisson distribution.
 """
@@ -34,7 +37,7 @@ class Verified(NamedTuple):
 def verified(found: Found, specification: Specification, confidence: float) -> Verified:
     """Judge what a run found by its fresh episodes, and by the model of all steps where they leave it open."""
     limits, sign = found.limits, specification.sign
-    judged, slack, scale, *_ = _pooled(found)
+    judged, scale = _pooled(found)
     utilities = len(sign)
     discounted = np.array([one.discounted for one in found.returns]).reshape(-1, utilities)
     total = np.array([one.total for one in found.returns]).reshape(-1, utilities)
@@ -51,7 +54,8 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
     verdict = []
     for k, threshold in enumerate(limits.threshold):
-        if low[1 + k] >= threshold or (high[1 + k] >= threshold and slack[k] >= 0 and agrees[k]):
+        safe = found.answer.slack[k] >= 0 and expected[k] >= threshold and agrees[k]
+        if low[1 + k] >= threshold or (high[1 + k] >= threshold and safe):
             verdict.append("met")
         else:
             verdict.append("missed" if high[1 + k] < threshold else "unclear")
@@ -71,13 +75,13 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     return Verified(estimate, total.mean(0) * sign, discounted.mean(0) * sign, judged)
 
 
-def _pooled(found: Found) -> tuple[Judged, Array, Array]:
-    """Return the answer on the model of all steps, by how much it meets its limits beyond the margins, and the scales."""
+def _pooled(found: Found) -> tuple[Judged, Array]:
+    """Return the answer on the model of all steps, and the scales of what is collected."""
     model, policy = found.pooled, found.answer.judged.policy
     actions = policy.shape[1]
     rest = np.full((model.states - len(policy), actions), 1 / actions)
     one = candidate(model, np.vstack([policy, rest]), found.limits, found.answer.multiplier)
-    return one.judged, one.slack, one.scale
+    return one.judged, one.scale
 
 
 def _unverified(found: Found, specification: Specification, confidence: float, judged: Judged) -> Verified:
