@@ -134,6 +134,8 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         from painless.environments import from_gymnasium
 
         import_modules(settings.pop("imports", []))
+        if name.count(":") > 1:
+            import_modules([name.split(":")[1]])
         options = settings.pop("options", {})
         environment = name.removeprefix("gym:") if name.startswith("gym:") else _factory(name)
         return from_gymnasium(environment, **settings, **options)

@@ -62,6 +62,7 @@ def from_gymnasium(
         seed: of those episodes.
         options: passed on to `gymnasium.make` with an id.
     """
+    given, environment = environment, _imported(environment)
     make = _maker(environment, options)
     function("reward", reward)
     if objective is not None:
@@ -78,7 +79,7 @@ def from_gymnasium(
         from painless.environments.vectorised import VectorGymnasiumSimulator
 
         simulator = VectorGymnasiumSimulator(*settings, options=options)
-    simulator.source = _source(environment, first, options)
+    simulator.source = _source(given, first, options)
     simulator.pool.append(first)
     simulator.look_around(seed)
     return simulator
@@ -97,12 +98,26 @@ def _name(environment: Any) -> str:
     return type(environment).__name__ if spec is None else str(spec.id)
 
 
+def _imported(environment: Any) -> Any:
+    """Import the module of "module:id", and return the id; return anything else as it is."""
+    if not isinstance(environment, str) or ":" not in environment:
+        return environment
+    module, name = environment.split(":", 1)
+    try:
+        importlib.import_module(module)
+    except (ImportError, ValueError, TypeError) as error:
+        raise InputError(
+            f"cannot import {shown(module)}: {shown(str(error))}; install it, or run in the folder where it is"
+        ) from error
+    return name
+
+
 def _maker(environment: Any, options: dict[str, Any]) -> Maker:
     """Return a function that makes environments like the given one."""
     if isinstance(environment, str):
         try:
             gymnasium.spec(environment)
-        except (gymnasium.error.Error, ImportError) as error:
+        except gymnasium.error.Error as error:
             raise InputError(_unknown(environment, error)) from error
         return lambda: gymnasium.make(environment, **options)
     if isinstance(environment, type) or (callable(environment) and not hasattr(environment, "step")):

@@ -28,8 +28,16 @@ UNBOUNDED = 1e300  # stands for infinity in a description
 ARRAYS = {spaces.Box: "box", spaces.MultiDiscrete: "multi-discrete", spaces.MultiBinary: "multi-binary"}
 
 
+NUMBERS = (
+    spaces.Discrete,
+    spaces.Tuple,
+    spaces.Dict,
+    *ARRAYS,
+)  # spaces of numbers; a dictionary may also have text
+
+
 def describe(space: Any, where: str) -> dict[str, Any]:
-    """Return the description of an observation space.
+    """Return the description of an observation space. Text in a dictionary, such as a mission, is left out.
 
     >>> describe(spaces.Tuple([spaces.Discrete(3, start=1), spaces.MultiBinary(2)]), "Env")["kind"]
     'tuple'
@@ -39,8 +47,11 @@ def describe(space: Any, where: str) -> dict[str, Any]:
     if isinstance(space, spaces.Tuple):
         return {"kind": "tuple", "parts": [describe(part, where) for part in space.spaces]}
     if isinstance(space, spaces.Dict):
-        parts = {str(name): describe(part, f"{where}['{name}']") for name, part in space.spaces.items()}
-        return {"kind": "dict", "parts": parts}
+        kept = {name: part for name, part in space.spaces.items() if isinstance(part, NUMBERS)}
+        if kept:
+            parts = {str(name): describe(part, f"{where}['{name}']") for name, part in kept.items()}
+            left = [str(name) for name in space.spaces if name not in kept]
+            return {"kind": "dict", "parts": parts, "left_out": left}
     for kind, name in ARRAYS.items():
         if isinstance(space, kind):
             return _array(space, name, where)
@@ -223,6 +234,11 @@ class Interface:
     def discrete(self) -> bool:
         """Whether an observation is one whole number, 0..n−1."""
         return self.observation["kind"] == "discrete"
+
+    @property
+    def left_out(self) -> list[str]:
+        """The parts of a dictionary that are no numbers, and so are not seen."""
+        return list(self.observation.get("left_out", ()))
 
     @cached_property
     def dimension(self) -> int:

@@ -89,7 +89,7 @@ class CountedRun:
         limits: in the internal sense.
         budget: of the whole run, its verification included.
         rng: for everything random.
-        progress: called after every batch, and about once a second.
+        progress: called after every batch, and twice a second.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class CountedRun:
         returns: list[Returns] = []
         self.phase = "verifying"
         again = self._try(lambda: self._verify(answer, returns, steps, bool(stopped)))
+        self._report(every=0.0)
         return Found(
             answer=answer,
             nominal=model,
@@ -159,6 +160,7 @@ class CountedRun:
             batch *= GROWTH
             left = self.budget.left(self.player.steps, until)
             self._batch(min(batch, left), until)
+            self._report(every=0.0)
         for until in REHEARSALS:
             self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
 
@@ -230,7 +232,7 @@ class CountedRun:
         if self.progress is None or now - self._reported < every:
             return
         self._reported = now
-        used = self.budget.used(self.player.steps)
+        used = min(self.budget.used(self.player.steps), 1.0)
         seconds = now - self.budget.start
         unknown = np.full(self.memory.utilities, np.nan)
         judged = None if self.answer is None else self.answer.judged

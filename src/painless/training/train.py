@@ -238,7 +238,7 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
         trace=Trace(values[:, 0], values[:, 1:], np.array([one.multiplier for one in answers]), exact=False),
         multiplier=found.answer.multiplier,
         multiplier_bound=np.full(len(specification.threshold), np.inf),
-        status=_status(found, judged, specification),
+        status=_status(found, judged, specification, getattr(interface, "left_out", [])),
         constraint_names=specification.constraint_names,
         minimise=specification.minimise,
         algorithm="counted",
@@ -259,7 +259,7 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
     )
 
 
-def _status(found: Found, judged: Verified, specification: Any) -> Status:
+def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
     """Return how the run ended, the verdicts, and what the learned model says."""
     estimate = judged.estimate
     verdicts = ", ".join(
@@ -277,6 +277,7 @@ def _status(found: Found, judged: Verified, specification: Any) -> Status:
         start,
         f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
         f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
+        f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
         ""
         if found.answer.safe
         else "No plan keeps a safe margin from the limits: loosen them, or allow more steps.",
