@@ -487,7 +487,7 @@ def test_what_goes_wrong_inside_is_one_line_too(run, monkeypatch, error, code, m
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(sys.modules["painless.solve"], "solve", fail)
+    monkeypatch.setattr(sys.modules["painless.solving.solve"], "solve", fail)
     ended, _, err = run("solve", "gridworld")
     assert ended == code
     assert message in err

@@ -9,7 +9,7 @@ import painless
 from painless import CBP, GDA
 from painless.bellman import occupancy, occupancy_policy, policy_value
 from painless.loop.guarantees import Regrets, cbp_bound, error_factor, gda_bound
-from painless.loop.prepare import prepare
+from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.planning.feasibility import Feasibility
 from painless.policies.table import dirichlet_policy, uniform_policy
@@ -21,7 +21,7 @@ ALGORITHMS = [CBP(), CBP.theoretical(), GDA(), GDA.theoretical()]
 
 def run(problem, algorithm, iterations, prior=None):
     """Return the prepared problem, its optimum, and the regrets of a run against the optimal policy."""
-    prepared = prepare(problem)
+    prepared = Prepared.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return None
     optimum = LinearProgram().plan(prepared.normal)
@@ -96,7 +96,7 @@ def test_closed_forms_hold(problem, iterations):
 
 
 def test_closed_forms_fall_as_one_over_root_t():
-    prepared = prepare(painless.gridworld())
+    prepared = Prepared.of(painless.gridworld())
     short, long = (gda_bound(prepared.situation(t)) for t in (10**4, 10**6))
     assert short.optimality_gap == pytest.approx(10 * long.optimality_gap)
     assert short.vacuous
@@ -113,7 +113,7 @@ def test_error_factor():
 @given(garnets(constraints=(1, 1)), st.floats(1.1, 5), st.integers(0, 2**32 - 1))
 def test_constraint_violation_lemma(problem, factor, seed):
     """[b − V_c]₊ ≤ β/(C − λ*) where V_r* − V_r + C·[b − V_c]₊ ≤ β (paper, app. B)."""
-    prepared = prepare(problem)
+    prepared = Prepared.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or not prepared.normal.shape[2]:
         return
     normal = prepared.normal

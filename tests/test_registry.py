@@ -222,7 +222,7 @@ def test_no_algorithm_leaves_the_choice_to_solve(run, monkeypatch):
         chosen.append(algorithm)
         raise RuntimeError("seen")
 
-    monkeypatch.setattr(sys.modules["painless.solve"], "solve", stop)
+    monkeypatch.setattr(sys.modules["painless.solving.solve"], "solve", stop)
     run("solve", "gridworld")
     run("solve", "gridworld", "--set", "growth=2")
     run("solve", "gridworld", "--algorithm", "lp")

@@ -242,7 +242,7 @@ def test_a_script_that_render_did_not_put_there_is_refused(tmp_path, monkeypatch
 
     (tmp_path / "bad.html").write_text("<script>1</script>")
     (tmp_path / "good.html").write_text("{% call inline() %}1{% endcall %}")
-    monkeypatch.setattr(html, "FOLDERS", (tmp_path,))
+    monkeypatch.setattr(html, "TEMPLATES", tmp_path)
     html._environment.cache_clear()
     try:
         with pytest.raises(RuntimeError, match="would be blocked"):

@@ -498,7 +498,7 @@ def test_a_signal_inside_compiled_code_ends_in_order(run, monkeypatch):
         except SystemExit as cause:
             raise SystemError("returned a result with an exception set") from cause
 
-    monkeypatch.setattr(sys.modules["painless.solve"], "solve", struck)
+    monkeypatch.setattr(sys.modules["painless.solving.solve"], "solve", struck)
     code, _, err = run("solve", "gridworld")
     assert (code, err) == (143, "Error: ended by SIGTERM\n")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -130,12 +130,8 @@ class PRM:
     PRM(growth=1.0)
     """
 
+    name: ClassVar[str] = "prm"
     growth: Setting = 1.0
-
-    @property
-    def name(self) -> str:
-        """The name in tables and files."""
-        return "prm"
 
     def build(self, situation: Situation) -> Pieces:
         """Return the learner and the dual."""
@@ -205,15 +201,11 @@ class CRPO:
         entropy: ν ≥ 0, the strength of entropy regularisation, in units of the reward's span.
     """
 
+    name: ClassVar[str] = "crpo"
     rate: Setting = 0.75
     tolerance: Setting = 0.0
     seed: int | None = None
     entropy: Setting = 0.0
-
-    @property
-    def name(self) -> str:
-        """The name in tables and files."""
-        return "crpo"
 
     def build(self, situation: Situation) -> Pieces:
         """Return the learner and the dual."""

@@ -13,7 +13,7 @@ from painless.common.arrays import one_thread
 from painless.common.errors import InputError
 from painless.loop.algorithms import Algorithm, kind, require_algorithm, require_single, stack
 from painless.loop.framework import Recorder, Trace
-from painless.loop.prepare import prepare
+from painless.loop.prepare import Prepared
 from painless.planning.feasibility import Feasibility
 from painless.policies.table import LearningTable, TabularPolicy, initial_policy
 from painless.problem import CMDP, require_problem
@@ -53,7 +53,7 @@ def solve_batch(
             f"{len(starts)} initial policies for {len(algorithms)} algorithms; give one for each"
         )
     with one_thread():
-        prepared = prepare(problem)
+        prepared = Prepared.of(problem)
         if prepared.feasibility is not Feasibility.SLACK:
             raise InputError(f"{prepared.feasibility.value}; use solve(problem), which explains it or plans")
         priors = [initial_policy(start, problem.actions) for start in starts]

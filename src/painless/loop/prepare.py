@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from painless.loop.framework import Step, Trace, iterate
 from painless.planning.feasibility import multiplier_bound
 from painless.planning.planner import Case
 from painless.policies.table import LearningTable
-from painless.problem import CMDP
 from painless.problem.units import utility_range
 
 INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
@@ -55,8 +54,3 @@ class Prepared(Case):
         rngs = [np.random.default_rng(seed) for _ in prior]
         evaluator = evaluator or exact_evaluator(self.normal, self.engine)
         return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)
-
-
-def prepare(problem: CMDP, tick: Callable[[], None] = lambda: None) -> Prepared:
-    """Return a problem as a case for an algorithm."""
-    return Prepared.of(problem, tick)

@@ -86,16 +86,6 @@ class Certifier:
             self.game.proved.append(slater.low)
             self.game.safe = np.ones(1)
 
-    @property
-    def upper_bound(self) -> float:
-        """The proved upper bound on the reward of feasible policies."""
-        return self.game.upper
-
-    @property
-    def multiplier(self) -> Array:
-        """The multipliers that prove the bound, (K,)."""
-        return self.game.price
-
     def add(self, value: Array, policy: Array | Actions) -> int:
         """Offer a policy, (S, A) or actions (S,), with its values (J,) to the mixture; return its index."""
         low = value - self.engine.rounding if self.engine.exact else np.full(len(value), -np.inf)
@@ -109,7 +99,7 @@ class Certifier:
         weights = np.zeros(len(columns))
         if mixture is None:  # the Slater policy alone is feasible, to rounding
             weights[0] = 1.0
-            return Mixture(weights, np.zeros(len(self.multiplier)), float(columns[0].value[0]))
+            return Mixture(weights, np.zeros(self.problem.shape[2]), float(columns[0].value[0]))
         weights[own] = mixture.weights
         return mixture._replace(weights=weights)
 
@@ -169,7 +159,7 @@ class Certifier:
 
     def bounded(self, answer: Answer) -> Answer:
         """Return an answer with the best bound so far."""
-        return replace(answer, upper_bound=self.upper_bound, multiplier=self.multiplier)
+        return replace(answer, upper_bound=self.game.upper, multiplier=self.game.price)
 
     def known(self) -> Answer:
         """Return the best of the candidates by their proved values, without evaluating any."""
@@ -196,7 +186,7 @@ class Certifier:
 
     def _assessed(self, policy: Array, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
-        return Answer(policy, value.guess, value.low, self.upper_bound, self.multiplier, feasible)
+        return Answer(policy, value.guess, value.low, self.game.upper, self.game.price, feasible)
 
     def _attainable(self) -> Array:
         """Return the thresholds that mixtures must reach, (K,); without a Slater point, lowered by what still counts as met."""

@@ -17,56 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple
-
-import numpy as np
+from typing import ClassVar
 
 from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
-from painless.planning.certificate import Answer, Certifier
-from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Planned, Progress, Stop, Task
+from painless.planning.search import Searched, SearchEnding, Searcher
 from painless.problem import CMDP
-from painless.problem.units import TOLERANCE
-
-
-class SearchEnding(Enum):
-    """How a search ended."""
-
-    PROVED = "the tolerance is proved"
-    ROUNDING = "sweeps cannot prove this tolerance"
-    TIMEOUT = "the time limit was reached"
-    INTERRUPT = "interrupted"
-    INFEASIBLE = "no policy meets all constraints"
-    TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
-
-
-STOPS = {SearchEnding.TIMEOUT: Stop.TIMEOUT, SearchEnding.INTERRUPT: Stop.INTERRUPT}
-
-
-class Search(NamedTuple):
-    """The progress of a search: solves so far, the reward of the best feasible mixture, and the upper bound."""
-
-    solves: int
-    reward_value: float
-    upper_bound: float
-
-
-class Searched(NamedTuple):
-    """A policy and the proof that comes with it, in the units of the problem."""
-
-    certifier: Certifier
-    answer: Answer
-    slack: SlackGame | None  # the game for the joint slack; None if not needed
-    feasible: bool  # whether the answer provably meets every constraint
-    ending: SearchEnding
-    solves: int  # of unconstrained MDPs
 
 
 @dataclass(frozen=True)
@@ -79,6 +41,7 @@ class ColumnGeneration:
         rounds: the maximum number of unconstrained MDPs to solve.
     """
 
+    name: ClassVar[str] = "column-generation"
     smoothing: float | None = None
     rounds: int = 1000
 
@@ -88,22 +51,13 @@ class ColumnGeneration:
             raise InputError(f"smoothing is {self.smoothing}; it must be in [0, 1), such as 0.3")
         whole("rounds", self.rounds)
 
-    def share(self, constraints: int) -> float:
-        """The share of the best multipliers for K constraints."""
-        return (0.2 if constraints == 1 else 0.5) if self.smoothing is None else self.smoothing
-
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "column-generation"
-
     def plan(
         self,
         problem: CMDP,
         target: Callable[[float], float] | float = 1e-6,
         *,
         clock: Clock | None = None,
-        progress: Callable[[Search], None] | None = None,
+        progress: Callable[[int, float, float], None] | None = None,
         engine: Engine | None = None,
         relaxation: Relaxation | None = None,
         start: Array | None = None,
@@ -113,7 +67,7 @@ class ColumnGeneration:
         Arguments:
             target: the gap to prove, given the bound; a number is relative to the bound, as in `solve`.
             clock: when its time is up, or on Ctrl-C, the best answer so far is returned.
-            progress: called after every solve; it may raise KeyboardInterrupt.
+            progress: called after every solve with the number of solves, the reward of the best mixture and the bound.
             engine: solves the model; by default chosen by its size.
             relaxation: what counts as feasible; by default in the units of the problem.
             start: an initial policy (S, A).
@@ -123,13 +77,19 @@ class ColumnGeneration:
         >>> round(float(planned.answer.value[0]), 8), planned.feasible
         (1.65272184, True)
         """
-        from painless.planning.search import Searcher
-
         engine = engine or engine_of(problem, FEW_STATES)
         least = LEAST * engine.unit
         gap = target if callable(target) else lambda bound: target * max(abs(bound), least)
-        relaxation = relaxation or Relaxation.of(problem)
-        return Searcher(self, engine, gap, clock or Clock(), progress, relaxation).run(start)
+        share = self.smoothing
+        if share is None:
+            share = 0.2 if problem.shape[2] == 1 else 0.5
+        search = Searcher(
+            *(engine, gap, clock or Clock(), relaxation or Relaxation.of(problem)),
+            rounds=self.rounds,
+            share=share,
+            progress=progress,
+        )
+        return search.run(start)
 
     def answer(self, case: Case, task: Task) -> Planned:
         """Find a policy and a Slater policy, without any array of size S × S.
@@ -137,9 +97,9 @@ class ColumnGeneration:
         If there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
         """
 
-        def report(now: Search) -> None:
+        def report(solves: int, value: float, bound: float) -> None:
             if task.progress is not None:
-                task.progress(Progress.of(case, now.solves, None, now.reward_value, now.upper_bound))
+                task.progress(Progress.of(case, solves, None, value, bound))
 
         found = self.plan(
             case.normal,
@@ -151,27 +111,11 @@ class ColumnGeneration:
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
         if found.ending is SearchEnding.TIGHT or (found.ending is SearchEnding.ROUNDING and small):
-            why = str(found.ending.value)
-            reason = f"{why[0].upper()}{why[1:]}, so the linear program replaced column generation."
+            reason = f"{found.ending.value}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
-        case = case.known(found.certifier.engine, _slater(found))
+        case = case.known(found.certifier.engine, found.slater)
         if found.ending is SearchEnding.INFEASIBLE:
             return Planned(self.name, case)
+        stop = found.ending if isinstance(found.ending, Stop) else None
         note = f"{found.solves} unconstrained problems were solved."
-        return Planned(self.name, case, found.certifier, found.answer, STOPS.get(found.ending), note=note)
-
-
-def _slater(planned: Searched) -> SlaterPolicy:
-    """Return the slack that a search found; the answer serves as its policy."""
-    answer, engine = planned.answer, planned.certifier.engine
-    slack = answer.low[1:] - engine.problem.threshold
-    least = TOLERANCE * engine.unit
-    weight = np.empty(0) if planned.slack is None else planned.slack.price
-    if planned.ending is SearchEnding.INFEASIBLE:
-        found = Feasibility.NONE
-    else:
-        joint = -np.inf if planned.slack is None else planned.slack.mixture.value
-        found = Feasibility.SLACK if joint > least or (slack >= 0).all() else Feasibility.UNKNOWN
-    return SlaterPolicy(
-        *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, found, slack)
-    )
+        return Planned(self.name, case, found.certifier, found.answer, stop, note=note)

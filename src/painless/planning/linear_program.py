@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -44,10 +44,7 @@ class LinearProgram:
     Use it as `solve(problem, LinearProgram())`. HiGHS is exact to 1e-10; best responses close the remaining gap.
     """
 
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "lp"
+    name: ClassVar[str] = "lp"
 
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
         """Return an optimal occupancy, or None if no policy is feasible; raise TimeoutError after this many seconds."""
@@ -57,11 +54,9 @@ class LinearProgram:
         transitions = problem.most_successors * len(pairs)
         if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
             raise TimeoutError  # HiGHS checks the clock only between steps, and the first ones are long
-        kernel = (
-            problem.transition
-            if not isinstance(problem.transition, np.ndarray)
-            else scipy.sparse.csr_array(problem.transition.reshape(-1, states))
-        )
+        kernel = problem.transition
+        if isinstance(kernel, np.ndarray):
+            kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
         chosen = scipy.sparse.csr_array(kernel[pairs])
         stay = scipy.sparse.csr_array(
             (np.ones(len(pairs)), (np.arange(len(pairs)), pairs // actions)), chosen.shape
@@ -110,10 +105,8 @@ class LinearProgram:
             if optimum is not None and not solved and not slack:
                 # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
                 answer = better(certifier.assess(policy), answer)
-        except TimeoutError:
-            return Planned(self.name, case, certifier, answer, Stop.TIMEOUT, note=note)
-        except KeyboardInterrupt:
-            return Planned(self.name, case, certifier, answer, Stop.INTERRUPT, note=note)
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            return Planned(self.name, case, certifier, answer, Stop.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)
 
 

@@ -88,6 +88,11 @@ class Stop(Enum):
     TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
     INTERRUPT = "interrupted; run it again for longer to close the gap"
 
+    @classmethod
+    def of(cls, error: BaseException) -> Stop:
+        """Return the reason behind a TimeoutError or a KeyboardInterrupt."""
+        return cls.INTERRUPT if isinstance(error, KeyboardInterrupt) else cls.TIMEOUT
+
 
 class Planned(NamedTuple):
     """The result of a planner; `answer` is None if no policy is feasible."""
@@ -147,5 +152,5 @@ def without_slater(planner: str, case: Case, clock: Clock) -> Planned:
         answer = certifier.assess(case.slater.policy)
     except TimeoutError:
         answer = certifier.known()
-    stop = Stop.INTERRUPT if isinstance(case.slater.stopped, KeyboardInterrupt) else Stop.TIMEOUT
-    return Planned(planner, case, certifier, answer, stop)
+    assert case.slater.stopped is not None
+    return Planned(planner, case, certifier, answer, Stop.of(case.slater.stopped))

@@ -42,7 +42,7 @@ def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Ans
 
     With `improve`, the answer improves too, unless its mixture is too expensive to evaluate.
     """
-    rounds = CLOSING * (1 + len(certifier.multiplier))
+    rounds = CLOSING * (1 + certifier.problem.shape[2])
     closer, certifier.game.precision = answer, 0.0  # as precise as possible
     try:
         mixture = certifier.prove((), lambda _: 0.0, rounds)
@@ -59,10 +59,10 @@ def price_ranges(
     certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
 ) -> PriceRanges:
     """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
-    count = len(certifier.multiplier)
+    count = certifier.problem.shape[2]
     ranges = _Ranges(certifier, answer, tick)
     low, high = np.zeros(count), ranges.quick()
-    wide = [i for i in np.argsort(-certifier.multiplier, kind="stable") if high[i] > NONE]
+    wide = [i for i in np.argsort(-certifier.game.price, kind="stable") if high[i] > NONE]
     open_ends = [(i, side) for i in wide for side in (-1, 1) if narrow]
     try:
         for i in wide:
@@ -78,13 +78,6 @@ def price_ranges(
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
     return PriceRanges(low, high)
-
-
-class _End(NamedTuple):
-    """An end of a range: the multipliers there, (K,), and a proved bound at or beyond it."""
-
-    multiplier: Array
-    safe: float
 
 
 class _Ranges:
@@ -110,23 +103,23 @@ class _Ranges:
     def cut(self, index: int, side: int) -> bool:
         """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
         certifier = self.certifier
-        end = self._extreme(index, side)
-        if end is None:
+        found = self._end(index, side)
+        if found is None:
             return False
+        end, _ = found
         dual = certifier.bound(end, SETTLED * self.unit)
         if (
-            dual - certifier.upper_bound
+            dual - certifier.game.upper
             <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.game.rounding
         ):
             return False
-        now = self._extreme(index, side)
-        return now is None or abs(now[index] - end[index]) > MOVED * end[index] + NONE
+        now = self._end(index, side)
+        return now is None or abs(now[0][index] - end[index]) > MOVED * end[index] + NONE
 
     def ends(self, index: int) -> tuple[float, float]:
         """Return both ends of a range, widened by the precision of the linear programs."""
         low, high = (self._end(index, side) for side in (-1, 1))
-        least = 0.0 if low is None else low.safe
-        most = np.inf if high is None else high.safe
+        least, most = 0.0 if low is None else low[1], np.inf if high is None else high[1]
         return max(least * (1 - WIDENED) - WIDENED * NONE, 0.0), most * (1 + WIDENED)
 
     def _rows(self) -> tuple[Array, Array]:
@@ -135,24 +128,23 @@ class _Ranges:
         low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
-        room = (certifier.upper_bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        room = (certifier.game.upper - low[:, 0]) / self.unit  # may be negative if a limit is missed
         return slack, room
 
-    def _extreme(self, index: int, side: int) -> Array | None:
-        """Return the multipliers with the least (−1) or the largest (+1) λ_i; None if there is no such end."""
-        end = self._end(index, side)
-        return None if end is None else end.multiplier
+    def _end(self, index: int, side: int) -> tuple[Array, float] | None:
+        """Return the multipliers (K,) with the least (−1) or the largest (+1) λ_i, and a proved bound at or beyond it.
 
-    def _end(self, index: int, side: int) -> _End | None:
+        None if there is no such end.
+        """
         self.tick()
         slack, room = self._rows()
         if slack.shape[1] == 1:
             part = slack[:, 0] * side > 0
             if not part.any():
-                return None if side > 0 else _End(np.zeros(1), 0.0)
+                return None if side > 0 else (np.zeros(1), 0.0)
             found = room[part] / slack[part, 0]
             only = max(float(found.min() if side > 0 else found.max()), 0.0)
-            return _End(np.array([only]), only)
+            return np.array([only]), only
         scale = np.maximum(np.abs(slack).max(1), np.abs(room))  # or HiGHS is imprecise for small rows
         slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
         objective = np.zeros(slack.shape[1])
@@ -164,4 +156,4 @@ class _Ranges:
         missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
         proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
         # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every remaining λ.
-        return _End(multiplier, -side * min(proved, -side * float(multiplier[index])))
+        return multiplier, -side * min(proved, -side * float(multiplier[index]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +12,12 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
-from painless.planning.column_generation import Search, Searched, SearchEnding
-from painless.planning.feasibility import SlackGame
+from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
+from painless.planning.planner import Stop
 from painless.planning.smoothing import Smoothed
 from painless.problem.units import TOLERANCE
-
-if TYPE_CHECKING:
-    from painless.planning.column_generation import ColumnGeneration
 
 COARSE = 1e-3  # tolerance of the first response, in the engine's unit
 # How far from a first policy's prices to seek policies on both sides of the limits.
@@ -33,19 +31,59 @@ MIXED = 1e-6  # smaller probabilities count as 0
 MOST_MIXED = 100  # states from which prices are read; K of them suffice
 
 
+class SearchEnding(Enum):
+    """How a search ended that was not stopped."""
+
+    PROVED = "The tolerance is proved"
+    ROUNDING = "Sweeps cannot prove this tolerance"
+    INFEASIBLE = "No policy meets all constraints"
+    TIGHT = "The constraints are feasible only at the boundary (no Slater point)"
+
+
+class Searched(NamedTuple):
+    """A policy and the proof that comes with it, in the units of the problem."""
+
+    certifier: Certifier
+    answer: Answer
+    slack: SlackGame | None  # the game for the joint slack; None if not needed
+    feasible: bool  # whether the answer provably meets every constraint
+    ending: SearchEnding | Stop
+    solves: int  # of unconstrained MDPs
+
+    @property
+    def slater(self) -> SlaterPolicy:
+        """The slack that the search found; the answer serves as its policy."""
+        answer, engine = self.answer, self.certifier.engine
+        slack = answer.low[1:] - engine.problem.threshold
+        joint, weight = -np.inf, np.empty(0)
+        if self.slack is not None:
+            joint, weight = self.slack.mixture.value, self.slack.price
+        found = Feasibility.UNKNOWN
+        if self.ending is SearchEnding.INFEASIBLE:
+            found = Feasibility.NONE
+        elif joint > TOLERANCE * engine.unit or (slack >= 0).all():
+            found = Feasibility.SLACK
+        return SlaterPolicy(
+            *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, found, slack)
+        )
+
+
 class Searcher:
     """One search; all in normalised units."""
 
     def __init__(
         self,
-        settings: ColumnGeneration,
         engine: Engine,
         target: Callable[[float], float],
         clock: Clock,
-        progress: Callable[[Search], None] | None,
         relaxation: Relaxation,
+        *,
+        rounds: int,
+        share: float,
+        progress: Callable[[int, float, float], None] | None,
     ) -> None:
-        self.settings, self.engine, self.target, self.progress = settings, engine, target, progress
+        self.engine, self.target, self.progress = engine, target, progress
+        self.rounds, self.share = rounds, share
         self.clock, self.problem = clock, engine.problem
         engine.call_between_steps(clock.tick)
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
@@ -56,20 +94,18 @@ class Searcher:
 
     def run(self, start: Array | None = None) -> Searched:
         """Search until the gap is proved, no progress is possible, or the search is stopped."""
+        ending: SearchEnding | Stop
         try:
             if start is not None:
                 self._start_from(start)
             ending = self._search()
-        except TimeoutError:
-            ending = SearchEnding.TIMEOUT
-        except KeyboardInterrupt:
-            ending = SearchEnding.INTERRUPT
-        if ending in (SearchEnding.TIMEOUT, SearchEnding.INTERRUPT):
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            ending = Stop.of(stop)
             self.clock.extend()
         try:
             return self._planned(ending, self._final(ending))
         except TimeoutError:
-            return self._planned(SearchEnding.TIMEOUT, self.certifier.known())
+            return self._planned(Stop.TIMEOUT, self.certifier.known())
 
     def _start_from(self, policy: Array) -> None:
         """Start near the prices that make the actions mixed by a policy equally good, on both sides of the limits."""
@@ -100,7 +136,7 @@ class Searcher:
         )
         self.slack.proved = self.game.proved
         self.slack.watch = self._report
-        self.slack.find(self.settings.rounds)
+        self.slack.find(self.rounds)
         self.game.safe = self.slack.mixture.weights
         return self.slack.mixture.value > TOLERANCE * self.engine.unit
 
@@ -111,9 +147,7 @@ class Searcher:
         """Alternate master and responses until their bounds meet."""
         states, _, constraints = self.problem.shape
         proof = _Proof(self)
-        self.game.play(
-            proof, self.settings.rounds, Smoothed(self.settings.share(constraints), states, constraints)
-        )
+        self.game.play(proof, self.rounds, Smoothed(self.share, states, constraints))
         return proof.ending
 
     def _respond(self, multiplier: Array, tolerance: float) -> None:
@@ -145,7 +179,7 @@ class Searcher:
         padded = None if safe is None else np.pad(safe, (0, len(self.game.columns) - len(safe)))
         return best_mixture(self.game.columns.values, self.problem.threshold + margin, padded)
 
-    def _final(self, ending: SearchEnding) -> Answer:
+    def _final(self, ending: SearchEnding | Stop) -> Answer:
         """Return the best mixture, or the one with the largest slack."""
         if ending is SearchEnding.PROVED and self.answer is not None:
             return self.answer
@@ -159,13 +193,13 @@ class Searcher:
 
     def _report(self) -> None:
         if self.progress is not None:
-            self.progress(Search(self._solves, self.game.mixture.value, self.game.upper))
+            self.progress(self._solves, self.game.mixture.value, self.game.upper)
 
     @property
     def _solves(self) -> int:
         return self.game.responses + (0 if self.slack is None else self.slack.responses)
 
-    def _planned(self, ending: SearchEnding, answer: Answer) -> Searched:
+    def _planned(self, ending: SearchEnding | Stop, answer: Answer) -> Searched:
         return Searched(
             certifier=self.certifier,
             answer=self.certifier.bounded(answer),

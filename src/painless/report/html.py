@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
 ALLOWED = "@scripts@"  # stands in the policy of base.html until the scripts are known
 
 
@@ -62,7 +63,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -98,7 +98,7 @@ def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock
     engine = engine_of(whole)
     engine.call_between_steps(clock.tick)
     value = engine.values(answer.policy)
-    bound = (units.exact(0, certifier.upper_bound) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
+    bound = (units.exact(0, certifier.game.upper) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slack = value.low[1:] - whole.threshold
     slater = SlaterPolicy(
         *(answer.policy, np.empty((0, 0)), value.guess, value.low, slack, np.empty(0)),
@@ -106,7 +106,7 @@ def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock
     )
     judge = Certifier(engine, slater)
     judge.game.upper = rounded(bound, up=True)
-    same = Answer(answer.policy, value.guess, value.low, judge.upper_bound, judge.multiplier, True)
+    same = Answer(answer.policy, value.guess, value.low, judge.game.upper, judge.game.price, True)
     return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same, clock.tick)))
 
 

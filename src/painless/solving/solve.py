@@ -19,7 +19,7 @@ from painless.evaluators import Evaluator, exact_evaluator
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder
-from painless.loop.prepare import Prepared, Steps, prepare
+from painless.loop.prepare import Prepared, Steps
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
@@ -89,7 +89,7 @@ def solve(
     elif algorithm is None:
         algorithm, reason = choose(problem)
     with one_thread(), clock.interruptible():
-        prepared, ending = prepare(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
+        prepared, ending = Prepared.of(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
         if prepared.misses_constant:
             return infeasible_solution(prepared, ending, clock)
         if isinstance(algorithm, Planner):
@@ -187,10 +187,8 @@ class _Iterating:
             if self.iterations:
                 return self._to_the_horizon(), ending._replace(completed=self.iterations)
             return self._to_the_tolerance(ending)
-        except TimeoutError:
-            return self._stopped(), ending.stop(Stop.TIMEOUT)
-        except KeyboardInterrupt:
-            return self._stopped(), ending.stop(Stop.INTERRUPT)
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            return self._stopped(), ending.stop(Stop.of(stop))
 
     def _to_the_horizon(self) -> Answer:
         assert self.iterations is not None
@@ -211,9 +209,9 @@ class _Iterating:
             if not certifier.game.exhausted:
                 certifier.prove(self.averages, target, rounds)
             mixture = certifier.polish()
-            gap = certifier.upper_bound - mixture.value
+            gap = certifier.game.upper - mixture.value
             least, stalled = (gap, 0) if gap < 0.99 * least else (least, stalled + 1)
-            if gap <= target(certifier.upper_bound) or stalled >= PATIENCE:
+            if gap <= target(certifier.game.upper) or stalled >= PATIENCE:
                 answer = certifier.answer(mixture.weights)
                 if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
                     return answer, ending
@@ -258,5 +256,5 @@ class _Iterating:
 
     def _report(self, value: float = np.nan) -> None:
         if self.progress is not None:
-            count, bound = self.averages.count, self.certifier.upper_bound
+            count, bound = self.averages.count, self.certifier.game.upper
             self.progress(Progress.of(self.prepared, count, self.iterations, value, bound))

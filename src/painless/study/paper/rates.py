@@ -10,7 +10,7 @@ from painless.bellman import occupancy
 from painless.common.arrays import Array
 from painless.loop.averages import band
 from painless.loop.guarantees import ClosedForm, cbp_bound, gda_bound
-from painless.loop.prepare import Prepared, prepare
+from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.policies.table import dirichlet_policy
 from painless.solving.solve import solve
@@ -42,7 +42,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     names = ("cbp", "cbp-theory", "gda-theory")
     groups = {name: sorted(select(settings, name=name), key=lambda one: one.iterations) for name in names}
     horizons = [one.iterations for one in groups["cbp"]]
-    prepared = prepare(make_problem(settings[0].problem))
+    prepared = Prepared.of(make_problem(settings[0].problem))
     divergence = _largest_divergence(prepared, len(settings[0].gap))
     forms = {
         "cbp-theory": [cbp_bound(prepared.situation(horizon), divergence) for horizon in horizons],

@@ -17,7 +17,7 @@ from painless.common.arrays import Array, one_thread
 from painless.evaluators import ExactEvaluator
 from painless.loop.algorithms import ALGORITHMS, Algorithm, stack
 from painless.loop.framework import Recorder
-from painless.loop.prepare import Prepared, prepare
+from painless.loop.prepare import Prepared
 from painless.policies.table import LearningTable
 from painless.study.score.merit import Judge
 from painless.study.score.suite import Entry
@@ -62,7 +62,7 @@ def run_table(entry: Entry, index: int, seed: int, budget: int) -> list[Row]:
     """Return a row for every algorithm, setting and measure on one table of the suite."""
     with one_thread():
         problem, start = entry.make(index, seed)
-        prepared = prepare(problem)
+        prepared = Prepared.of(problem)
         judge = Judge.of(prepared.normal)
         rows: list[Row] = []
         for contender in contenders():
