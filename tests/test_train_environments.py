@@ -146,6 +146,8 @@ def test_simulators_are_counted_if_there_is_a_budget():
     training = painless.train(TableSimulator(painless.gridworld(), 60), steps=10_000)
     assert training.algorithm == "counted"
     assert training.verdict == ("met",)
+    with pytest.raises(InputError, match="lack actions"):
+        painless.train(TableSimulator(painless.make("queueing")), steps=100)
     with pytest.raises(InputError, match="discount is for environments"):
         painless.train(TableSimulator(painless.gridworld()), discount=0.9)
 

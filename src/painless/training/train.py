@@ -198,6 +198,10 @@ def _countable(simulator: Simulator, budgeted: bool) -> bool:
 
 def _episodes(simulator: Any) -> Episodes:
     if isinstance(simulator, TableSimulator):
+        if not simulator.problem.actions.all():
+            raise InputError(
+                "some states of this table lack actions, which cannot be learned; use solve(problem)"
+            )
         return SimulatedEpisodes(simulator)
     from painless.environments.adapter import GymnasiumEpisodes
 

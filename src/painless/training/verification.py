@@ -61,7 +61,7 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
             verdict.append("missed" if high[1 + k] < threshold else "unclear")
     ends = np.sort(np.stack([low * sign, high * sign]), 0)
     estimate = Estimate(
-        mean=samples.mean(0) * sign,
+        mean=samples.mean(0) * sign + 0.0,  # no negative zeros
         low=ends[0],
         high=ends[1],
         threshold=specification.limit,
@@ -72,7 +72,7 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
         words=tuple(verdict),
         exact=specification.declared,
     )
-    return Verified(estimate, total.mean(0) * sign, discounted.mean(0) * sign, judged)
+    return Verified(estimate, total.mean(0) * sign + 0.0, discounted.mean(0) * sign + 0.0, judged)
 
 
 def _pooled(found: Found) -> tuple[Judged, Array]:
