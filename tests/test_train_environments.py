@@ -347,6 +347,32 @@ def test_an_environment_that_stays_broken_is_answered_by_the_model():
     assert training.estimate.mean[0] > 0.5
 
 
+def test_a_run_resumes_where_it_stopped(tmp_path):
+    """Stopped in the middle and continued, it ends with the policy of the run that was never interrupted."""
+    path = tmp_path / "checkpoint.npz"
+    options = {"constraints": "cost<=2", "checkpoint": path, "save_every": 0.0}
+    whole = quick(steps=6000, constraints="cost<=2")
+
+    def stop(now):
+        if now.steps > 2000 and now.phase == "exploring":
+            raise KeyboardInterrupt
+
+    first = quick(steps=6000, progress=stop, **options)
+    assert "interrupted" in str(first.status)
+    second = quick(steps=6000, resume=True, **options)
+    np.testing.assert_array_equal(
+        second.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+    assert second.steps == whole.steps
+    more = quick(steps=9000, resume=True, **options)
+    assert sum(more.steps.values()) == pytest.approx(9000, rel=0.01)
+    with pytest.raises(InputError, match=r"belongs to a run with discount = 0\.9, not 0\.8"):
+        quick(resume=True, discount=0.8, **options)
+    quick(Drift, steps=None, iterations=2, episodes=10, checkpoint=tmp_path / "other.npz")
+    with pytest.raises(InputError, match="another kind of run"):
+        quick(resume=True, **{**options, "checkpoint": tmp_path / "other.npz"})
+
+
 def test_progress_and_log(tmp_path):
     seen = []
     path = tmp_path / "log.csv"

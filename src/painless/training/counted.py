@@ -8,14 +8,17 @@ the share of time that the explorer expects in heaven. At the end the best safe 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from painless.bellman import policy_value
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.training.counted_checkpoint import load_counted, save_counted
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
 from painless.training.learned_model import LearnedModel, extreme_share
 from painless.training.memory import Memory
@@ -47,6 +50,21 @@ class Budget:
     def left(self, steps: int, share: float) -> float:
         """Return the steps left until a share of the budget is used; infinite if only seconds are given."""
         return np.inf if self.steps is None else share * self.steps - steps
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """Where and how often a run is saved."""
+
+    path: Path
+    settings: Mapping[str, Any]  # that must be the same when it continues
+    seconds: float = 5.0
+    resume: bool = False
+
+    @property
+    def resumes(self) -> bool:
+        """Whether there is something to continue."""
+        return self.resume and self.path.exists()
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,7 @@ class CountedRun:
         budget: of the whole run, its verification included.
         rng: for everything random.
         progress: called after every batch, and twice a second.
+        checkpoint: where the run is saved between batches.
     """
 
     def __init__(
@@ -99,6 +118,7 @@ class CountedRun:
         budget: Budget,
         rng: np.random.Generator,
         progress: Callable[[CountedProgress], None] | None = None,
+        checkpoint: Checkpointing | None = None,
     ) -> None:
         self.specification = episodes.specification
         utilities = 1 + len(limits.threshold)
@@ -106,11 +126,12 @@ class CountedRun:
         self.player = Player(episodes, self.memory, rng)
         self.episodes, self.limits, self.budget, self.rng = episodes, limits, budget, rng
         self.progress, self._reported = progress, time.perf_counter()
+        self.checkpoint, self._saved = checkpoint, time.perf_counter()
+        self.batch = 0.0  # steps of the latest one
+        self.threshold = limits.threshold  # (K,) on discounted values
         self.answer: Candidate | None = None
-        self.explorer: Array | None = None
         self.hope, self.phase = 1.0, "exploring"
         self.trace: list[Candidate] = []
-        self.fresh: list[Returns] = []  # episodes of the latest answer
 
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
@@ -121,7 +142,6 @@ class CountedRun:
         returns: list[Returns] = []
         self.phase = "verifying"
         again = self._try(lambda: self._verify(answer, returns, steps, bool(stopped)))
-        self._report(every=0.0)
         return Found(
             answer=answer,
             nominal=model,
@@ -152,15 +172,21 @@ class CountedRun:
 
     def _explore(self) -> None:
         until = 2 * REHEARSALS[0] - REHEARSALS[1]
-        batch = float(FIRST)
-        if self.budget.steps is not None:
-            batch = min(batch, max(until * self.budget.steps, 1.0))
-        self._play([], batch, until, [], explore=True)
+        if self.checkpoint is not None and self.checkpoint.resumes:
+            self.batch, self.threshold = load_counted(
+                self.checkpoint.path, self.player, self.checkpoint.settings
+            )
+        else:
+            self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
+            self._play([], self.batch, until, [], explore=True)
+            self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
-            batch *= GROWTH
+            self.batch *= GROWTH
             left = self.budget.left(self.player.steps, until)
-            self._batch(min(batch, left), until)
+            self._batch(min(self.batch, left), until)
             self._report(every=0.0)
+            self._save(every=True)
+        self._save(every=False)
         for until in REHEARSALS:
             self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
 
@@ -181,10 +207,20 @@ class CountedRun:
     ) -> None:
         """Plan an answer, and play it for some steps."""
         self.answer = safe_plan(model, self.limits, model.threshold, imaginary)
-        judged = self.answer.judged
+        judged, slack, scale, *_ = self.answer
+        if self.limits.episodic.any():
+            exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
+            self.threshold = np.where(self.limits.episodic, exact, self.threshold)
         self.trace.append(self.answer)
-        self.fresh = []
-        self._play(choices_of(judged.policy), steps, until, self.fresh, explore=False)
+        self._play(choices_of(judged.policy), steps, until, [], explore=False)
+
+    def _save(self, *, every: bool) -> None:
+        """Save the run, with `every` only if it is time to."""
+        point, now = self.checkpoint, time.perf_counter()
+        if point is None or (every and now - self._saved < point.seconds):
+            return
+        save_counted(point.path, self.player, self.batch, self.threshold, point.settings)
+        self._saved = now
 
     def _play(
         self, choices: list[Choice], steps: float, until: float, returns: list[Returns], *, explore: bool
@@ -195,15 +231,14 @@ class CountedRun:
 
         self.player.play(choices, steps, explore=explore, returns=returns, stop=stop)
 
-    def _model(self) -> LearnedModel:
+    def _first_threshold(self) -> Array:
+        """Return thresholds on discounted values, (K,), before any answer is known."""
         memory = self.memory
         length = memory.steps / max(memory.starts.sum(), 1.0)
-        threshold = self.limits.discounted(self.specification.discount, length)
-        if self.answer is not None and self.limits.episodic.any():
-            judged, slack, scale, *_ = self.answer
-            margin = self.limits.deviations * judged.error[1:]
-            threshold = np.where(self.limits.episodic, judged.value[1:] - slack / scale - margin, threshold)
-        return LearnedModel(memory.copy(), self.specification.discount, threshold)
+        return self.limits.discounted(self.specification.discount, length)
+
+    def _model(self) -> LearnedModel:
+        return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = self.limits
@@ -221,6 +256,7 @@ class CountedRun:
             steps = max(self.budget.steps - before, 1)
         until = np.inf if stopped else max(1.0, self.budget.used(self.player.steps) + LEAST_VERIFICATION)
         self._play(choices_of(answer.judged.policy), steps, until, returns, explore=False)
+        self._report(every=0.0)
 
     def _hoped(self) -> float:
         model = self._model()

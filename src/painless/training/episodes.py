@@ -120,6 +120,7 @@ class Player:
         What was recorded until an exception is kept.
         """
         record = _Record()
+        self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps
         try:

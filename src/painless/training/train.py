@@ -31,7 +31,7 @@ from painless.problem import CMDP
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
 from painless.solving.solution import Kind, Status
 from painless.storage import files
-from painless.training.counted import Budget, CountedProgress, CountedRun, Found
+from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
 from painless.training.episodes import Episodes, SimulatedEpisodes
 from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
 from painless.training.result import Training
@@ -93,7 +93,8 @@ def train(
             algorithms, see `train_linear`; giving the first four, an algorithm or a backend chooses them.
         confidence: the probability that all verdicts hold together.
         seed: random seed.
-        checkpoint, save_every, resume: a file that keeps the state of one of the paper's algorithms.
+        checkpoint, save_every, resume: a file that keeps the state of the run, the seconds between two writes, and whether to
+            continue from it; a run that learns a model may continue with a larger budget.
         progress: called with a `CountedProgress` or a `TrainingProgress` as the run goes on.
         log: a CSV file that gets a line for each of these.
 
@@ -129,7 +130,11 @@ def train(
             simulator.specification.threshold, episodic, simulator.specification.time_limit or 0, confidence
         )
         with one_thread():
-            run = CountedRun(_episodes(simulator), limits, budget, np.random.default_rng(seed), report)
+            rng, point = (
+                np.random.default_rng(seed),
+                _checkpointing(simulator, seed, checkpoint, save_every, resume),
+            )
+            run = CountedRun(_episodes(simulator), limits, budget, rng, report, point)
             return _training(run.run(), simulator, confidence, budget)
     if episodic.any():
         raise InputError(
@@ -206,6 +211,22 @@ def _episodes(simulator: Any) -> Episodes:
     from painless.environments.adapter import GymnasiumEpisodes
 
     return GymnasiumEpisodes(simulator)
+
+
+def _checkpointing(
+    simulator: Simulator, seed: int, path: str | os.PathLike[str] | None, save_every: float, resume: bool
+) -> Checkpointing | None:
+    if path is None:
+        return None
+    specification = simulator.specification
+    settings = {
+        "seed": seed,
+        "discount": specification.discount,
+        "threshold": specification.threshold.tolist(),
+        "constraints": list(specification.constraint_names),
+        "actions": specification.actions,
+    }
+    return Checkpointing(files.as_path(path), settings, save_every, resume)
 
 
 def _iterations(simulator: Any, budget: Budget) -> int:
