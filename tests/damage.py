@@ -29,9 +29,9 @@ from painless import CBP, CRPO, GDA, PRM, InputError
 from painless.features import Fourier, OneHot, TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient, RegretMatching
 from painless.policies import MixturePolicy, start_policy
-from painless.policies.linear import LinearQ
-from painless.report.page import read_frontier
+from painless.policies.linear_q import LinearQ
 from painless.report.page_training import TrainingRecord
+from painless.report.saved_pages import read_frontier
 from painless.simulation.simulator import TableSimulator
 from painless.storage import files, results
 from painless.study import Store, Sweep, run_sweep

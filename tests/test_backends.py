@@ -17,9 +17,9 @@ import painless
 from painless import InputError
 from painless.backends import Dask, Error, Jobs, Local, Slurm, Tls, load_jobs
 from painless.backends.dask import allow_connections
-from painless.study import Store, Sweep, Unit, load_sweep, pieces, run_sweep
+from painless.study import Store, Sweep, Unit, load_sweep, run_sweep, unit_groups
 from painless.study import sweep as sweep_module
-from painless.study.pieces import Piece, Pieces, run_piece
+from painless.study.unit_groups import UnitGroup, UnitGroups, run_group
 from tests.backend_work import die_at_three, fail_at_three, threads_here
 from tests.slurm_cluster import free_port, jobs, missing, slurm_cluster
 
@@ -353,7 +353,7 @@ def few_units(count=4, **more):
 
 
 def test_a_unit_that_fails_three_times_is_reported(monkeypatch, tmp_path):
-    calls, real = Counter(), pieces.run_units
+    calls, real = Counter(), unit_groups.run_units
 
     def run_units(units):
         calls[units[0].seed] += 1
@@ -363,7 +363,7 @@ def test_a_unit_that_fails_three_times_is_reported(monkeypatch, tmp_path):
             raise OSError("now and then")
         return real(units)
 
-    monkeypatch.setattr(pieces, "run_units", run_units)
+    monkeypatch.setattr(unit_groups, "run_units", run_units)
     plan, store = few_units(), CountingStore(tmp_path)
     (failure,) = run_sweep(plan, store)
     assert failure.settings == plan.units[2].settings
@@ -413,7 +413,7 @@ def test_the_same_unit_twice_is_done_once(tmp_path):
 
 
 def test_pieces_grow_until_they_last_a_second():
-    work = Pieces(few_units(1000).units, workers=2)
+    work = UnitGroups(few_units(1000).units, workers=2)
     first = next(work)
     assert len(first.units) == 1
     work.learn(first, 0.01)
@@ -421,15 +421,15 @@ def test_pieces_grow_until_they_last_a_second():
     assert len(next(work).units) == 100
     work.learn(first, 0.0001)
     assert len(next(work).units) == 799 // 4  # enough is left for the other worker
-    assert all(len(piece.units) == 1 for piece in Pieces(few_units(9).units, alone=True))
-    many = Pieces(few_units(1000).units, workers=200)
+    assert all(len(piece.units) == 1 for piece in UnitGroups(few_units(9).units, alone=True))
+    many = UnitGroups(few_units(1000).units, workers=200)
     many.learn(first, 3.0)
     assert len(next(many).units) == 2  # six seconds: one process serves 200 workers
 
 
 def test_batches_are_split_among_workers_but_not_too_finely():
     plan = Sweep.of([{"name": "gridworld"}], [{"name": "cbp"}], iterations=3, seeds=range(100))
-    sizes = {n: sorted(len(piece.units) for piece in Pieces(plan.units, n)) for n in (1, 2, 50)}
+    sizes = {n: sorted(len(piece.units) for piece in UnitGroups(plan.units, n)) for n in (1, 2, 50)}
     assert sizes == {1: [36, 64], 2: [50, 50], 50: [4] + [8] * 12}
 
 
@@ -441,10 +441,10 @@ def test_problem_files_travel_with_the_work(tmp_path):
         units = tuple(
             Unit({"name": str(path)}, {"name": "cbp"}, 3, seed, evaluator=evaluator) for seed in range(2)
         )
-        there = run_piece(Piece(units))
-        carried = [next(Pieces(units, 1, carry=True))]
+        there = run_group(UnitGroup(units))
+        carried = [next(UnitGroups(units, 1, carry=True))]
         elsewhere = path.rename(tmp_path / "moved.npz")
-        gone = run_piece(carried[0])
+        gone = run_group(carried[0])
         elsewhere.rename(path)
         for one, other in zip(there.results, gone.results, strict=False):
             np.testing.assert_array_equal(one["reward_value"], other["reward_value"])

@@ -21,9 +21,10 @@ from painless.common.errors import InputError
 from painless.engines import policy_iteration
 from painless.engines.sweeps import _chain_kernels, _improve_kernels
 from painless.engines.sweeps.active_states import ActiveStates
-from painless.engines.sweeps.chain import ChangingChain, Values, chain_of, flow_order
+from painless.engines.sweeps.chain import ChangingChain, chain_of, flow_order
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
-from painless.engines.sweeps.narrow import solve_narrow
+from painless.engines.sweeps.chain_values import ChainValues
+from painless.engines.sweeps.elimination import eliminate
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.sweeps.two_threads import TwoThreads
@@ -389,7 +390,7 @@ def test_chains_are_solved_to_what_they_promise(problem, along_flow, seed):
         np.add.at(policy, (states, action), part)
     chain = chain_of(rows, problem.discount, choices, np.array([share, 1 - share]))
     assert sorted(flow_order(chain, TwoThreads())) == list(states)
-    values = Values(np.zeros((len(states), len(rows.utility))), problem.discount, lambda _: None)
+    values = ChainValues(np.zeros((len(states), len(rows.utility))), problem.discount, lambda _: None)
     values.along_flow = along_flow
     scale = np.abs(problem.utility).max() / (1 - problem.discount)
     error = values.solve(chain, 1e-9 * scale)
@@ -421,7 +422,7 @@ def test_a_pair_of_states_that_hold_each_other_does_not_hold_up_the_rest():
         discount=0.99,
     )
     sweeps = []
-    values = Values(np.zeros((2000, 2)), 0.99, sweeps.append)
+    values = ChainValues(np.zeros((2000, 2)), 0.99, sweeps.append)
     rows = sparse_rows(problem)
     error = values.solve(chain_of(rows, 0.99, rows.first[:-1]), 1e-9)
     system = np.eye(2000) - 0.99 * problem.transition.toarray()
@@ -533,7 +534,7 @@ def test_active_states_end_at_the_optimum(problem, seed):
         work = active.improve(rows.utility[0].copy(), value, choice, 1e-12 * scale, 1e6)
         assert work < 1e6
         assert problem.initial @ value == pytest.approx(wanted.value, abs=1e-9 * scale)
-        greedy = Values(np.zeros((len(value), 1)), problem.discount, lambda _: None)
+        greedy = ChainValues(np.zeros((len(value), 1)), problem.discount, lambda _: None)
         greedy.solve(
             chain_of(rows._replace(utility=rows.utility[:1]), problem.discount, choice), 1e-12 * scale
         )
@@ -562,15 +563,15 @@ def test_narrow_chains_are_eliminated(scrambled):
     chain = chain_of(rows, 0.999, rows.first[:-1])
     right = rng.random((301, 2))
     system = np.eye(301) - 0.999 * matrix
-    np.testing.assert_allclose(solve_narrow(chain, right), np.linalg.solve(system, right), rtol=1e-9)
+    np.testing.assert_allclose(eliminate(chain, right), np.linalg.solve(system, right), rtol=1e-9)
     np.testing.assert_allclose(
-        solve_narrow(chain, right[:, 0], transposed=True), np.linalg.solve(system.T, right[:, 0]), rtol=1e-9
+        eliminate(chain, right[:, 0], transposed=True), np.linalg.solve(system.T, right[:, 0]), rtol=1e-9
     )
 
 
 def test_wide_chains_are_not_eliminated():
     rows = sparse_rows(painless.garnet(300, 2, 5, 1, seed=0, dense=False))
-    assert solve_narrow(chain_of(rows, 0.9, rows.first[:-1]), np.ones(300)) is None
+    assert eliminate(chain_of(rows, 0.9, rows.first[:-1]), np.ones(300)) is None
 
 
 def test_a_long_queue_takes_few_sweeps():

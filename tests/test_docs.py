@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import operator
 import re
 import shlex
 from pathlib import Path
@@ -126,6 +127,17 @@ def test_every_public_name_is_in_the_reference(name):
     page = DOCS / "reference" / f"{name.rpartition('.')[2]}.md"
     shown = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)", text(page), re.MULTILINE))
     assert set(importlib.import_module(name).__all__) - NOT_SHOWN <= shown
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda page: page.stem)
+def test_every_name_in_the_reference_exists(page):
+    """Found here within a second, and not only by the build of the site."""
+    module = None
+    for kind, name in re.findall(r"^\.\. (py:currentmodule|auto\w+):: ([\w.]+)", text(page), re.MULTILINE):
+        if kind == "py:currentmodule":
+            module = importlib.import_module(name)
+        else:
+            assert operator.attrgetter(name)(module), name
 
 
 def test_every_command_is_in_the_reference():

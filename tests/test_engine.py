@@ -35,7 +35,7 @@ MODERATE = settings(max_examples=60, deadline=None)
 def sweeps_even_where_small():
     """Sweep small chains as large ones are, which would otherwise be eliminated at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.sweeps.chain.SMALL", 0)
+        patch.setattr("painless.engines.sweeps.chain_values.SMALL", 0)
         yield
 
 

@@ -15,9 +15,9 @@ from painless.report.page_sweep import read_units
 from painless.storage import files
 from painless.study import Store, Sweep, load_sweep, run_sweep
 from painless.study import store as store_module
-from painless.study.pieces import Pieces
 from painless.study.summary import summarise
 from painless.study.sweep import grid
+from painless.study.unit_groups import UnitGroups
 from tests.killing import changes, kill_once
 
 SMALL = """
@@ -73,7 +73,7 @@ def test_grid_multiplies_out():
 def test_batches_and_single_units_store_the_same_bytes(tmp_path):
     """A unit that ran in a batch is, to the byte, the unit that ran alone."""
     plan = exact_plan()
-    assert len(list(Pieces(plan.units))) == 2
+    assert len(list(UnitGroups(plan.units))) == 2
     run_sweep(plan, Store(tmp_path / "together"))
     for unit in plan.units:
         run_sweep(Sweep((unit,)), Store(tmp_path / "alone"))

@@ -19,10 +19,11 @@ from painless.policies import (
     SummedPolicy,
     start_policy,
 )
-from painless.policies.cells import Bettors, Cells, replay
+from painless.policies.cell_bettors import Bettors, Cells, replay
 from painless.policies.storage import READERS, load_policy, save_policy, to_arrays
 from painless.policies.table import LearningTable, TabularQ
-from painless.storage import entries, results
+from painless.storage import checked_entries as entries
+from painless.storage import results
 
 FEATURES = TileCoding(-np.ones(2), np.ones(2), tiles=3, tilings=4, actions=3)
 LEARNERS = {

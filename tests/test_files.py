@@ -18,7 +18,7 @@ from scipy import sparse
 
 import painless
 from painless import CMDP, InputError, load
-from painless.problem.formats.endings import FILE_KEYS
+from painless.problem.formats.file_entries import FILE_KEYS
 from painless.storage import archives, files, mapped, memory
 
 DOC = Path(__file__).parents[1] / "docs" / "problem-files.md"

@@ -24,7 +24,7 @@ ROOMS = [
     *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
-EXCEPTIONS = {("frontiers/curve.py", "painless.report.build")}
+EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
     *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "duals", "evaluate"),

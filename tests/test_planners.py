@@ -100,7 +100,7 @@ def test_slater_policy_of_the_gridworld():
     world = painless.gridworld()
     slater = slater_policy(world)
     assert slater.slack == pytest.approx([1.0572731808], abs=1e-9)
-    assert multiplier_bound(slater.slack, 0.9) == pytest.approx([18.9165869], abs=1e-6)
+    assert multiplier_bound(slater.slack, 1 - 0.9) == pytest.approx([18.9165869], abs=1e-6)
     assert slater.feasibility is Feasibility.SLACK
 
 
@@ -142,7 +142,7 @@ def test_multipliers_respect_their_bound(problem):
     slater = slater_policy(normal)
     if slater.feasibility is Feasibility.SLACK and slater.slack.min(initial=1.0) > 1e-6:
         optimal = LinearProgram().plan(normal).multiplier
-        bound = multiplier_bound(slater.slack, problem.discount)
+        bound = multiplier_bound(slater.slack, 1 - problem.discount)
         assert (optimal <= bound / 2 * (1 + 1e-6) + 1e-9).all()
 
 

@@ -14,7 +14,7 @@ from painless.common.registry import build
 from painless.evaluators import EVALUATORS, ExactEvaluator
 from painless.loop.algorithms import ALGORITHMS, CBP, Algorithm, find_algorithm
 from painless.planning import PLANNERS
-from painless.problem.formats.endings import FORMATS, Format
+from painless.problem.formats.registry import FORMATS, Format
 from painless.study import Store, Sweep, load_sweep, run_sweep
 from painless.study.unit import make_problem
 from tests.test_drn import TWO, written

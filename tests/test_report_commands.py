@@ -10,17 +10,17 @@ import painless
 from painless import InputError
 from painless.engines import engine as engine_module
 from painless.engines import factorised as factorised_module
-from painless.frontiers.layout import grid_layout
+from painless.frontiers.grid_layout import grid_layout
 from painless.report.curves import curve, shown_steps
 from painless.report.html import data_block, plain, render
-from painless.report.page import page_of, saved_kind, write_page
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_sweep import chosen, read_units
-from painless.report.static import layout_map, panel_figure, pictures_of
+from painless.report.saved_figures import figures_of, layout_map, panel_figure
+from painless.report.saved_pages import page_of, saved_kind, write_page
 from painless.solving import optimum as optimum_module
 from painless.solving.optimum import exact_optimum, known_optimum
 from painless.study import targets as targets_module
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.targets import Target
 
 SWEEP = """
@@ -204,7 +204,7 @@ def test_the_best_settings_are_drawn():
         target = Target(optimum, np.empty(0), np.empty(0), np.array([sign]), ())
         names, none = ["cbp"] * (len(values) - 1) + ["gda"], np.zeros((1, 2, 0))
         many = [
-            Setting({}, {}, {"name": name}, target, np.full((1, 2), value), none, none)
+            SettingResults({}, {}, {"name": name}, target, np.full((1, 2), value), none, none)
             for name, value in zip(names, values, strict=True)
         ]
         return [float(one.reward[0, 0]) for one in chosen(many)]
@@ -260,7 +260,7 @@ def test_plain_data():
 
 def test_pictures_of_an_infeasible_limit_are_drawn_at_the_tightest(tmp_path):
     painless.frontier(painless.gridworld().with_limits([3.0])).save(tmp_path)
-    assert set(pictures_of(tmp_path)) == {"frontier", "map"}
+    assert set(figures_of(tmp_path)) == {"frontier", "map"}
 
 
 @pytest.mark.parametrize("command", ["solve", "frontier"])

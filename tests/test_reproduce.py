@@ -18,7 +18,7 @@ from painless.study.paper.grids import TABLE_1
 from painless.study.paper.scale import FULL, QUICK, Scale
 from painless.study.paper.selection import best, describe, qualifies
 from painless.study.reproduce import cost, find_experiments, run_experiments
-from painless.study.settings import Setting, distinct, read, select
+from painless.study.setting_results import SettingResults, distinct, read, select
 from painless.study.targets import Target, target
 
 PICTURES = {name for name in EXPERIMENTS if not name.startswith("table")}
@@ -133,7 +133,7 @@ def setting(algorithm, gaps, violations, optimum=1.0):
     """A setting whose OG and CV at every iteration are these, for two equal seeds."""
     gap, violation = np.array([gaps, gaps], dtype=float), np.array([violations, violations], dtype=float)
     reward = optimum - gap if np.isfinite(optimum) else gap
-    return Setting(
+    return SettingResults(
         {},
         {"name": "exact"},
         algorithm,

@@ -8,7 +8,7 @@ import pytest
 
 import painless
 from painless import InputError, Solution
-from painless.report.page import page_of
+from painless.report.saved_pages import page_of
 from painless.storage import results
 
 

@@ -9,7 +9,7 @@ from painless import CartPole
 from painless.features import TileCoding
 from painless.learners import CoinBetting, ExponentiatedGradient
 from painless.policies import LinearQ, ReplayedPolicy, start_policy
-from painless.policies.cells import Cells
+from painless.policies.cell_bettors import Cells
 from painless.problems import _cartpole_rollout
 from painless.simulation.rollouts import lockstep, roll_out
 from painless.simulation.scaled_simulator import ScaledSimulator

@@ -61,7 +61,7 @@ def test_a_dual_value_from_inexact_values_bounds_the_optimum(low_values, algorit
 @pytest.mark.parametrize("small", [0, 200])
 def test_a_swept_bound_is_above_the_exact_optimum(monkeypatch, small):
     """Values near 1/(1−γ) have their last digits rounded away; in whole numbers the bound is still one."""
-    monkeypatch.setattr(import_module("painless.engines.sweeps.chain"), "SMALL", small)
+    monkeypatch.setattr(import_module("painless.engines.sweeps.chain_values"), "SMALL", small)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         states = int(rng.integers(1, 5))

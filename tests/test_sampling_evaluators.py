@@ -12,7 +12,7 @@ from painless.bellman import policy_value
 from painless.checks import check_evaluator
 from painless.common.arrays import one_thread
 from painless.evaluators import ExactEvaluator, _table_kernels
-from painless.evaluators.error import evaluation_error
+from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ, solve_lstdq
 from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
@@ -31,7 +31,7 @@ from painless.loop.framework import Recorder, iterate
 from painless.loop.prepare import Prepared
 from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
 from painless.simulation.sampling import draw, policy_sums, stream, table_sampler, uniform, uniforms
-from painless.study.evaluators import make_evaluator
+from painless.study.unit import make_evaluator
 
 from .problems import garnets
 

@@ -23,7 +23,7 @@ from painless.report import page_frontiers
 from painless.report.figures import literal
 from painless.report.page_frontiers import MOST, shown_constraints
 from painless.report.page_solution import solution_page
-from painless.report.static import pictures_of
+from painless.report.saved_figures import figures_of
 
 LONG = "n" * 300
 NAMES = (
@@ -146,7 +146,7 @@ def test_pictures_of_alike_names_are_files_of_their_own(tmp_path):
     problem = named_problem(["cost [$]", "cost [€]", LONG])
     painless.solve(problem).save(tmp_path)
     problem.save(tmp_path / "problem.npz")
-    assert {"frontier-cost", "frontier-cost-2", f"frontier-{LONG[:100]}"} <= set(pictures_of(tmp_path))
+    assert {"frontier-cost", "frontier-cost-2", f"frontier-{LONG[:100]}"} <= set(figures_of(tmp_path))
 
 
 # JSON.

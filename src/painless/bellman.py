@@ -88,6 +88,7 @@ def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
 
 def policy_transition(problem: CMDP, policy: Array) -> Transition:
     """P_π(s, s') = Σ_a π(a|s) P(s'|s, a), for one policy (S, A) or, of a dense model, for a batch."""
+    problem.require_stationary("the chain of a policy")
     if isinstance(problem.transition, np.ndarray):
         return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
     states, actions = policy.shape

@@ -23,6 +23,7 @@ from painless.common.errors import InputError
 AHEAD = 4  # pieces submitted per worker, so that none waits for this process
 COUNT_EVERY = 2.0  # seconds between two counts of the workers
 CONNECT = 10.0  # seconds for the first connection to a scheduler
+LOOPBACK = "127.0.0.1"
 GONE = object()  # replaces the result of a piece whose workers died one after the other
 
 
@@ -44,7 +45,7 @@ class Dask:
         scheduler: str | None = None,
         *,
         workers: int = 1,
-        host: str = "127.0.0.1",
+        host: str = LOOPBACK,
         tls: Tls | None = None,
         patience: float = 120.0,
     ) -> None:
@@ -254,6 +255,21 @@ def _result(future: Any) -> tuple[Any] | None:
         Exception
     ) as error:  # the worker could not read the piece, for example because painless is not installed there
         return (Error.of(error),)
+
+
+def dask_from_options(
+    scheduler: str | None = None,
+    workers: int | None = None,
+    host: str | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+) -> Dask:
+    """Return the backend for options of the command line."""
+    tls = Tls.from_options(tls_ca_file, tls_cert, tls_key)
+    if scheduler is not None and (workers is not None or host is not None):
+        raise InputError("--scheduler has its own workers; remove --workers and --host")
+    return Dask(scheduler, workers=workers or 1, host=host or LOOPBACK, tls=tls)
 
 
 def installed(module: str, extra: str) -> None:

@@ -127,6 +127,28 @@ class Slurm(Dask):
         return cluster
 
 
+def slurm_from_options(
+    slurm_file: Path | None = None,
+    workers: int | None = None,
+    partition: str | None = None,
+    account: str | None = None,
+    cores: int | None = None,
+    memory: str | None = None,
+    time: str | None = None,
+    interface: str | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+) -> Slurm:
+    """Return the backend for options of the command line, which override those in a file."""
+    tls = Tls.from_options(tls_ca_file, tls_cert, tls_key)
+    jobs = Jobs() if slurm_file is None else load_jobs(slurm_file)
+    asked = jobs.but(
+        partition=partition, account=account, cores=cores, memory=memory, time=time, interface=interface
+    )
+    return Slurm(asked, workers=workers or 1, tls=tls)
+
+
 def _check(script: str) -> None:
     """Ask SLURM whether it accepts the job; a later rejection would only show in a log."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:

@@ -17,6 +17,15 @@ class Tls:
     cert: str
     key: str
 
+    @classmethod
+    def from_options(cls, ca_file: str | None, cert: str | None, key: str | None) -> Tls | None:
+        """Return the certificates of the command line's options; None if none is given."""
+        if ca_file is None and cert is None and key is None:
+            return None
+        if ca_file is None or cert is None or key is None:
+            raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
+        return cls(ca_file, cert, key)
+
     def __post_init__(self) -> None:
         for path in (self.ca_file, self.cert, self.key):
             if not Path(path).is_file():

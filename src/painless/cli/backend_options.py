@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from painless.backends import BACKENDS
 from painless.cli.common import INCOMPLETE, fail, progress_bar, say_aside
-from painless.common.errors import InputError
+from painless.common.errors import InputError, either
+from painless.common.registry import find, settings_of
 
 if TYPE_CHECKING:
     from painless.backends import Backend
@@ -23,14 +24,7 @@ if TYPE_CHECKING:
 LINE_EVERY = 30.0  # seconds between two lines of progress without a terminal
 SHOWN = 20  # failed units that are printed
 GROUP = "Backend"
-
-
-class BackendName(StrEnum):
-    """Names of the backends."""
-
-    LOCAL = "local"
-    DASK = "dask"
-    SLURM = "slurm"
+DEFAULT = "local"
 
 
 def _option(text: str, **more: Any) -> Any:
@@ -38,7 +32,9 @@ def _option(text: str, **more: Any) -> Any:
 
 
 def choose_backend(
-    backend: Annotated[BackendName, _option("Local processes, Dask or SLURM.")] = BackendName.LOCAL,
+    backend: Annotated[
+        str, _option(f"Where the work is done: {either(BACKENDS)}.", metavar="NAME")
+    ] = DEFAULT,
     workers: Annotated[int | None, _option("Number of processes; default: 1.", min=1)] = None,
     scheduler: Annotated[
         str | None, _option("dask: address of a running scheduler.", metavar="ADDRESS")
@@ -64,48 +60,31 @@ def choose_backend(
     tls_key: Annotated[str | None, _option("TLS key (PEM).", metavar="FILE")] = None,
 ) -> Backend | None:
     """Return the backend that the options ask for; None without any."""
-    from painless.backends import Dask, Jobs, Local, Slurm, load_jobs
-
-    asked = {
+    options = {
+        "workers": workers,
+        "scheduler": scheduler,
+        "host": host,
+        "slurm_file": slurm_file,
         "partition": partition,
         "account": account,
         "cores": cores,
         "memory": memory,
         "time": job_time,
         "interface": interface,
+        "tls_ca_file": tls_ca_file,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
     }
-    encryption = {"tls-ca-file": tls_ca_file, "tls-cert": tls_cert, "tls-key": tls_key}
-    if backend is not BackendName.SLURM:
-        _refuse("slurm", {"slurm-file": slurm_file, **asked})
-    if backend is not BackendName.DASK:
-        _refuse("dask", {"scheduler": scheduler, "host": host})
-    if backend is BackendName.LOCAL:
-        _refuse("dask or slurm", encryption)
-        return None if workers is None else Local(workers)
-    tls = _tls(encryption)
-    if backend is BackendName.SLURM:
-        jobs = Jobs() if slurm_file is None else load_jobs(slurm_file)
-        return Slurm(jobs.but(**asked), workers=workers or 1, tls=tls)
-    if scheduler is not None and (workers is not None or host is not None):
-        raise InputError("--scheduler has its own workers; remove --workers and --host")
-    return Dask(scheduler, workers=workers or 1, host=host or "127.0.0.1", tls=tls)
-
-
-def _refuse(backend: str, options: Mapping[str, object]) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"--{name} needs --backend {backend}; add that or remove --{name}")
-
-
-def _tls(files: Mapping[str, str | None]) -> Any:
-    from painless.backends import Tls
-
-    given = [value for value in files.values() if value is not None]
-    if not given:
-        return None
-    if len(given) < len(files):
-        raise InputError("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
-    return Tls(*given)
+    given = {name: value for name, value in options.items() if value is not None}
+    make = find("backend", backend, BACKENDS)
+    for name in given:
+        if name not in settings_of(make):
+            option, takers = (
+                name.replace("_", "-"),
+                [k for k, v in BACKENDS.items() if name in settings_of(v)],
+            )
+            raise InputError(f"--{option} needs --backend {either(takers)}; add that or remove --{option}")
+    return None if backend == DEFAULT and not given else make(**given)
 
 
 def with_backend(command: Callable[..., None]) -> Callable[..., None]:

@@ -18,7 +18,7 @@ from painless.cli.streams import encodable
 from painless.common.errors import InputError, either
 from painless.common.registry import build, require_settings, settings_of
 from painless.common.render import shortened, visible
-from painless.problem.formats import endings as formats
+from painless.problem.formats import registry as formats
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
@@ -46,6 +46,10 @@ Parameters = Annotated[
         help="Parameter of a registered problem (states=100) or of a "
         f"{either(formats.with_parameters())} file (cost=energy); repeatable.",
     ),
+]
+Horizon = Annotated[
+    int | None,
+    typer.Option(help="Sum over this many steps; the discount is then 1 unless --discount is given."),
 ]
 Discount = Annotated[float | None, typer.Option(help="Override the problem's discount.")]
 Threshold = Annotated[
@@ -86,9 +90,16 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def find_problem(
-    name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+    name: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    horizon: int | None = None,
 ) -> CMDP:
-    """Return a registered table or one from a file, with the discount and limits overridden if given."""
+    """Return a registered table or one from a file, with the discount, horizon and limits overridden if given."""
+    if horizon is not None:
+        found = find_problem(name, parameters, None, threshold)
+        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 

@@ -13,6 +13,7 @@ from painless.cli.common import (
     STOPPED,
     AsJson,
     Discount,
+    Horizon,
     Parameters,
     Problem,
     Threshold,
@@ -42,6 +43,7 @@ def frontier(
     ] = "0",
     parameters: Parameters = None,
     discount: Discount = None,
+    horizon: Horizon = None,
     threshold: Threshold = None,
     tolerance: Annotated[
         float | None,
@@ -70,7 +72,7 @@ def frontier(
     check_file(out, (".json", *PICTURES))
     check_folder(save)
     check_report(report_file)
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
     with interruptible(), progress_bar(not as_json) as report:
         try:
             found = run(

@@ -35,13 +35,13 @@ def plot(
 ) -> None:
     """Draw the figures of a saved solution, frontier, training run or sweep."""
     from painless.report.figures import save_figure
-    from painless.report.static import pictures_of
+    from painless.report.saved_figures import figures_of
 
     where = out or (folder.parent if folder.is_file() else folder) / "figures"
     check_folder(where)
-    pictures = pictures_of(folder, limit)
-    if not pictures:
+    figures = figures_of(folder, limit)
+    if not figures:
         say("There is nothing to draw: no run, no grid and no constraint.")
-    for name, figure in pictures.items():
+    for name, figure in figures.items():
         for kind in dict.fromkeys(formats or [PictureFormat.PNG]):
             say(f"Written: {save_figure(figure, where / f'{name}.{kind}')}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from painless.common.errors import InputError, either
 from painless.common.registry import require_settings
-from painless.problem.formats import endings as formats
+from painless.problem.formats import registry as formats
 
 
 def file_arguments(
@@ -18,7 +18,7 @@ def file_arguments(
     >>> file_arguments("model.drn", ["cost=energy", "limit=1,2.5"], 0.9, None)
     {'cost': 'energy', 'limit': [1.0, 2.5], 'discount': 0.9}
     """
-    known, ending = formats.of(name).parameters, either(formats.with_parameters())
+    known, ending = formats.format_of(name).parameters, either(formats.with_parameters())
     if parameters and not known:
         raise InputError(f"--parameter is for registered problems and {ending} files; remove it for {name}")
     given: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from painless.cli.common import (
     STOPPED,
     AsJson,
     Discount,
+    Horizon,
     Parameters,
     Problem,
     Seed,
@@ -67,6 +68,7 @@ def solve(
         float | None, typer.Option(help="Time limit in seconds; then return the best result so far.")
     ] = None,
     discount: Discount = None,
+    horizon: Horizon = None,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
@@ -82,7 +84,7 @@ def solve(
     """
     check_report(report_file)
     check_folder(save)
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
     answer(
         problem,
         cmdp,

@@ -1,8 +1,8 @@
 """The objects behind the names in sweep files and on the command line.
 
 A registry is a dictionary from names to factories: a dataclass, whose fields are the settings, or a function, whose arguments
-are the settings. There is one for each kind of object: `algorithms.ALGORITHMS`, `planning.PLANNERS`, `evaluators.EVALUATORS`,
-`problems.REGISTRY`, `problems.SIMULATORS`, and `formats.FORMATS` for the endings of problem files.
+are the settings. There is one for each kind of object, such as `loop.algorithms.ALGORITHMS`, `planning.PLANNERS` and
+`evaluators.EVALUATORS`; docs/architecture.md lists them.
 """
 
 from __future__ import annotations

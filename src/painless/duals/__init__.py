@@ -1,4 +1,7 @@
-"""Duals: how the constraints are weighed against the reward."""
+"""Duals: how the constraints are weighed against the reward, from the shortfalls of the last iterate.
+
+`base` has the interface. To add a dual, write a file; an algorithm that plays it has a line in `painless.loop.algorithms`.
+"""
 
 from painless.duals.alternating import Alternating
 from painless.duals.base import Dual

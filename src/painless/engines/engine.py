@@ -3,6 +3,8 @@
 A model is factorised or swept. Factorised systems are exact up to rounding, and cost S³ if dense; if sparse, the cost depends
 on the fill-in: almost nothing on a line, S^1.5 on a grid, and nearly S³ if successors lie anywhere. A sweep costs the
 model's size, whatever its graph; sweeps start from the last answer, and continue until the requested error is proved.
+
+To add an engine, write a file and add a line to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import occupancy_policy
-from painless.common.arrays import Array
+from painless.bellman import occupancy_policy, policy_transition, reachable
+from painless.common.arrays import Array, Mask
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
@@ -100,6 +102,9 @@ class Engine(Protocol):
         In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
 
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
@@ -118,7 +123,7 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
 
 def extent_of(problem: CMDP) -> tuple[Array, Array]:
     """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-    unit = 1 / (1 - problem.discount)
+    unit = problem.unit
     least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
     most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
     return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
@@ -145,6 +150,43 @@ def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Ar
     return occupancy_policy(np.asarray(total), largest)
 
 
+def reachable_states(problem: CMDP, policy: Array) -> Mask:
+    """Return which states of a discounted problem a policy (S, A) may come to, (S,)."""
+    return reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+
+
+def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    from painless.engines.factorised import Factorised
+
+    return Factorised(problem)
+
+
+def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
+    if problem.shape[0] <= swept_beyond:
+        return None
+    from painless.engines.swept import Swept
+
+    return Swept(problem)
+
+
+def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.horizon is None:
+        return None
+    from painless.engines.finite_horizon import FiniteHorizon
+
+    return FiniteHorizon(problem)
+
+
+# Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
+ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
+    "factorised": _factorised,
+    "swept": _swept,
+    "finite-horizon": _finite_horizon,
+}
+
+
 def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """Return the engine for a model, by its kind and size.
 
@@ -158,13 +200,10 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     """
     if swept_beyond is None:
         swept_beyond = EXACT_STATES if problem.is_sparse else np.inf
-    if problem.shape[0] > swept_beyond:
-        from painless.engines.swept import Swept
-
-        return Swept(problem)
-    from painless.engines.factorised import Factorised
-
-    return Factorised(problem)
+    engine, latest_first = None, reversed(ENGINES.values())
+    while engine is None:
+        engine = next(latest_first)(problem, swept_beyond)
+    return engine
 
 
 def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:

@@ -27,11 +27,12 @@ from painless.engines.engine import (
     as_table,
     extent_of,
     mixed_table,
+    reachable_states,
     value_rounding,
 )
 from painless.engines.policy_iteration import policy_iteration
 from painless.problem import CMDP, Transition
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 STEPS = 8  # roundings of a residual beside those of its sums
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
@@ -111,6 +112,10 @@ class Factorised:
         del precision  # exact to rounding
         table = mixed_table(self, policies, weights)
         return table, self.values(table)
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable_states(self.problem, policy)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""

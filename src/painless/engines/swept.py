@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.engines.engine import (
     PRECISION,
     Actions,
@@ -19,6 +19,7 @@ from painless.engines.engine import (
     Response,
     extent_of,
     mixed_table,
+    reachable_states,
     value_rounding,
 )
 from painless.engines.sweeps.chain import Chain, chain_of
@@ -47,6 +48,10 @@ class Swept:
     def pricer(self) -> Pricer:
         """The pricer, made on first use."""
         return Pricer(self.problem, lambda: self._tick())
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable_states(self.problem, policy)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps from now on; it may raise."""

@@ -1,7 +1,10 @@
-"""Evaluators: the action values and the values at ρ of a batch of policies."""
+"""Evaluators: the action values and the values at ρ of a batch of policies, exact or from samples.
+
+`base` has the interface. To add one, write a file and add a line to `EVALUATORS`.
+"""
 
 from painless.evaluators.base import Evaluation, Evaluator
-from painless.evaluators.error import evaluation_error
+from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.exact import ExactEvaluator, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ

@@ -17,10 +17,11 @@ from painless.bellman import (
 )
 from painless.common.arrays import Array
 from painless.engines.engine import Engine, engine_of
+from painless.engines.finite_horizon import action_values as backward_action_values
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.policies.table import Policy, TabularQ
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 CACHED = 1 << 18  # doubles of P_π formed at once, so that a chunk of the batch stays in cache
 
@@ -67,6 +68,20 @@ class ExactEvaluator:
         return TabularQ(action_value(problem, problem.utility, value)), value @ problem.initial
 
 
+@dataclass(frozen=True)
+class BackwardEvaluator:
+    """Evaluates policies over a finite horizon, from the last step to the first."""
+
+    problem: CMDP
+
+    def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
+        """Evaluate all J utilities of every run; nothing is drawn."""
+        del rngs
+        table = policy.probabilities
+        q = backward_action_values(self.problem, table)
+        return Evaluation(TabularQ(q), (q * table[:, None]).sum(-1) @ self.problem.initial)
+
+
 def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[TablePolicy]:
     """Return the evaluator of a known model, by its kind and size: large sparse models are swept.
 
@@ -74,6 +89,8 @@ def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[Ta
     >>> exact_evaluator(painless.gridworld())
     ExactEvaluator(problem=CMDP(25 states, 4 actions, 1 constraint, discount 0.9, dense))
     """
+    if problem.horizon is not None:
+        return BackwardEvaluator(problem)
     engine = engine or engine_of(problem)
     if engine.exact:
         return ExactEvaluator(problem)

@@ -23,10 +23,10 @@ from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
 from painless.policies.table import TabularQ
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 if TYPE_CHECKING:
-    from painless.engines.sweeps.chain import Values
+    from painless.engines.sweeps.chain_values import ChainValues
     from painless.engines.sweeps.sparse_rows import Indices
     from painless.engines.swept import Swept
 
@@ -82,7 +82,7 @@ class _RunValues:
         shape = (evaluator.problem.shape[0], len(evaluator.problem.utility))
         self.value, self.spare = np.zeros(shape), np.empty(shape)  # (S, J)
         self.rounds = 0
-        self.chained: Values | None = None
+        self.chained: ChainValues | None = None
 
     def evaluate(self, table: Array) -> tuple[Array, Array]:
         """Return the action values (J, S, A), and values at ρ that the policy has at least, (J,)."""
@@ -147,11 +147,11 @@ class _RunValues:
 
     def _solve(self, table: Array, tolerance: float) -> None:
         """Solve the policy's own chain from the values so far."""
-        from painless.engines.sweeps.chain import Values
+        from painless.engines.sweeps.chain_values import ChainValues
 
         engine = self.evaluator.engine
         if self.chained is None:
-            self.chained = Values(
+            self.chained = ChainValues(
                 self.value, engine.problem.discount, engine.pricer.count, engine.pricer.threads
             )
             self.chained.along_flow = True

@@ -1,4 +1,7 @@
-"""Features of states and actions, and designs over them."""
+"""Features of states and actions, and designs over them: which pairs to sample so that the others follow.
+
+`base` has the interface `FeatureMap`. Policies and linear evaluators see a large or continuous state through it.
+"""
 
 from painless.features.base import BinaryFeatures, FeatureMap, feature_matrix, linear_action_value
 from painless.features.coreset import Coreset, greedy_coreset

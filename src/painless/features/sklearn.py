@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from painless.common.arguments import as_floats
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.problem.validation import is_sparse
+from painless.problem.transitions import is_sparse
 
 
 class Transformer(Protocol):

@@ -1,4 +1,7 @@
-"""What `frontier` and `frontier_surface` return, and their files."""
+"""Frontiers: the best value for every limit of a constraint, and for pairs of limits.
+
+`frontier` computes one, `curve` is what it returns, `surface` samples two limits; `json_data` and `storage` write them.
+"""
 
 from painless.frontiers.curve import Frontier, FrontierPoint
 

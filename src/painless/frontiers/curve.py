@@ -17,9 +17,10 @@ from painless.common.arguments import as_floats, number, whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.engines.engine import visitor
-from painless.frontiers import storage, summary
+from painless.frontiers import json_data, storage
 from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
+from painless.policies.timed import TimedPolicy, policy_of
 from painless.problem import CMDP
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
@@ -37,7 +38,7 @@ class FrontierPoint:
     constraint_value: Array  # (K,)
     multiplier: tuple[float, float]  # the smallest and the largest shadow price; they differ only at vertices
     weights: dict[int, float]  # of the vertices
-    policy: TabularPolicy  # stationary, with exactly these values
+    policy: TabularPolicy | TimedPolicy  # stationary, with exactly these values
     occupancy: Array  # (S, A)
 
 
@@ -106,14 +107,14 @@ class Frontier:
             ((row, weight * part) for i, weight in weights.items() for row, part in self.mixtures[i]), visits
         )
         heaviest = max(weights, key=lambda i: weights[i])
-        table = self.policy(heaviest, self._mixed(self.mixtures[heaviest], visits)).probabilities
+        table = self.table(heaviest, self._mixed(self.mixtures[heaviest], visits))
         return FrontierPoint(
             threshold=float(threshold),
             reward_value=float(parts @ self.reward_value[[*weights]]),
             constraint_value=parts @ self.constraint_value[[*weights]],
             multiplier=price,
             weights=weights,
-            policy=TabularPolicy(occupancy_policy(occupancy, table), self._names),
+            policy=policy_of(self.problem, occupancy_policy(occupancy, table)),
             occupancy=occupancy,
         )
 
@@ -146,24 +147,28 @@ class Frontier:
         visits = self._visits()
         return (self._mixed(mixture, visits) for mixture in self.mixtures)
 
-    def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy:
+    def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy | TimedPolicy:
         """Return the stationary policy of a vertex; with one constraint it is deterministic.
 
         `occupancy` is that of the vertex, if already known.
         """
+        return policy_of(self.problem, self.table(vertex, occupancy))
+
+    def table(self, vertex: int, occupancy: Array | None = None) -> Array:
+        """Return the `policy` of a vertex as one table, (S, A); with a horizon, (H·S, A)."""
         parts = self.mixtures[self._vertex(vertex)]
         table = self._table(max(parts, key=lambda part: part[1])[0])
-        if len(parts) > 1:
-            table = occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
-        return TabularPolicy(table, self._names)
+        if len(parts) == 1:
+            return table
+        return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, lists and text; see docs/frontier.md."""
-        return summary.as_dict(self)
+        return json_data.as_dict(self)
 
     def to_json(self) -> str:
         """Return `as_dict` as compact JSON, for pages and other programs."""
-        return summary.to_json(self)
+        return json_data.to_json(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `problem.npz`, `frontier.json` and finally `arrays.npz` into a folder."""
@@ -183,12 +188,8 @@ class Frontier:
         """The tightest limit in the internal sense, with the tolerance of every constraint."""
         end = float(self.threshold[-1]) * self._sign
         utility = self.problem.constraint_reward[self.constraint][self.problem.actions]
-        least = LEAST * float(np.ptp(utility)) / (1 - self.problem.discount)
-        return end + allowance(self.problem.discount) * (2 * abs(end) + least)
-
-    @property
-    def _names(self) -> dict[str, tuple[str, ...]]:
-        return {kind: names for kind, names in self.problem.names.items() if kind != "constraints"}
+        least = LEAST * float(np.ptp(utility)) * self.problem.unit
+        return end + allowance(self.problem.unit) * (2 * abs(end) + least)
 
     def _vertex(self, vertex: int) -> int:
         if whole("vertex", vertex, least=0) >= len(self):
@@ -246,9 +247,8 @@ class Frontier:
         return f"Frontier ({self.solves} solves, {self.seconds:.2f} s)\n{table}\n{self.status}"
 
     def _repr_html_(self) -> str:
-        from painless.report.build import (
-            framed_frontier,  # a notebook asks for the page; nothing else here does
-        )
+        # A notebook asks for the page; nothing else here does.
+        from painless.report.page_builder import framed_frontier
 
         table = render.html_summary(self.status, self.header, self.rows())
         return framed_frontier(self.as_dict()) + f"<details><summary>Vertices</summary>{table}</details>"

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.errors import InputError
-from painless.frontiers import summary
+from painless.frontiers import json_data
 from painless.problem import CMDP
 from painless.problem import load as load_problem
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 if TYPE_CHECKING:
     from painless.frontiers.curve import Frontier
@@ -30,7 +31,7 @@ def save(frontier: Frontier, folder: str | os.PathLike[str]) -> None:
     parts = [(i, row, weight) for i, mixture in enumerate(frontier.mixtures) for row, weight in mixture]
     arrays["mixture_place"] = np.array([part[:2] for part in parts], dtype=np.int64)  # vertex, row
     arrays["mixture_weight"] = np.array([weight for *_, weight in parts])
-    files.write_text(folder / "frontier.json", summary.to_json(frontier) + "\n")
+    files.write_text(folder / "frontier.json", json_data.to_json(frontier) + "\n")
     results.write(folder / "arrays.npz", "frontier", arrays, BESIDE)
 
 

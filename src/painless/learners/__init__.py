@@ -1,4 +1,7 @@
-"""Online learners: pure `init` and `update` over a small state. They know nothing of MDPs."""
+"""Online learners: pure `init` and `update` over a small state. They maximise gains, and know nothing of MDPs.
+
+`base` has the interface. To add a learner, write a file; an algorithm that plays it has a line in `painless.loop.algorithms`.
+"""
 
 from painless.learners.base import Learner, LearnerState
 from painless.learners.cocob import Cocob, CocobState, Winnings

@@ -41,7 +41,7 @@ Pieces = tuple[Learner[Any], Dual[Any]]
 class Situation:
     """What an algorithm may know before it starts, in normalised units."""
 
-    discount: float
+    step: float  # the weight of one step in a value: 1 − γ, or 1/Σ_t γ^t with a horizon
     actions: int
     threshold: Array  # (K,)
     multiplier_bound: Array  # (K,) U
@@ -52,12 +52,12 @@ class Situation:
     @property
     def normaliser(self) -> float:
         """N = (1 + Σ U_i)/(1−γ), the largest advantage in the Lagrangian."""
-        return float((1 + self.multiplier_bound.sum()) / (1 - self.discount))
+        return float((1 + self.multiplier_bound.sum()) / self.step)
 
     @property
     def shortfall_bound(self) -> Array:
         """H, the largest |V_c − b| that the range of c allows, (K,)."""
-        low, high = (side / (1 - self.discount) for side in self.utility_range)
+        low, high = (side / self.step for side in self.utility_range)
         return np.maximum(np.abs(low - self.threshold), np.abs(high - self.threshold))
 
 
@@ -187,7 +187,7 @@ def theoretical_rates(situation: Situation) -> tuple[float, Array]:
         raise InputError("the theoretical rates of GDA need a known horizon; give iterations")
     root = np.sqrt(situation.iterations)
     policy_rate = float(np.sqrt(2 * np.log(situation.actions)) / root / situation.normaliser)
-    return policy_rate, (situation.multiplier_bound * (1 - situation.discount) / root)[None]
+    return policy_rate, (situation.multiplier_bound * situation.step / root)[None]
 
 
 @dataclass(frozen=True)

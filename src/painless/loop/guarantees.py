@@ -120,8 +120,8 @@ def gda_bound(situation: Situation) -> ClosedForm:
     """
     iterations = _horizon(situation)
     primal = situation.normaliser * np.sqrt(2 * iterations * np.log(situation.actions))
-    scale = (1 + (situation.shortfall_bound * (1 - situation.discount)) ** 2) / 2
-    dual = situation.multiplier_bound * np.sqrt(iterations) * scale / (1 - situation.discount)
+    scale = (1 + (situation.shortfall_bound * situation.step) ** 2) / 2
+    dual = situation.multiplier_bound * np.sqrt(iterations) * scale / situation.step
     return _closed_form(situation, float(primal), dual, dual)
 
 
@@ -133,7 +133,7 @@ def _horizon(situation: Situation) -> int:
 
 def _closed_form(situation: Situation, primal: float, at_zero: Array, at_any: Array) -> ClosedForm:
     iterations = _horizon(situation)
-    shared = primal / ((1 - situation.discount) * iterations)
+    shared = primal / (situation.step * iterations)
     gap = shared + float(at_zero.sum()) / iterations
     violation = shared + float(at_any.sum()) / iterations
-    return ClosedForm(gap, violation, vacuous=gap > 1 / (1 - situation.discount))
+    return ClosedForm(gap, violation, vacuous=gap > 1 / situation.step)

@@ -31,11 +31,12 @@ class Prepared(Case):
 
     def situation(self, iterations: int | None) -> Situation:
         """Return what an algorithm may know."""
-        discount = self.problem.discount
-        bound = multiplier_bound(self.slater.slack, discount)
+        problem = self.problem
+        step = 1 - problem.discount if problem.horizon is None else 1 / problem.unit
+        bound = multiplier_bound(self.slater.slack, step)
         low, high = (side[1:] for side in utility_range(self.normal))
         return Situation(
-            *(discount, self.problem.shape[1], self.normal.threshold, bound, iterations),
+            *(step, problem.shape[1], self.normal.threshold, bound, iterations),
             utility_range=(low, high),
         )
 

@@ -24,6 +24,9 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
     if constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
         why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
         return LinearProgram(), why
+    if problem.horizon is not None:
+        steps = counted(problem.horizon, "step")
+        return ColumnGeneration(), f"Column generation solves a horizon of {steps} by backward induction."
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
     size = counted(states, "state")
     return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."

@@ -180,9 +180,12 @@ def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
     )
 
 
-def multiplier_bound(slack: Array, discount: float) -> Array:
-    """U_i = 2/((1−γ) s_i) in normalised units, (K,): twice the largest that λ*_i can be (paper, Lemma 1)."""
-    return 2 / ((1 - discount) * slack)
+def multiplier_bound(slack: Array, step: float) -> Array:
+    """U_i = 2/((1−γ) s_i) in normalised units, (K,): twice the largest that λ*_i can be (paper, Lemma 1).
+
+    `step` is the weight of one step in a value, 1 − γ.
+    """
+    return 2 / (step * slack)
 
 
 def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:

@@ -31,16 +31,16 @@ LEAST = 1e-6  # of span/(1−γ): smaller values and limits count as this large
 UNIT_ROUNDOFF = 2.0**-53
 
 
-def allowance(discount: float) -> float:
-    """ε = max(1e-9, 16·2⁻⁵³/(1−γ))."""
-    return max(PRECISION, ROUNDINGS * UNIT_ROUNDOFF / (1 - discount))
+def allowance(unit: float) -> float:
+    """ε = max(1e-9, 16·2⁻⁵³·unit), where the unit is 1/(1−γ)."""
+    return max(PRECISION, ROUNDINGS * UNIT_ROUNDOFF * unit)
 
 
 def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
     """Return the gap to prove, given the bound, both in the user's units."""
     low, high = (float(side[0]) for side in utility_range(problem))
     size = (high - low) or abs(high) or 1.0
-    least = LEAST * size / (1 - problem.discount)
+    least = LEAST * size * problem.unit
     return lambda bound: tolerance * max(abs(bound), least)
 
 
@@ -82,7 +82,7 @@ class Relaxation:
     @cached_property
     def spare(self) -> Array:
         """The most that relaxation can add to the slack of each constraint, (K',), for any policy."""
-        return self._gain / (1 - self.problem.discount) + (self.normal.threshold - self._threshold)
+        return self._gain * self.problem.unit + (self.normal.threshold - self._threshold)
 
     @property
     def sure(self) -> Array:
@@ -101,7 +101,7 @@ class Relaxation:
 
     @property
     def _epsilon(self) -> float:
-        return allowance(self.problem.discount)
+        return allowance(self.problem.unit)
 
     @property
     def _span(self) -> Array:
@@ -116,7 +116,7 @@ class Relaxation:
     @cached_property
     def _threshold(self) -> Array:
         """(b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span, (K',)."""
-        least = Fraction(LEAST) / (1 - Fraction(self.problem.discount))
+        least = Fraction(LEAST) * self.problem.exact_unit
         found = []
         for index, gain in zip(self.units.kept, self._gain, strict=True):
             limit = float(self.problem.threshold[index])
@@ -139,5 +139,5 @@ def constant_shortfall(problem: CMDP, units: Units) -> Array:
 def misses_constant(problem: CMDP, units: Units) -> Mask:
     """Return which constant constraints are missed by more than is allowed, (K,)."""
     limit = np.where(np.isfinite(problem.threshold), np.abs(problem.threshold), 0.0)
-    allowed = allowance(problem.discount) * (np.abs(units.offset[1:]) + limit)
+    allowed = allowance(problem.unit) * (np.abs(units.offset[1:]) + limit)
     return constant_shortfall(problem, units) > allowed

@@ -22,7 +22,7 @@ from painless.planning.judgement import is_solved
 from painless.planning.planner import Case, Planned, Stop, Task, without_slater
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
 CLOSING_ROUNDS = 200  # of best responses after it
@@ -55,7 +55,9 @@ class LinearProgram:
         if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
             raise TimeoutError  # HiGHS checks the clock only between steps, and the first ones are long
         kernel = problem.transition
-        if isinstance(kernel, np.ndarray):
+        if problem.stages is not None:
+            kernel = problem.stages.matrix()
+        elif isinstance(kernel, np.ndarray):
             kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
         chosen = scipy.sparse.csr_array(kernel[pairs])
         stay = scipy.sparse.csr_array(

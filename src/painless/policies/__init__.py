@@ -1,4 +1,8 @@
-"""Policies over features: a learner at every state, without a table of states."""
+"""Policies: tables, policies over features, and mixtures. Each acts, advances and stores itself.
+
+`table` has the policy of a finite model; a policy over features is a learner at every state, without a table of states. To add
+a kind of policy over features, write a file and add it to `KINDS`; any other kind has a line in `storage.READERS`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,12 @@ from painless.learners import Learner
 from painless.policies.base import FeaturePolicy
 from painless.policies.folded import FoldedPolicy
 from painless.policies.history import History
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.policies.mixture import MixturePolicy
 from painless.policies.replayed import ReplayedPolicy
 from painless.policies.summed import SummedPolicy
 
-KINDS: tuple[type[FeaturePolicy], ...] = (SummedPolicy, ReplayedPolicy, FoldedPolicy)  # the fastest first
+KINDS: list[type[FeaturePolicy]] = [SummedPolicy, ReplayedPolicy, FoldedPolicy]  # the fastest first
 
 
 def fastest_kind(learner: Learner[Any], features: FeatureMap) -> type[FeaturePolicy]:

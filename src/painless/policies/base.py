@@ -13,7 +13,7 @@ from painless.common.arrays import Array
 from painless.features.base import FeatureMap
 from painless.learners.base import Learner
 from painless.policies.description import FEATURES, LEARNERS, describe
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.simulation.simulator import States
 
 

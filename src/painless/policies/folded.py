@@ -13,7 +13,7 @@ from painless.features.base import FeatureMap, linear_action_value
 from painless.learners.base import Learner
 from painless.policies.base import FeaturePolicy
 from painless.policies.history import History
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.simulation.simulator import States
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.policies.base import StoredPolicy
-from painless.storage.entries import SUM_TOLERANCE
+from painless.storage.checked_entries import SUM_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)

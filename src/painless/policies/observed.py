@@ -13,7 +13,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.policies.table import policy_table
 from painless.simulation.simulator import States
-from painless.storage import entries
+from painless.storage import checked_entries as entries
 
 KIND = "observed"  # of its description
 

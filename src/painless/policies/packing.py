@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.storage import entries
+from painless.storage import checked_entries as entries
 from painless.storage.memory import require_room
 
 

@@ -20,9 +20,9 @@ from painless.features.tile_coding import TileGrid
 from painless.learners.base import Learner
 from painless.learners.coin_betting import CoinBetting
 from painless.policies.base import FeaturePolicy
-from painless.policies.cells import Bettors, Cells, Compiled, replay
+from painless.policies.cell_bettors import Bettors, Cells, Compiled, replay
 from painless.policies.history import History
-from painless.policies.linear import LinearQ
+from painless.policies.linear_q import LinearQ
 from painless.simulation.simulator import States
 
 

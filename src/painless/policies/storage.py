@@ -14,7 +14,8 @@ from painless.common.errors import InputError
 from painless.policies import MixturePolicy, fastest_kind, observed
 from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
-from painless.storage import entries, results
+from painless.storage import checked_entries as entries
+from painless.storage import results
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any], Sequence[int]], Sequence[StoredPolicy]]
 

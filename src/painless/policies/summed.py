@@ -18,8 +18,8 @@ from painless.features.tile_coding import TileGrid
 from painless.learners.base import Learner
 from painless.learners.exponentiated_gradient import ExponentiatedGradient
 from painless.policies.base import FeaturePolicy
-from painless.policies.cells import Compiled
-from painless.policies.linear import LinearQ
+from painless.policies.cell_bettors import Compiled
+from painless.policies.linear_q import LinearQ
 from painless.policies.packing import pack, unpack
 from painless.simulation.simulator import States
 

@@ -27,7 +27,7 @@ from painless.common.render import visible
 from painless.learners.base import Learner, State
 from painless.problem import validation
 from painless.problem.distributions import normalised
-from painless.problem.validation import owned
+from painless.problem.transitions import owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -20,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
-from painless.problem import validation
-from painless.problem.formats import endings as formats
-from painless.problem.formats.endings import NAME_KEYS, SPARSE_KEYS
+from painless.problem import stages, transitions, validation
+from painless.problem.formats import registry as formats
+from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
+from painless.problem.stages import Stages
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
@@ -36,7 +38,11 @@ class CMDP:
         reward: (S, A) to maximise; an (S, A, S) reward is averaged over the successor.
         cost: in place of `reward`: (S, A) to minimise.
         initial: ρ, the distribution of the first state, (S,).
-        discount: γ in [0, 1).
+        discount: γ in [0, 1); in [0, 1] with a horizon, and 1 by default there.
+        horizon: H, the number of steps of a finite horizon. The states are then the pairs (t, s), numbered t·S + s.
+            Transitions, actions and utilities may differ between steps, with an axis H in front: (H, S, A), (K, H, S, A).
+        final: (S,) with a horizon, what the state after the last step adds to the reward or cost.
+        constraint_final: (K, S), the same for the constraints, rewards first.
         constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
         constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
         actions: (S, A), which actions each state has; all of them by default.
@@ -57,8 +63,8 @@ class CMDP:
     CMDP(1 state, 2 actions, 1 constraint, discount 0.5, dense)
     """
 
-    transition: Transition
-    reward: Array  # (S, A)
+    transition: Transition  # of one step; `stages` has all of them if they differ
+    reward: Array  # (S, A), or (H·S, A)
     constraint_reward: Array  # (K, S, A)
     threshold: Array  # (K,)
     initial: Array  # (S,)
@@ -67,6 +73,8 @@ class CMDP:
     sense: tuple[str, ...]  # ">=" or "<=" for each constraint, as the user has it
     minimise: bool  # whether the user gave a cost
     names: Mapping[str, tuple[str, ...]]
+    horizon: int | None
+    stages: Stages | None  # the steps of a horizon
 
     def __init__(
         self,
@@ -75,31 +83,50 @@ class CMDP:
         *,
         cost: ArrayLike | None = None,
         initial: ArrayLike,
-        discount: float,
+        discount: float | None = None,
+        horizon: int | None = None,
+        final: ArrayLike | None = None,
         constraint_reward: ArrayLike | None = None,
         threshold: ArrayLike | None = None,
         constraint_cost: ArrayLike | None = None,
         budget: ArrayLike | None = None,
+        constraint_final: ArrayLike | None = None,
         actions: ArrayLike | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
         copy: bool = True,
     ) -> None:
         start = validation.initial(initial)
-        gamma = validation.discount(discount)
-        n_actions = validation.action_count(transition, len(start))
-        available = validation.actions(actions, (len(start), n_actions))
-        kernel = validation.transition(transition, available, copy)
         if (reward is None) == (cost is None):
-            given = "neither is" if reward is None else "both are"
-            raise InputError(f"give either reward (to maximise) or cost (to minimise); {given} given")
+            which = "neither is" if reward is None else "both are"
+            raise InputError(f"give either reward (to maximise) or cost (to minimise); {which} given")
         name, objective = ("cost", cost) if reward is None else ("reward", reward)
-        gained, lower = validation.constraints(
-            "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
-        )
-        paid, upper = validation.constraints(
-            "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
-        )
-        utility = validation.utility(name, objective, kernel, available, copy)
+        utilities = {
+            name: objective,
+            "constraint_reward": constraint_reward,
+            "threshold": threshold,
+            "constraint_cost": constraint_cost,
+            "budget": budget,
+        }
+        process = None
+        if horizon is not None:
+            ends = (final, constraint_final)
+            checked = stages.checked(transition, horizon, actions, start, discount, utilities, ends, copy)
+            start, process, available, utility, gained, lower, paid, upper, gamma = checked
+            kernel = process.kernel(0)
+        elif final is not None or constraint_final is not None:
+            raise InputError("final and constraint_final come after a last step; give a horizon, too")
+        else:
+            gamma = validation.discount(discount)
+            n_actions = transitions.action_count(transition, len(start))
+            available = validation.actions(actions, (len(start), n_actions))
+            kernel = transitions.checked_transition(transition, available, copy)
+            gained, lower = validation.constraints(
+                "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
+            )
+            paid, upper = validation.constraints(
+                "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
+            )
+            utility = validation.utility(name, objective, kernel, available, copy)
         self._set(
             frozen if copy else read_only,
             transition=kernel,
@@ -111,7 +138,9 @@ class CMDP:
             actions=frozen(available),
             sense=(">=",) * len(lower) + ("<=",) * len(upper),
             minimise=cost is not None,
-            names=validation.names(names, (len(start), n_actions, len(lower) + len(upper))),
+            names=validation.names(names, (kernel.shape[-1], available.shape[1], len(lower) + len(upper))),
+            stages=process,
+            horizon=None if horizon is None else int(horizon),
         )
 
     def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
@@ -125,7 +154,10 @@ class CMDP:
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
         """Return the same process with other utilities, in the internal sense and without validation."""
         problem = object.__new__(CMDP)
-        kept = {name: getattr(self, name) for name in ("transition", "initial", "discount", "actions")}
+        kept = {
+            name: getattr(self, name)
+            for name in ("transition", "initial", "discount", "actions", "horizon", "stages")
+        }
         problem._set(
             **kept,
             reward=reward,
@@ -144,7 +176,29 @@ class CMDP:
 
     def with_discount(self, discount: float) -> CMDP:
         """Return the same problem with another discount."""
-        return self._replace(discount=validation.discount(discount))
+        return self._replace(
+            discount=validation.discount(discount, largest=None if self.horizon is None else 1.0)
+        )
+
+    def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
+        """Return the same process for H steps."""
+        if self.horizon is not None:
+            raise InputError(f"the problem has a horizon already, of {self.horizon} steps")
+        gained = self.sense.count(">=")
+        return CMDP(
+            self.transition,
+            **{"cost" if self.minimise else "reward": self.reward * self.sign[0]},
+            initial=self.initial,
+            discount=discount,
+            horizon=horizon,
+            constraint_reward=self.constraint_reward[:gained] if gained else None,
+            threshold=self.threshold[:gained] if gained else None,
+            constraint_cost=-self.constraint_reward[gained:] if gained < len(self.sense) else None,
+            budget=-self.threshold[gained:] if gained < len(self.sense) else None,
+            actions=self.actions,
+            names=self.names,
+            copy=False,
+        )
 
     def _replace(self, **changes: Any) -> CMDP:
         problem = object.__new__(CMDP)
@@ -162,6 +216,30 @@ class CMDP:
         return not isinstance(self.transition, np.ndarray)
 
     @cached_property
+    def exact_unit(self) -> Fraction:
+        """The value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no step."""
+        gamma = Fraction(self.discount)
+        if self.horizon is None:
+            return 1 / (1 - gamma)
+        return (
+            Fraction(max(self.horizon, 1))
+            if gamma == 1
+            else (1 - gamma ** max(self.horizon, 1)) / (1 - gamma)
+        )
+
+    @cached_property
+    def unit(self) -> float:
+        """`exact_unit`, rounded."""
+        return 1 / (1 - self.discount) if self.horizon is None else float(self.exact_unit)
+
+    def require_stationary(self, what: str) -> None:
+        """Reject a finite horizon where it is not supported."""
+        if self.horizon is not None:
+            raise InputError(
+                f"{what} needs a problem with a discount, not a horizon; use solve, which plans for it"
+            )
+
+    @cached_property
     def utility(self) -> Array:
         """The reward and the constraint rewards in one array, (J, S, A)."""
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
@@ -169,6 +247,8 @@ class CMDP:
     @cached_property
     def most_successors(self) -> int:
         """The largest number of successors that a pair has."""
+        if self.stages is not None:
+            return self.stages.most_successors
         if isinstance(self.transition, np.ndarray):
             return max(int(np.count_nonzero(self.transition, axis=2).max()), 1)
         return max(int(np.diff(self.transition.indptr).max(initial=1)), 1)
@@ -192,11 +272,14 @@ class CMDP:
         if arguments.whole("index", index, least=0) >= count:
             raise InputError(f"index is {index}; the problem has {count} {kind}")
         given = self.names.get(kind)
+        if self.stages is not None and kind == "states":
+            step, state = divmod(index, self.stages.states)
+            return f"step {step}, {given[state] if given else f'state {state}'}"
         return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
-        validation.require_sound(self.transition)
+        transitions.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
     def _content(self) -> dict[str, Any]:
@@ -208,25 +291,31 @@ class CMDP:
             "constraint_cost": -self.constraint_reward[gained:] if gained < len(self.sense) else None,
             "budget": -self.threshold[gained:] if gained < len(self.sense) else None,
         }
-        kernel = self.transition
-        process = (
-            {"transition": kernel}
-            if isinstance(kernel, np.ndarray)
-            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
-        )
         rest = {
             "initial": self.initial,
             "discount": self.discount,
             "actions": None if self.actions.all() else self.actions,
         }
+        kernel = self.transition
+        if self.stages is not None:
+            kernel = self.stages.stacked()
+            utilities, rest = stages.content(self.stages, self.horizon, utilities, rest)
+        process = (
+            {"transition": kernel}
+            if isinstance(kernel, np.ndarray)
+            else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
+        )
         names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
         return process | utilities | rest | names
 
     def __repr__(self) -> str:
-        counts = zip(self.shape, ("state", "action", "constraint"), strict=True)
+        sizes = (self.transition.shape[-1], *self.shape[1:])
+        counts = zip(sizes, ("state", "action", "constraint"), strict=True)
         size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         kind = "sparse" if self.is_sparse else "dense"
-        return f"CMDP({size}, discount {self.discount:g}, {kind})"
+        discount = "" if self.horizon is not None and self.discount == 1 else f", discount {self.discount:g}"
+        horizon = "" if self.horizon is None else f", horizon {self.horizon}"
+        return f"CMDP({size}{horizon}{discount}, {kind})"
 
 
 def require_problem(given: Any) -> CMDP:
@@ -245,6 +334,8 @@ def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> A
     """Return an array, or a sparse matrix, that cannot be written to; anything else as it is."""
     if isinstance(value, np.ndarray):
         return protect(value)
+    if isinstance(value, Stages):
+        return value._replace(kernels=tuple(_protected(kernel, protect) for kernel in value.kernels))
     if hasattr(value, "indptr"):
         parts = tuple(protect(part) for part in (value.data, value.indices, value.indptr))
         return scipy.sparse.csr_array(parts, shape=value.shape)
@@ -267,7 +358,7 @@ def load(
     given = {"discount": discount, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
-        problem = CMDP(**formats.as_arguments(content), copy=False)
+        problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem

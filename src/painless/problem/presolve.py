@@ -52,7 +52,7 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
 def _is_extreme(problem: CMDP, index: int, high: float) -> bool:
     """Whether b = max c/(1−γ) exactly."""
     limit = float(problem.threshold[index])
-    return np.isfinite(limit) and Fraction(limit) * (1 - Fraction(problem.discount)) == Fraction(float(high))
+    return np.isfinite(limit) and Fraction(limit) == Fraction(float(high)) * problem.exact_unit
 
 
 def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
@@ -62,6 +62,8 @@ def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
     """
     states, actions = allowed.shape
     kernel: Any = problem.transition
+    if problem.stages is not None:
+        kernel = problem.stages.matrix()
     flat = kernel.reshape(-1, states) if isinstance(kernel, np.ndarray) else kernel
     reached = scipy.sparse.csr_array((flat > 0).astype(np.float64))
     allowed = allowed.copy()

@@ -15,7 +15,7 @@ from painless.common import arguments
 from painless.common.arguments import as_floats
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem import CMDP, validation
+from painless.problem import CMDP, transitions, validation
 from painless.problem.distributions import sparse_divisors
 
 UTILITIES = ("constraint_reward", "constraint_cost")
@@ -62,7 +62,7 @@ def from_rows(
 
 def _divisors(kernel: scipy.sparse.csr_array[np.float64], available: Mask) -> Array:
     """Return what the probabilities of each pair are divided by as they are normalised, (S·A,)."""
-    validation.transition(kernel, available, copy=False)  # rejects what is no distribution
+    transitions.checked_transition(kernel, available, copy=False)  # rejects what is no distribution
     sums = np.asarray(kernel @ np.ones(kernel.shape[1]))
     divisors = sparse_divisors(kernel.data, kernel.indptr, sums, available.ravel())
     return np.ones(len(sums)) if divisors is None else divisors

@@ -36,17 +36,17 @@ class Units:
     offset: Array  # (J,) origin/(1−γ)
     kept: NDArray[np.intp]  # the remaining constraints, of K
     origin: Array  # (J,) for a removed constraint, its constant value
-    discount: float
+    unit: Fraction  # the value of a utility of 1 in every step: 1/(1−γ), or Σ_t γ^t with a horizon
 
     @classmethod
     def of(cls, problem: CMDP) -> Units:
         """Return the units of a normalised problem."""
         count = len(problem.utility)
-        return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.discount)
+        return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.exact_unit)
 
     def exact(self, utility: int, value: float) -> Fraction:
         """Return a normalised value in the user's units, V'·span + origin/(1−γ), without rounding."""
-        offset = Fraction(float(self.origin[utility])) / (1 - Fraction(self.discount))
+        offset = Fraction(float(self.origin[utility])) * self.unit
         return Fraction(value) * Fraction(float(self.span[utility])) + offset
 
     def threshold(
@@ -56,7 +56,7 @@ class Units:
 
         `gain` is the most that relaxation adds to the normalised constraint.
         """
-        unit = 1 / (1 - Fraction(self.discount))
+        unit = self.unit
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
         available = problem.constraint_reward[index][problem.actions]
         least = ((Fraction(float(available.min())) - origin) / span - 1) * unit
@@ -95,7 +95,8 @@ def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP,
     span = np.where(varies, high - low, 1.0)
     scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
     kept = np.flatnonzero(varies[1:])
-    units = Units(span, origin / (1 - problem.discount), kept, origin, problem.discount)
+    offset = np.array([float(Fraction(float(one)) * problem.exact_unit) for one in origin])
+    units = Units(span, offset, kept, origin, problem.exact_unit)
     threshold = np.array([units.threshold(problem, int(i)) for i in kept])
     return problem.with_constraints(scaled[0], scaled[1:][kept], threshold), units
 

@@ -13,7 +13,7 @@ from typing import Any
 from painless.common import registry
 from painless.common.errors import InputError, unknown
 from painless.problem import CMDP, load
-from painless.problem.formats import endings as formats
+from painless.problem.formats import registry as formats
 from painless.problems.cartpole import CartPole
 from painless.problems.deep_sea_treasure import deep_sea_treasure
 from painless.problems.garnet import garnet
@@ -74,7 +74,7 @@ def find_problem(name: str, **parameters: Any) -> CMDP:
 def require_name(name: str) -> None:
     """Reject names that are neither registered nor files with a known ending."""
     if is_file(name):
-        formats.of(name)
+        formats.format_of(name)
     elif name not in REGISTRY and name not in SIMULATORS:
         raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
 

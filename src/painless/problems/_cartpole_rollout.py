@@ -18,7 +18,7 @@ from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
 from painless.features.tile_kernels import cell, locate, scratch, tile
 from painless.policies import ReplayedPolicy, SummedPolicy
-from painless.policies.cells import Compiled
+from painless.policies.cell_bettors import Compiled
 from painless.policies.replay_kernels import place_of
 from painless.problems._cartpole_kernel import move
 from painless.simulation.rollouts import Trajectories, draw_actions

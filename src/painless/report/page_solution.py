@@ -10,10 +10,10 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.engine import visitor
 from painless.frontiers import Frontier
-from painless.frontiers.layout import grid_layout
-from painless.frontiers.summary import limit_data, row_data
+from painless.frontiers.grid_layout import grid_layout
+from painless.frontiers.json_data import limit_data, row_data
 from painless.problem import CMDP
-from painless.report.build import about, build
+from painless.report.page_builder import about, build_page
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_groups
 from painless.solving.optimum import known_optimum
@@ -25,7 +25,7 @@ HEADER = ("", "value", "bound", "shadow price")
 def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
     """Return the page of a solution; without its problem there are no frontiers and no map."""
     known = Frontiers([], "") if problem is None else frontiers_of(problem, solution)
-    return build(
+    return build_page(
         title,
         about(_size(solution, problem)),
         summary={
@@ -64,19 +64,19 @@ def solution_groups(
 
 def visits_of(solution: Solution, problem: CMDP) -> Array:
     """Return the discounted visits of a solution's policy, (S,), which it usually knows itself."""
-    policy = solution.policy
+    policy = solution.table
     return visitor(problem)(policy.probabilities) if policy.visits is None else policy.visits
 
 
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
-    states, actions = solution.policy.probabilities.shape
+    states, actions = solution.table.probabilities.shape
     discount = np.nan if problem is None else problem.discount
     return {"states": states, "actions": actions, "discount": discount, "constraints": solution.threshold}
 
 
 def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
-    table, names = solution.policy.probabilities, solution.policy.names
+    table, names = solution.table.probabilities, solution.table.names
     visited = [None] * len(table) if problem is None else visits_of(solution, problem).tolist()
     layout = None if problem is None else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)

@@ -13,11 +13,11 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import counted, number
 from painless.loop.averages import standard_error
-from painless.report.build import build
 from painless.report.curves import curve, numbers_table, panel
+from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import not_drawn
-from painless.study.settings import Setting, Stored, gather
+from painless.study.setting_results import SettingResults, Stored, gather
 from painless.study.store import read_unit
 from painless.study.summary import label
 from painless.study.unit import is_current
@@ -41,7 +41,7 @@ def read_units(folder: Path) -> list[Stored]:
 
 def sweep_groups(units: Sequence[Stored]) -> list[dict[str, Any]]:
     """Return the curves and the table of each problem among stored units."""
-    problems: dict[tuple[str, str, int], list[Setting]] = {}
+    problems: dict[tuple[str, str, int], list[SettingResults]] = {}
     for one in gather(units):
         key = (label(one.problem), label(one.evaluator), one.iterations)
         problems.setdefault(key, []).append(one)
@@ -51,10 +51,10 @@ def sweep_groups(units: Sequence[Stored]) -> list[dict[str, Any]]:
 def sweep_page(folder: Path, title: str) -> str:
     """Return the page of a store that `painless sweep` filled."""
     units = read_units(folder)
-    return build(title, counted(len(units), "run"), groups=sweep_groups(units))
+    return build_page(title, counted(len(units), "run"), groups=sweep_groups(units))
 
 
-def _group(settings: Sequence[Setting]) -> dict[str, Any]:
+def _group(settings: Sequence[SettingResults]) -> dict[str, Any]:
     """Return the curves and the table of all settings on one problem."""
     first, target = settings[0], settings[0].target
     drawn = chosen(settings)
@@ -78,12 +78,12 @@ def _group(settings: Sequence[Setting]) -> dict[str, Any]:
     }
 
 
-def _objective(setting: Setting) -> Array:
+def _objective(setting: SettingResults) -> Array:
     """Return OG up to each iteration, or the value where the optimum is not known, (n, T)."""
     return setting.gap if setting.target.known else setting.reward
 
 
-def chosen(settings: Sequence[Setting]) -> list[Setting]:
+def chosen(settings: Sequence[SettingResults]) -> list[SettingResults]:
     """Return which settings are drawn: the best of each algorithm, then the next best, in their own order."""
     if len(settings) <= DRAWN:
         return list(settings)
@@ -94,13 +94,13 @@ def chosen(settings: Sequence[Setting]) -> list[Setting]:
     return [one for one in settings if one in picked]
 
 
-def _cost(setting: Setting) -> float:
+def _cost(setting: SettingResults) -> float:
     """Return what the last averages lack, in the objective and in the constraints: the less the better."""
     return setting.merit + float(np.clip(setting.last_violation, 0, None).sum())
 
 
 def _panel(
-    title: str, drawn: Sequence[Setting], values: Sequence[Array], rule: float, name: str = ""
+    title: str, drawn: Sequence[SettingResults], values: Sequence[Array], rule: float, name: str = ""
 ) -> dict[str, Any]:
     series = [
         curve(value, label(one.algorithm), colour=k)
@@ -110,7 +110,7 @@ def _panel(
     return panel(title, "", unit, drawn[0].iterations, series, {name: rule})
 
 
-def _table(settings: Sequence[Setting]) -> dict[str, Any]:
+def _table(settings: Sequence[SettingResults]) -> dict[str, Any]:
     """Return the averages after the last iteration, of all settings."""
     target = settings[0].target
     rows = []

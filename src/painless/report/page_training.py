@@ -8,7 +8,7 @@ from typing import Any
 
 from painless.common.arrays import Array
 from painless.loop.framework import Trace
-from painless.report.build import build
+from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_groups
 from painless.storage import files, results
@@ -69,7 +69,7 @@ def training_page(run: TrainingRecord, title: str) -> str:
     """Return the page of a training run."""
     estimate = run.estimate
     share = f"{100 * estimate.confidence:g} % confidence"
-    return build(
+    return build_page(
         title,
         f"{run.algorithm}, {len(run.trace)} iterations, {run.seconds:.1f} s",
         summary={

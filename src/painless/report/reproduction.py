@@ -13,7 +13,7 @@ from typing import Any
 
 from painless.report.figures import save_figure
 from painless.report.html import render
-from painless.report.pictures import draw
+from painless.report.paper_figures import draw
 from painless.storage import files
 from painless.storage.files import write_atomically
 from painless.study.paper.claims import Claim, Verdict

@@ -1,4 +1,4 @@
-"""The shared Numba kernels: random numbers by counter, and draws from the rows of a table.
+"""Draws from the rows of a table, compiled, with random numbers by counter.
 
 A stream is a key, drawn once from the run's NumPy Generator. Its number at position i needs no other
 (SplitMix64, Steele, Lea & Flood 2014; all arithmetic modulo 2⁶⁴):
@@ -25,7 +25,7 @@ from painless.common.arrays import Array
 from painless.common.compiling import njit
 from painless.common.errors import InputError
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 Indices = NDArray[np.int64]
 
@@ -117,6 +117,7 @@ def table_sampler(problem: CMDP) -> TableSampler:
     """
     states, actions, constraints = problem.shape
     require_sound(problem.transition)
+    problem.require_stationary("sampling")
     pair, successor, probability = _entries(problem)
     count = np.bincount(pair, minlength=states * actions)
     if not count[problem.actions.reshape(-1)].all():

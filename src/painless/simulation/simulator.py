@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem import CMDP, validation
+from painless.problem import CMDP, transitions, validation
 
 States = NDArray[Any]  # (n, D) of numbers, or (n,) of the indices of a table
 
@@ -152,9 +152,10 @@ class TableSimulator:
     def __post_init__(self) -> None:
         if not isinstance(self.problem, CMDP):
             raise InputError(f"{_shown(self.problem)} is not a table; give a CMDP")
+        self.problem.require_stationary("a simulator")
         if self.time_limit is not None:
             arguments.whole("time_limit", self.time_limit)
-        validation.require_sound(self.problem.transition)
+        transitions.require_sound(self.problem.transition)
 
     @cached_property
     def specification(self) -> Specification:
@@ -191,13 +192,13 @@ class TableSimulator:
             successors = np.minimum(successors, problem.shape[0] - 1)
         else:
             pairs = states * problem.shape[1] + actions
-            validation.require_rows(problem.transition, pairs)
+            transitions.require_rows(problem.transition, pairs)
             rows = problem.transition[pairs]
             start, total = rows.indptr[:-1], np.append(0.0, rows.data.cumsum())
             target = total[start] + draws * (total[rows.indptr[1:]] - total[start])
             place = np.searchsorted(total, target, side="right") - 1
             successors = rows.indices[np.clip(place, start, rows.indptr[1:] - 1)]
-            validation.require_states(successors, problem.shape[0])
+            transitions.require_states(successors, problem.shape[0])
         utilities = problem.utility[:, states, actions].T
         return Outcome(successors, utilities, np.zeros(len(states), dtype=bool))
 

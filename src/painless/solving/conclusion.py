@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from painless.bellman import policy_transition, reachable
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
@@ -19,7 +18,7 @@ from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved
 from painless.planning.planner import Case, Stop
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
-from painless.policies.table import TabularPolicy
+from painless.policies.timed import policy_of
 from painless.problem.units import normalise, rounded, utility_range
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
@@ -204,12 +203,11 @@ def _solution(
     problem = case.problem
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
-    names = {k: v for k, v in problem.names.items() if k != "constraints"}
-    visited = reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
+    visited = case.engine.reachable(policy)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
-        policy=TabularPolicy(policy, names, _visits(case, policy, visited)),
+        policy=policy_of(problem, policy, _visits(case, policy, visited)),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,

@@ -99,7 +99,7 @@ class _Search:
     def looser(self, index: int, value: float) -> float:
         """Return a limit with few digits, in the user's terms, that a policy with at least this value meets."""
         sign = float(self.problem.sign[1 + index])
-        span = float(self.units.span[1 + index]) / (1 - self.problem.discount)
+        span = float(self.units.span[1 + index]) * self.problem.unit
         nearest = float(f"{sign * value:.9g}")
         if abs(nearest - sign * value) <= NEAR * abs(value):  # counts as met (see `judgement`)
             return nearest

@@ -16,8 +16,10 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 
 class Kind(StrEnum):
@@ -70,7 +72,7 @@ class Solution:
     infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
-    policy: TabularPolicy
+    policy: TabularPolicy | TimedPolicy  # the latter with a horizon
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
@@ -171,9 +173,14 @@ class Solution:
         with results.understood(folder, "solution"):
             return cls(**_arguments(content, arrays))
 
+    @property
+    def table(self) -> TabularPolicy:
+        """The policy as one table: with a horizon, over all steps and states."""
+        return self.policy.flat if isinstance(self.policy, TimedPolicy) else self.policy
+
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        shape = (*self.policy.probabilities.shape, len(self.threshold))
+        shape = (*self.table.probabilities.shape, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
                 f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "
@@ -291,13 +298,14 @@ def _price_range(content: dict[str, Any], count: int) -> Array:
     return found
 
 
-def _policy(arrays: dict[str, Any]) -> TabularPolicy:
-    table = entries.distributions(arrays, "probabilities", (None, None))
-    counts = dict(zip(("states", "actions"), table.shape, strict=True))
+def _policy(arrays: dict[str, Any]) -> TabularPolicy | TimedPolicy:
+    timed = np.ndim(arrays["probabilities"]) == 3
+    table = entries.distributions(arrays, "probabilities", (None,) * (3 if timed else 2))
+    counts = dict(zip(("states", "actions"), table.shape[-2:], strict=True))
     kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
     names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
-    visits = entries.floats(arrays, "visits", (len(table),), least=0.0) if "visits" in arrays else None
-    return TabularPolicy(table, names, visits)
+    visits = entries.floats(arrays, "visits", table.shape[:-1], least=0.0) if "visits" in arrays else None
+    return TimedPolicy(table, names, visits) if timed else TabularPolicy(table, names, visits)
 
 
 def _trace(arrays: dict[str, Any], count: int) -> Trace | None:

@@ -9,7 +9,7 @@ from painless.common.errors import unknown
 from painless.study.paper import EXPERIMENTS
 from painless.study.paper.experiment import Analysis, Experiment
 from painless.study.paper.scale import Scale
-from painless.study.settings import read
+from painless.study.setting_results import read
 from painless.study.store import Store, content_key
 from painless.study.sweep import Failure, Sweep, run_sweep
 from painless.study.unit import Unit

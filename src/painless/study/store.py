@@ -21,7 +21,8 @@ import numpy as np
 
 import painless
 from painless.common.errors import InputError
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 
 LOCK = ".lock"
 UNIT = re.compile(r"[0-9a-f]{24}\.npz")  # the names of units

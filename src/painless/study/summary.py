@@ -9,7 +9,7 @@ from typing import Any
 
 from painless.common.arrays import Array
 from painless.loop.averages import standard_error
-from painless.study.settings import Setting, read
+from painless.study.setting_results import SettingResults, read
 from painless.study.store import Store
 from painless.study.sweep import Sweep
 
@@ -33,7 +33,7 @@ def summarise(sweep: Sweep, store: Store) -> list[Row]:
     return [_row(setting) for setting in read(sweep, store)]
 
 
-def _row(setting: Setting) -> Row:
+def _row(setting: SettingResults) -> Row:
     return Row(
         problem=label(setting.problem),
         evaluator=label(setting.evaluator),

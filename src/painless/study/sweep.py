@@ -37,9 +37,9 @@ from painless.common.errors import InputError, unknown
 from painless.problems import is_file
 from painless.storage import files
 from painless.storage.files import read_toml
-from painless.study.pieces import Piece, Pieces, run_piece
 from painless.study.store import Store, source_digest
 from painless.study.unit import Unit
+from painless.study.unit_groups import UnitGroup, UnitGroups, run_group
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
 
@@ -164,10 +164,10 @@ class _SweepRun:
     def all(self, units: list[Unit], backend: Backend) -> None:
         """Run all units; failed ones are retried after the others, each alone."""
         for life in range(1, LIVES + 1):
-            pieces = Pieces(units, backend.workers, alone=life > 1, carry=backend.remote)
+            groups = UnitGroups(units, backend.workers, alone=life > 1, carry=backend.remote)
             units = []
-            for piece, outcome in backend.map(run_piece, pieces):
-                for unit, result in zip(piece.units, self._results(piece, outcome, pieces), strict=True):
+            for group, outcome in backend.map(run_group, groups):
+                for unit, result in zip(group.units, self._results(group, outcome, groups), strict=True):
                     if not isinstance(result, Error):
                         self.store.write(unit.settings, result)
                         self.done += 1
@@ -179,16 +179,16 @@ class _SweepRun:
             if not units:
                 return
 
-    def _results(self, piece: Piece, outcome: Any, pieces: Pieces) -> list[Any]:
-        """Return the result of each unit of a piece, or the error in its place."""
-        if isinstance(outcome, Error):  # of the whole piece: with several units, who knows whose it is
-            final = outcome.final and len(piece.units) == 1
-            return [Error(outcome.message, outcome.details, final)] * len(piece.units)
+    def _results(self, group: UnitGroup, outcome: Any, groups: UnitGroups) -> list[Any]:
+        """Return the result of each unit of a group, or the error in its place."""
+        if isinstance(outcome, Error):  # of the whole group: with several units, who knows whose it is
+            final = outcome.final and len(group.units) == 1
+            return [Error(outcome.message, outcome.details, final)] * len(group.units)
         if outcome.sources != source_digest():
             message = (
                 f"the worker on {outcome.host} has other sources of painless than this machine, and so other "
                 "results; install the same version on both"
             )
-            return [Error(message, final=True)] * len(piece.units)
-        pieces.learn(piece, outcome.seconds)
+            return [Error(message, final=True)] * len(group.units)
+        groups.learn(group, outcome.seconds)
         return outcome.results

@@ -13,8 +13,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.problems import SIMULATORS
 from painless.solving.optimum import Optimum, exact_optimum
-from painless.study.evaluators import call
-from painless.study.unit import make_problem
+from painless.study.unit import make_from_settings, make_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ def _target(text: str) -> Target:
     settings = json.loads(text)
     known = None
     if settings["name"] in SIMULATORS:
-        given = call(SIMULATORS[settings["name"]], settings, "problem").specification
+        given = make_from_settings(SIMULATORS[settings["name"]], settings, "problem").specification
         names = given.constraint_names
     else:
         given = make_problem(settings)

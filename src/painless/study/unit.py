@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 from painless.common.arguments import whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError, unknown
-from painless.evaluators.registry import find_evaluator
+from painless.common.registry import build
+from painless.evaluators.registry import EVALUATORS, find_evaluator
 from painless.loop.algorithms import find_algorithm
 from painless.loop.batch import solve_batch
 from painless.loop.framework import Trace
@@ -22,12 +24,12 @@ from painless.problem import CMDP
 from painless.problems import SIMULATORS, find_problem, is_file, require_name
 from painless.solving.solve import solve
 from painless.storage import files
-from painless.study.evaluators import call, make_evaluator
 from painless.training.train import train
 
 DEFAULT_SIMULATED = "anchored-lstdq"
 FEW = 2  # episodes to evaluate the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {"td": {"levelled": False}}  # the paper's TD(0), from zero
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ def is_current(settings: Mapping[str, Any]) -> bool:
     return not is_file(name) or (Path(name).is_file() and files.digest(name) == settings.get("digest"))
 
 
+def make_from_settings(make: Callable[..., Any], settings: Mapping[str, Any], word: str = "setting") -> Any:
+    """Make something from plain data: its name and its settings."""
+    given = {key: value for key, value in settings.items() if key != "name"}
+    return build(str(settings["name"]), make, given, word)
+
+
 def make_problem(settings: Mapping[str, Any]) -> CMDP:
     """Return the table of a unit; raise an error if its file has changed since the unit was made."""
     given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
@@ -87,7 +95,16 @@ def make_problem(settings: Mapping[str, Any]) -> CMDP:
 
 def make_algorithm(settings: Mapping[str, Any]) -> Any:
     """Return the algorithm of a unit."""
-    return call(find_algorithm(settings["name"]), settings)
+    return make_from_settings(find_algorithm(settings["name"]), settings)
+
+
+def make_evaluator(settings: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """Return the evaluator factory of a unit, for a table or for a simulator and features; None for exact evaluation."""
+    name = str(settings["name"])
+    if name == "exact":
+        return None
+    complete = {**DEFAULTS.get(name, {}), **settings}
+    return lambda *source: make_from_settings(partial(EVALUATORS[name], *source), complete)
 
 
 def first_policy(unit: Unit, problem: CMDP) -> Array | None:
@@ -146,7 +163,7 @@ def _solve(unit: Unit, problem: CMDP) -> Trace:
 
 
 def _train(unit: Unit) -> Trace:
-    simulator = call(SIMULATORS[str(unit.problem["name"])], unit.problem, "parameter")
+    simulator = make_from_settings(SIMULATORS[str(unit.problem["name"])], unit.problem, "parameter")
     evaluator = make_evaluator(unit.evaluator)
     assert evaluator is not None
     return train(

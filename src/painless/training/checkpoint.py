@@ -18,7 +18,8 @@ from painless.duals.base import Dual
 from painless.loop.framework import Position
 from painless.policies import FeaturePolicy, LinearQ
 from painless.policies.packing import pack, unpack
-from painless.storage import entries, results
+from painless.storage import checked_entries as entries
+from painless.storage import results
 
 LARGEST = 1e12  # of a value, in normalised units
 

@@ -234,7 +234,7 @@ class _Train:
     def _situation(self, bound: Array) -> Situation:
         scaled = self.scaled.specification
         return Situation(
-            scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations, simulated=True
+            1 - scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations, simulated=True
         )
 
     def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:

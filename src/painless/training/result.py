@@ -17,7 +17,8 @@ from painless.policies import MixturePolicy
 from painless.policies.storage import load_policy, save_policy
 from painless.problem import CMDP, load
 from painless.solving.solution import Kind, Status
-from painless.storage import entries, files, results
+from painless.storage import checked_entries as entries
+from painless.storage import files, results
 from painless.training.evaluate import MEANING, Estimate
 
 if TYPE_CHECKING:

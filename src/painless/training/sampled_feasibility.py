@@ -84,7 +84,7 @@ def sampled_slack(
             steps += estimate.steps
             slack = estimate.slack
             bound = np.where(
-                slack > 0, multiplier_bound(np.maximum(slack, 1e-300), specification.discount), np.inf
+                slack > 0, multiplier_bound(np.maximum(slack, 1e-300), 1 - specification.discount), np.inf
             )
             best = SampledSlack(slack, bound, candidate, len(slacks), steps)
             if best.found:

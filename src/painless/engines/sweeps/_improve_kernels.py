@@ -1,4 +1,4 @@
-"""Improving a policy of the sparse planner, compiled. The equations are in `pricing` and `active_states`.
+"""Improving a policy of a swept model, compiled. The equations are in `pricing` and `active_states`.
 
 Indices are unsigned, so that no kernel tests them for a negative sign. Kernels hold no lock: two threads
 may work on two ranges of states.

@@ -1,42 +1,19 @@
-"""The Markov chain of one policy, and its values V = u + γPV, by the faster of two kinds of sweeps.
-
-- Even sweeps (Jacobi): the range of the residual shrinks as fast as the chain mixes, whatever γ; the constant that
-  is left is known at the end.
-- Sweeps along the flow (Gauss–Seidel): states are visited so that the most probable successor comes first, unless
-  there is a cycle. One sweep then carries a value along a whole path, and the error shrinks with the probability
-  of leaving the path, not with γ.
-
-If neither is fast, a narrow chain is solved by elimination (see `narrow`), and others by GMRES.
-
-The errors are proved (MacQueen 1966), with r = u + γPV − V:
-
-    V + min r/(1−γ) ≤ V_π ≤ V + max r/(1−γ)
-"""
+"""The Markov chain of one policy, as sweeps need it: its rows in the order of the states, without self-loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
-from painless.engines.sweeps.narrow import SMALL, solve_narrow, transitions
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 
-EPSILON = float(np.finfo(np.float64).eps)
-STEPS = 16  # roundings of a sweep beside those of its sums
 NO_PAIR = np.uint32(2**32 - 1)
-BURST = 6  # maximum number of sweeps between two checks of the error
-UNTRIED = 0.8  # even sweeps that shrink the error by less are compared with the other kind
-SLUGGISH = 0.8  # if a sweep shrinks the error by less, the other kind is tried
-DRAGGING = 0.7  # even sweeps that shrink the error by less may be slowed by a few states
-STANDING_OUT = 0.1  # relative change from which a state counts as one of these
-FEW = 200  # maximum number of these
-STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
+EVERY = slice(None)
 
 
 class Chain(NamedTuple):
@@ -108,11 +85,6 @@ class ChangingChain:
         return self.chain
 
 
-def _most_roundings(chain: Chain) -> float:
-    """Return the relative error of a sweep, at most."""
-    return (STEPS + 3 * int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
-
-
 def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
     """Order the states of each thread's range so that the most probable successors come first."""
     states = len(chain.stay)
@@ -121,188 +93,16 @@ def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
     return order
 
 
-class Values:
-    """The values of one policy after another, each solved from where the last one ended.
+def transitions(
+    chain: Chain, states: NDArray[np.intp] | slice = EVERY
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return origin, target and weight γp of the transitions of `states` that are no self-loops.
 
-    It remembers which kind of sweep served best.
+    The origin is a place in `states`.
     """
-
-    def __init__(
-        self, value: Array, discount: float, tick: Callable[[int], None], threads: TwoThreads | None = None
-    ) -> None:
-        self.threads = threads or TwoThreads()
-        self.value, self.discount, self.tick = value, discount, tick  # (S, J)
-        self.along_flow = False
-        self.order: Indices | None = None  # of sweeps along the flow
-        self.rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
-        # Whether chains are solved by elimination; None while not known.
-        self.narrow: bool | None = True if len(value) <= SMALL else None
-        self._spare = np.empty_like(value)
-        self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
-
-    def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
-        """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
-        try:
-            return self.solve(chain, tolerance)
-        except TimeoutError:
-            self.along_flow = False
-            self._even_sweeps(chain, 1)
-            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
-            self._low, self._high = self.discount * self._low, self.discount * self._high
-            return self._centred(self._rounding(_most_roundings(chain)))
-
-    def solve(self, chain: Chain, tolerance: float) -> Array:
-        """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,)."""
-        self.order, roundings = None, _most_roundings(chain)
-        if self.narrow:
-            self._solve_narrow(chain)
-        width, rate, turns = self.sweep(chain, 1), 0.0, 0
-        done, entered = 1, width  # sweeps of this kind, and the width when they began
-        while True:
-            rounding = self._rounding(roundings)
-            goal = 2 * (1 - self.discount) * max(tolerance, rounding)
-            if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
-                if done > BURST and width > 0:
-                    self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
-                return self._centred(rounding)
-            if rate > DRAGGING and not self.along_flow:
-                self.settle(chain)  # before a sweep: what is proved is proved of the values after it
-            count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
-            before, width = width, self.sweep(chain, count)
-            rate = min((width / before) ** (1 / count), 0.999999)
-            done += count
-            if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
-                self.turn()
-                turns += 1
-                if turns == 1 and self.narrow is None:
-                    self._solve_narrow(chain)
-                elif turns % 4 == 0:
-                    self._krylov(chain, tolerance)
-                done, entered, rate = 1, self.sweep(chain, 1), 0.0
-                width = entered
-
-    def _rounding(self, roundings: float) -> float:
-        """Return a bound on the rounding error of the values, given that of a sweep, relative to them."""
-        return float(roundings * max(self.value.max(), -self.value.min()) / (1 - self.discount))
-
-    def _centred(self, rounding: float) -> Array:
-        """Move V to the middle of the proved bounds, and return the error, (J,)."""
-        self._centre()
-        return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
-
-    def _solve_narrow(self, chain: Chain) -> None:
-        """Solve directly if the chain is narrow, and remember whether it is."""
-        value = solve_narrow(chain, chain.gain)
-        self.narrow = value is not None
-        if value is not None:
-            self.value, self.along_flow = np.ascontiguousarray(value), False
-
-    def settle(self, chain: Chain) -> bool:
-        """Solve the states that slow even sweeps among themselves, if they are few; return whether they are.
-
-        If a well-mixing chain has a pair of states that almost always lead to each other, after some sweeps only their values
-        keep changing. The other states then change only by a constant, which is found later.
-        """
-        change = self.value - self._spare
-        constant = change.mean(0)
-        change -= constant
-        np.abs(change, out=change)
-        slow = np.flatnonzero((change > STANDING_OUT * change.max(0)).any(1))
-        if len(slow) > FEW:
-            return False
-        origin, target, weight = transitions(chain, slow)
-        residual = chain.gain[slow] - (1 - chain.stay[slow])[:, None] * self.value[slow]
-        np.add.at(residual, origin, weight[:, None] * self.value[target])
-        inside = np.isin(target, slow)
-        system = np.diag(1 - chain.stay[slow])
-        np.subtract.at(system, (origin[inside], np.searchsorted(slow, target[inside])), weight[inside])
-        self.value[slow] += np.linalg.solve(system, residual - self.discount * constant)
-        return True
-
-    @property
-    def evenly(self) -> bool:
-        """Whether even sweeps have been faster recently."""
-        return not self.narrow and self.rate[False] <= self.rate[True]
-
-    def turn(self) -> None:
-        """Switch to the other kind of sweep."""
-        if not self.along_flow:
-            self._centre()
-        self.along_flow = not self.along_flow
-
-    def sweep(self, chain: Chain, count: int) -> float:
-        """Sweep, and return an upper bound on the width of the residual's range."""
-        if self.along_flow and self.order is None:
-            self.order = flow_order(chain, self.threads)
-        if self.along_flow:
-            for _ in range(count):
-                self._flow_sweep(chain)
-        else:
-            self._even_sweeps(chain, count)
-            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
-        self.tick(count)
-        self._low, self._high = self.discount * self._low, self.discount * self._high
-        return float((self._high - self._low).max())
-
-    def _flow_sweep(self, chain: Chain) -> None:
-        assert self.order is not None
-        before, order = self.value, self.order
-        if self.threads.both(len(order)):
-            before = self._spare
-            before[:] = self.value
-        self._range(lambda *part: kernels.flow_sweep(*chain, order, self.value, before, *part))
-
-    def _even_sweeps(self, chain: Chain, count: int) -> None:
-        """Sweep evenly; two threads wait for each other after every sweep."""
-        states = len(self.value)
-        at_once = 1 if self.threads.both(states) else count
-        for _ in range(count // at_once):
-            value, spare = self.value, self._spare
-
-            def part(begin: int, end: int, value: Array = value, spare: Array = spare) -> None:
-                kernels.even_sweeps(*chain, value, spare, at_once, begin, end)
-
-            self.threads.share(part, states, PIECES)
-            if at_once % 2:
-                self.value, self._spare = spare, value
-
-    def _range(self, kernel: Callable[[Array, Array, int, int], None]) -> None:
-        """Run a kernel that writes the least and the largest change of a range of states, for all of them."""
-
-        def part(begin: int, end: int) -> tuple[Array, Array]:
-            low, high = np.empty_like(self._low), np.empty_like(self._high)
-            kernel(low, high, begin, end)
-            return low, high
-
-        low, high = zip(*self.threads.share(part, len(self.value)), strict=True)
-        self._low, self._high = reduce(np.minimum, low), reduce(np.maximum, high)
-
-    def _centre(self) -> None:
-        """Move V to the middle of the proved bounds."""
-        self.value += (self._low + self._high) / (2 * (1 - self.discount))
-
-    def _krylov(self, chain: Chain, tolerance: float) -> None:
-        """Improve V by GMRES, preconditioned by a sweep; keep the result if its error is smaller."""
-        from scipy.sparse.linalg import LinearOperator, gmres
-
-        low, high = np.empty(1), np.empty(1)
-        size = len(chain.stay)
-        silent = chain._replace(gain=np.zeros((size, 1)))
-        order = flow_order(chain, self.threads) if self.order is None else self.order
-
-        def remainder(part: Chain, x: Array) -> Array:
-            swept = np.array(x, order="C").reshape(-1, 1)
-            kernels.flow_sweep(*part, order, swept, swept, low, high, 0, size)
-            self.tick(1)
-            return swept[:, 0] - x.ravel()
-
-        operator = LinearOperator((size, size), matvec=lambda x: -remainder(silent, x), dtype=np.float64)
-        for j in range(self.value.shape[1]):
-            single = chain._replace(gain=np.ascontiguousarray(chain.gain[:, j : j + 1]))
-            right = remainder(single, self.value[:, j])
-            step, _ = gmres(
-                operator, right, rtol=1e-9, atol=tolerance * (1 - self.discount), restart=20, maxiter=5
-            )
-            after = remainder(single, self.value[:, j] + step)
-            if np.abs(after).max() < np.abs(right).max():
-                self.value[:, j] += step
+    start = chain.start[states].astype(np.intp)
+    length = chain.stop[states].astype(np.intp) - start
+    origin = np.repeat(np.arange(len(length)), length)
+    within = np.arange(len(origin)) - np.repeat(np.cumsum(length) - length, length)
+    place = start[origin] + within
+    return origin, chain.target[place].astype(np.intp), chain.weight[place]

@@ -16,8 +16,9 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
-from painless.engines.sweeps.chain import EPSILON, Chain, flow_order
-from painless.engines.sweeps.narrow import SMALL, solve_narrow
+from painless.engines.sweeps.chain import Chain, flow_order
+from painless.engines.sweeps.chain_values import EPSILON
+from painless.engines.sweeps.elimination import SMALL, eliminate
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import TwoThreads
 
@@ -40,7 +41,7 @@ def chain_occupancy(
     sweeps = LONG if len(initial) <= SMALL else 0
     while True:
         if sweeps == LONG:
-            direct = solve_narrow(chain, initial, transposed=True)
+            direct = eliminate(chain, initial, transposed=True)
             if direct is not None:
                 return np.maximum(direct, 0.0)
         left = pushed.along_flow() if along_flow else pushed.evenly()

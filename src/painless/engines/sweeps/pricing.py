@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
-from painless.engines.sweeps.chain import DRAGGING, EPSILON, STEPS, Chain, ChangingChain, Values, chain_of
+from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
+from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, ChainValues
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
@@ -73,7 +74,7 @@ class Pricer:
         self.threads = TwoThreads()
         states = len(self.rows.first) - 1
         self._choice: Indices = self.rows.first[:-1].copy()
-        self.values = Values(
+        self.values = ChainValues(
             np.zeros((states, len(self.rows.utility))), self.discount, self.count, self.threads
         )
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
@@ -188,8 +189,8 @@ class Pricer:
 
         Where the time is up on the way, the error is larger than `tolerance`.
         """
-        values = Values(self.values.value.copy(), self.discount, self.count, self.threads)
-        values.along_flow, values.narrow = self.along_flow, self.values.narrow
+        values = ChainValues(self.values.value.copy(), self.discount, self.count, self.threads)
+        values.along_flow, values.by_elimination = self.along_flow, self.values.by_elimination
         error = values.solve_in_time(chain, tolerance)
         return self.initial @ values.value - error, error
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.problem import CMDP
-from painless.problem.validation import require_sound
+from painless.problem.transitions import require_sound
 
 Indices = NDArray[np.uint32]
 

@@ -12,7 +12,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import TITLES, best_of_each, by_algorithm
 from painless.study.paper.shared import all_returns, last_values
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 ESTIMATORS = {"plain-lstdq": "the paper's LSTDQ", "anchored-lstdq": "anchored LSTDQ"}
@@ -31,7 +31,7 @@ def with_entropy(scale: Scale, entropy: float, evaluators: list[str]) -> Sweep:
     return Sweep(tuple(replace(unit, multiplier_bound=CARTPOLE_BOUND) for unit in whole.units))
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw all settings for both estimators, and judge robustness."""
     cases = {text: select(settings, estimator=kind) for kind, text in ESTIMATORS.items()}
     picture = Picture(
@@ -57,7 +57,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     )
 
 
-def _comparable(chosen: dict[str, Setting]) -> Claim:
+def _comparable(chosen: dict[str, SettingResults]) -> Claim:
     returns = {key: one.last_return for key, one in chosen.items()}
     close = max(returns.values()) - min(returns.values()) <= COMPARABLE
     met = [bool((one.last_violation <= 0).all()) for one in chosen.values()]

@@ -12,7 +12,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale, joined
 from painless.study.paper.selection import best_of_each, by_algorithm
 from painless.study.paper.shared import all_returns, last_values
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 
@@ -21,7 +21,7 @@ def sweep(scale: Scale) -> Sweep:
     return joined(with_entropy(scale, entropy, ["plain-lstdq"]) for entropy in ENTROPIES)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw a row for each ν, and judge robustness in each."""
     cases = {f"ν = {nu:g}": select(settings, entropy=nu) for nu in ENTROPIES}
     picture = Picture(

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from painless.study.paper.selection import TITLES, Cases
-from painless.study.settings import Setting, distinct
+from painless.study.setting_results import SettingResults, distinct
 
 EARLY = 0.1  # of the horizon: where "faster" is judged early
 
@@ -57,13 +57,15 @@ def judge(parts: Sequence[bool]) -> Verdict:
     return Verdict.PARTLY if any(parts) else Verdict.FAILS
 
 
-def spread(settings: Sequence[Setting]) -> float:
+def spread(settings: Sequence[SettingResults]) -> float:
     """The largest minus the smallest last value over the distinct settings: of OG, or of the return."""
     values = [one.merit for one in distinct(settings)]
     return float(np.max(values) - np.min(values))
 
 
-def robustness(name: str, experiment: str, claim: str, groups: Mapping[str, Sequence[Setting]]) -> Claim:
+def robustness(
+    name: str, experiment: str, claim: str, groups: Mapping[str, Sequence[SettingResults]]
+) -> Claim:
     """CBP's spread of last values over its settings is below GDA's and below CRPO's."""
     spreads = {key: spread(group) for key, group in groups.items() if group}
     worst = {
@@ -92,7 +94,7 @@ def faster(name: str, experiment: str, claim: str, cases: Cases) -> Claim:
     return Claim(name, claim, experiment, judge(parts), "OG " + "; ".join(texts))
 
 
-def gap_at(setting: Setting, share: float) -> float:
+def gap_at(setting: SettingResults, share: float) -> float:
     """OG after a share of the horizon, averaged over the seeds."""
     step = max(1, round(share * setting.iterations))
     return float(setting.gap[:, step - 1].mean())

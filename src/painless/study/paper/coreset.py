@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from painless.study.evaluators import make_evaluator
 from painless.study.paper.claims import Claim, Verdict, judge
 from painless.study.paper.experiment import Analysis, Experiment, Table
 from painless.study.paper.grids import GRIDWORLD, LINEAR_ITERATIONS, LINEAR_SAMPLES, TABLE_2, TILES
@@ -14,9 +13,9 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale, joined
 from painless.study.paper.selection import ALGORITHMS, TITLES, one_of_each
 from painless.study.paper.shared import case_rows, last_values
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
-from painless.study.unit import make_problem
+from painless.study.unit import make_evaluator, make_problem
 
 DIMENSION = 56
 ESTIMATORS = {"lstdq": "LSTDQ", "least-squares": "least squares on rollouts (eq. lspg)"}
@@ -58,7 +57,7 @@ def sweep(scale: Scale) -> Sweep:
     )
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw both estimators with and without the coreset, and judge whether it matches."""
     keys = [(kind, coreset) for kind in ESTIMATORS for coreset in (False, True)]
     cases = {key: one_of_each(settings, estimator=key[0], coreset=key[1]) for key in keys}
@@ -80,7 +79,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return Analysis((picture,), (last, costs), tuple(_matches(name, cases, used) for name in MATCHES))
 
 
-def transitions(setting: Setting) -> tuple[int, int]:
+def transitions(setting: SettingResults) -> tuple[int, int]:
     """Return the pairs that are sampled, and the transitions of one iteration."""
     make = make_evaluator(setting.evaluator)
     assert make is not None
@@ -94,7 +93,7 @@ def transitions(setting: Setting) -> tuple[int, int]:
 
 
 def _matches(
-    name: str, cases: Mapping[Case, Mapping[str, Setting]], used: Mapping[Case, tuple[int, int]]
+    name: str, cases: Mapping[Case, Mapping[str, SettingResults]], used: Mapping[Case, tuple[int, int]]
 ) -> Claim:
     what, whole, part = MATCHES[name]
     parts, texts = [], []

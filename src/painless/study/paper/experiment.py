@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from painless.study.paper.claims import Claim
 from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 
@@ -38,4 +38,4 @@ class Experiment:
     title: str
     about: str
     sweep: Callable[[Scale], Sweep] = field(repr=False)
-    analyse: Callable[[Sequence[Setting]], Analysis] = field(repr=False)
+    analyse: Callable[[Sequence[SettingResults]], Analysis] = field(repr=False)

@@ -13,7 +13,7 @@ from painless.solving.solve import solve
 from painless.study.paper.experiment import Analysis, Experiment, Table
 from painless.study.paper.pictures import GridPanel, Picture
 from painless.study.paper.scale import Scale
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 LABELS = {A: "A", A_NEXT: "A'", B: "B", B_NEXT: "B'"}
@@ -26,7 +26,7 @@ def sweep(scale: Scale) -> Sweep:
     return Sweep(())
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Solve the gridworld with and without its constraint."""
     del settings
     problems = {"without the constraint": gridworld(threshold=UNCONSTRAINING), "V_c ≥ 1.5": gridworld()}

@@ -11,10 +11,10 @@ from painless.study.paper.lfa_sensitivity import by_dimension, sweep
 from painless.study.paper.pictures import Picture
 from painless.study.paper.selection import best_of_each
 from painless.study.paper.shared import case_rows, last_values
-from painless.study.settings import Setting, distinct, key
+from painless.study.setting_results import SettingResults, distinct, key
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw the best of each algorithm for each d, and judge who is faster."""
     groups = by_dimension(settings)
     cases = {f"d = {d}": best_of_each(group) for d, group in groups.items()}
@@ -33,7 +33,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return Analysis((picture,), (last_values("Last values by dimension.", cases),), (claim,))
 
 
-def _papers(settings: Sequence[Setting], dimension: int) -> dict[str, Setting]:
+def _papers(settings: Sequence[SettingResults], dimension: int) -> dict[str, SettingResults]:
     """Return the settings of the paper's Table 2, as far as they were run."""
     wanted = {key(paper): str(paper["name"]) for paper in TABLE_2[dimension]}
     return {wanted[one.key]: one for one in distinct(settings) if one.key in wanted}

@@ -11,7 +11,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import by_algorithm
 from painless.study.paper.shared import all_settings, gap_and_violation
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 
@@ -21,7 +21,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(GRIDWORLD, LINEAR, LINEAR_ITERATIONS, evaluator, start="uniform")
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw all settings for each d, and compare the spread of their last OG."""
     cases = by_dimension(settings)
     picture = Picture(
@@ -41,7 +41,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return Analysis((picture,), (), claims)
 
 
-def by_dimension(settings: Sequence[Setting]) -> dict[int, list[Setting]]:
+def by_dimension(settings: Sequence[SettingResults]) -> dict[int, list[SettingResults]]:
     """Return the settings for each number of features."""
     groups = {d: select(settings, tiles=tiles) for d, tiles in TILES.items()}
     return {d: group for d, group in groups.items() if group}

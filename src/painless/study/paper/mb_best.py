@@ -11,7 +11,7 @@ from painless.study.paper.pictures import Picture, Tone
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import best_of_each, title
 from painless.study.paper.shared import gap_and_violation, last_values, named
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 POOR = 10.0  # times the gap of the best rates
@@ -22,7 +22,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(GRIDWORLD, [*TABULAR, {"name": "gda-theory"}], ITERATIONS)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw the best of each algorithm, and judge who is faster."""
     chosen = best_of_each(settings)
     theory = select(settings, name="gda-theory")[0]
@@ -41,7 +41,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return Analysis((picture,), (table,), (first, _theory(theory, chosen["gda"])))
 
 
-def _theory(theory: Setting, tuned: Setting) -> Claim:
+def _theory(theory: SettingResults, tuned: SettingResults) -> Claim:
     poor = theory.last_gap > POOR * tuned.last_gap
     violated = float(theory.last_violation.max()) > 0
     return Claim(

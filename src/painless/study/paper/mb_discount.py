@@ -13,7 +13,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import TITLES, Cases, one_of_each
 from painless.study.paper.shared import case_rows, last_values
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 PROBLEM = {**GRIDWORLD, "discount": [0.7, 0.8]}
@@ -24,13 +24,13 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(PROBLEM, TABLE_1, ITERATIONS)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw both discounts, and judge speed and variation."""
     return compare_discounts(settings, "mb-discount", "exact values", _steadier)
 
 
 def compare_discounts(
-    settings: Sequence[Setting], name: str, how: str, other: Callable[[Cases], Claim]
+    settings: Sequence[SettingResults], name: str, how: str, other: Callable[[Cases], Claim]
 ) -> Analysis:
     """Draw each discount, and judge speed and one `other` claim."""
     discounts = sorted({float(one.problem["discount"]) for one in settings})

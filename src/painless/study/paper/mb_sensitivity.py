@@ -11,7 +11,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import by_algorithm
 from painless.study.paper.shared import all_settings, gap_and_violation
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 
@@ -20,7 +20,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(GRIDWORLD, TABULAR, ITERATIONS)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw all settings, and compare the spread of their last OG."""
     caption = (
         "OG and CV of every setting with exact values; the best of each algorithm dark with its 95 % band over the seeds, "
@@ -29,7 +29,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return sensitivity(settings, "mb", "exact values", caption)
 
 
-def sensitivity(settings: Sequence[Setting], kind: str, how: str, caption: str) -> Analysis:
+def sensitivity(settings: Sequence[SettingResults], kind: str, how: str, caption: str) -> Analysis:
     """Draw all settings, and compare the spread of their last OG, for one `kind` of evaluation."""
     name = f"{kind}-sensitivity"
     claim = robustness(

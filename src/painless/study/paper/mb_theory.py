@@ -11,7 +11,7 @@ from painless.study.paper.pictures import Picture, Tone
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import title
 from painless.study.paper.shared import gap_and_violation, last_values
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 POOR = 2.0  # times the gap of the practical dual
@@ -26,7 +26,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(GRIDWORLD, [TABLE_1[0], {"name": "cbp-theory"}], ITERATIONS)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw both duals, and judge the theoretical one."""
     practical, theory = select(settings, name="cbp")[0], select(settings, name="cbp-theory")[0]
     shown = [(practical, title(practical), Tone.BEST), (theory, title(theory), Tone.DASHED)]
@@ -39,7 +39,7 @@ def analyse(settings: Sequence[Setting]) -> Analysis:
     return Analysis((picture,), (table,), (_poor(practical, theory),))
 
 
-def _poor(practical: Setting, theory: Setting) -> Claim:
+def _poor(practical: SettingResults, theory: SettingResults) -> Claim:
     poor = theory.last_gap > POOR * practical.last_gap or float(theory.last_violation.max()) > 0
     return Claim(
         "cbp-theory-poor",

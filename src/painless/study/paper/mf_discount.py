@@ -10,7 +10,7 @@ from painless.study.paper.grids import ITERATIONS, SAMPLES, TABLE_1
 from painless.study.paper.mb_discount import PROBLEM, compare_discounts
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import TITLES, Cases
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 WHY = (
@@ -24,7 +24,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(PROBLEM, TABLE_1, ITERATIONS, {"name": "td", "samples": SAMPLES})
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw both discounts, and judge speed and CRPO's violation."""
     return compare_discounts(settings, "mf-discount", "TD(0)", _violates)
 

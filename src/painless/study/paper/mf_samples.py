@@ -13,7 +13,7 @@ from painless.study.paper.pictures import Picture
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import ALGORITHMS, TITLES, Cases, one_of_each
 from painless.study.paper.shared import case_rows, last_values
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 
@@ -26,7 +26,7 @@ def sweep(scale: Scale) -> Sweep:
     return alike.sweep(GRIDWORLD, TABLE_1, ITERATIONS, {"name": "td", "samples": samples})
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw a row for each number of samples, and judge what they buy."""
     counts = sorted({int(one.evaluator["samples"]) for one in settings})
     cases = {f"{count} samples": one_of_each(settings, samples=count) for count in counts}

@@ -8,7 +8,7 @@ from painless.study.paper.experiment import Analysis, Experiment
 from painless.study.paper.grids import GRIDWORLD, ITERATIONS, SAMPLED, SAMPLES
 from painless.study.paper.mb_sensitivity import sensitivity
 from painless.study.paper.scale import Scale
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
 
@@ -17,7 +17,7 @@ def sweep(scale: Scale) -> Sweep:
     return scale.sweep(GRIDWORLD, SAMPLED, ITERATIONS, {"name": "td", "samples": SAMPLES})
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw all settings, and compare the spread of their last OG."""
     caption = "OG and CV of every setting with TD(0), 2000 samples; the best of each algorithm dark with its 95 % band, the others light."
     return sensitivity(settings, "mf", "TD(0)", caption)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from painless.common.arrays import Array
 from painless.loop.averages import band
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 
 
 class Tone(Enum):
@@ -63,24 +63,26 @@ class Picture:
     rows: tuple[tuple[Panel | GridPanel, ...], ...]
 
 
-def curve(setting: Setting, values: Array, label: str, tone: Tone = Tone.BEST) -> Curve:
+def curve(setting: SettingResults, values: Array, label: str, tone: Tone = Tone.BEST) -> Curve:
     """Return the curve of values (n, T) over n seeds."""
     return Curve(setting.name, label, values.mean(0), band(values), tone)
 
 
-def gap_panel(title: str, shown: Sequence[tuple[Setting, str, Tone]]) -> Panel:
+def gap_panel(title: str, shown: Sequence[tuple[SettingResults, str, Tone]]) -> Panel:
     """Return a panel of OG."""
     return Panel(
         title, "average optimality gap, OG", tuple(curve(s, s.gap, text, tone) for s, text, tone in shown)
     )
 
 
-def return_panel(title: str, shown: Sequence[tuple[Setting, str, Tone]]) -> Panel:
+def return_panel(title: str, shown: Sequence[tuple[SettingResults, str, Tone]]) -> Panel:
     """Return a panel of average returns."""
     return Panel(title, "average return", tuple(curve(s, s.reward, text, tone) for s, text, tone in shown))
 
 
-def violation_panel(title: str, shown: Sequence[tuple[Setting, str, Tone]], constraint: int = 0) -> Panel:
+def violation_panel(
+    title: str, shown: Sequence[tuple[SettingResults, str, Tone]], constraint: int = 0
+) -> Panel:
     """Return a panel of CV of one constraint."""
     number = f" {constraint + 1}" if shown and shown[0][0].violation.shape[-1] > 1 else ""
     return Panel(

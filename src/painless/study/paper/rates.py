@@ -20,7 +20,7 @@ from painless.study.paper.grids import GRIDWORLD, TABLE_1, THEORY
 from painless.study.paper.pictures import Curve, Panel, Picture, Tone
 from painless.study.paper.scale import Scale, joined
 from painless.study.paper.selection import TITLES
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 from painless.study.unit import make_problem
 
@@ -37,7 +37,7 @@ def sweep(scale: Scale) -> Sweep:
     return joined(Scale(scale.seeds).sweep(GRIDWORLD, [TABLE_1[0], *THEORY], horizon) for horizon in horizons)
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw OG against T with the bounds, fit slopes, and judge."""
     names = ("cbp", "cbp-theory", "gda-theory")
     groups = {name: sorted(select(settings, name=name), key=lambda one: one.iterations) for name in names}
@@ -76,7 +76,7 @@ def _divergence(optimal: Array, start: Array) -> Array:
 
 
 def _panel(
-    horizons: list[int], groups: dict[str, list[Setting]], forms: dict[str, list[ClosedForm]]
+    horizons: list[int], groups: dict[str, list[SettingResults]], forms: dict[str, list[ClosedForm]]
 ) -> Panel:
     curves = []
     for name, group in groups.items():
@@ -89,7 +89,7 @@ def _panel(
     return Panel("", "average optimality gap, OG", tuple(curves), "horizon T", where, logarithmic=True)
 
 
-def _slope(name: str, horizons: list[int], group: list[Setting]) -> Claim:
+def _slope(name: str, horizons: list[int], group: list[SettingResults]) -> Claim:
     gaps = np.array([one.last_gap for one in group])
     slope = float(np.polyfit(np.log(horizons), np.log(np.maximum(gaps, 1e-12)), 1)[0])
     steep = slope <= PROMISED + LOOSE
@@ -103,7 +103,7 @@ def _slope(name: str, horizons: list[int], group: list[Setting]) -> Claim:
     )
 
 
-def _bound(name: str, group: list[Setting], forms: list[ClosedForm]) -> Claim:
+def _bound(name: str, group: list[SettingResults], forms: list[ClosedForm]) -> Claim:
     kept = [
         float(one.gap[:, -1].max()) <= form.optimality_gap for one, form in zip(group, forms, strict=True)
     ]

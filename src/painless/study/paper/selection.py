@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from painless.study.settings import Setting, distinct, select
+from painless.study.setting_results import SettingResults, distinct, select
 
-Cases = Mapping[str, Mapping[str, Setting]]  # by what is varied, then by the algorithm
+Cases = Mapping[str, Mapping[str, SettingResults]]  # by what is varied, then by the algorithm
 ALGORITHMS = ("cbp", "gda", "crpo")
 GRIDWORLD_WINDOW, CARTPOLE_WINDOW = (-0.25, 0.0), (-6.0, 0.0)
 
 
-def best(settings: Sequence[Setting]) -> Setting:
+def best(settings: Sequence[SettingResults]) -> SettingResults:
     """Return the best of some settings of one algorithm.
 
     On the gridworld the least OG with CV in [−0.25, 0], on CartPole the largest return with both CVs in [−6, 0].
@@ -25,32 +25,32 @@ def best(settings: Sequence[Setting]) -> Setting:
     return min(settings, key=lambda one: (_outside(one, low, high), one.merit))
 
 
-def window(setting: Setting) -> tuple[float, float]:
+def window(setting: SettingResults) -> tuple[float, float]:
     """Return the range that the rule asks of CV."""
     return GRIDWORLD_WINDOW if setting.target.known else CARTPOLE_WINDOW
 
 
-def qualifies(setting: Setting) -> bool:
+def qualifies(setting: SettingResults) -> bool:
     """Whether the last violations are inside the window."""
     return _outside(setting, *window(setting)) == 0
 
 
-def _outside(setting: Setting, low: float, high: float) -> float:
+def _outside(setting: SettingResults, low: float, high: float) -> float:
     violation = setting.last_violation
     return float(np.maximum(np.maximum(violation - high, low - violation), 0.0).max())
 
 
-def by_algorithm(settings: Sequence[Setting]) -> dict[str, list[Setting]]:
+def by_algorithm(settings: Sequence[SettingResults]) -> dict[str, list[SettingResults]]:
     """Return the distinct settings of CBP, GDA and CRPO."""
     return {name: distinct(select(settings, name=name)) for name in ALGORITHMS}
 
 
-def one_of_each(settings: Sequence[Setting], **wanted: Any) -> dict[str, Setting]:
+def one_of_each(settings: Sequence[SettingResults], **wanted: Any) -> dict[str, SettingResults]:
     """Return the first setting of each algorithm that is as wanted."""
     return {name: select(settings, name=name, **wanted)[0] for name in ALGORITHMS}
 
 
-def best_of_each(settings: Sequence[Setting]) -> dict[str, Setting]:
+def best_of_each(settings: Sequence[SettingResults]) -> dict[str, SettingResults]:
     """Return the best setting of each algorithm."""
     return {name: best(group) for name, group in by_algorithm(settings).items() if group}
 
@@ -88,7 +88,7 @@ def describe(algorithm: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def title(setting: Setting) -> str:
+def title(setting: SettingResults) -> str:
     """Return name and settings for a legend."""
     settings = describe(setting.algorithm)
     return TITLES[setting.name] + (f" ({settings})" if settings else "")

@@ -20,12 +20,12 @@ from painless.study.paper.selection import (
     title,
     window,
 )
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 
-Shown = list[tuple[Setting, str, Tone]]
+Shown = list[tuple[SettingResults, str, Tone]]
 
 
-def all_settings(settings: Sequence[Setting]) -> Shown:
+def all_settings(settings: Sequence[SettingResults]) -> Shown:
     """Show every setting: the best of each algorithm dark and named, the others light."""
     shown: Shown = []
     for group in by_algorithm(settings).values():
@@ -36,7 +36,7 @@ def all_settings(settings: Sequence[Setting]) -> Shown:
     return sorted(shown, key=lambda item: item[2] is Tone.BEST)
 
 
-def named(settings: Mapping[str, Setting]) -> Shown:
+def named(settings: Mapping[str, SettingResults]) -> Shown:
     """Show one setting of each algorithm."""
     return [(one, title(one), Tone.BEST) for one in settings.values()]
 
@@ -51,7 +51,7 @@ def case_rows(cases: Cases) -> tuple[tuple[Panel, ...], ...]:
     return tuple(gap_and_violation(named(chosen), case) for case, chosen in cases.items())
 
 
-def all_returns(cases: Mapping[str, Sequence[Setting]]) -> tuple[tuple[Panel, ...], ...]:
+def all_returns(cases: Mapping[str, Sequence[SettingResults]]) -> tuple[tuple[Panel, ...], ...]:
     """Return the three panels of CartPole for each case, with all settings."""
     rows = []
     for case, settings in cases.items():
@@ -81,7 +81,7 @@ def _with_error(values: np.ndarray, sign: str = "") -> str:
 
 
 def best_settings(
-    caption: str, what: str, cases: Mapping[str, tuple[Sequence[Setting], Sequence[Mapping[str, Any]]]]
+    caption: str, what: str, cases: Mapping[str, tuple[Sequence[SettingResults], Sequence[Mapping[str, Any]]]]
 ) -> Analysis:
     """Return a table of the best settings among those of each case, by the paper's rule, beside the paper's."""
     rows = tuple(
@@ -92,7 +92,7 @@ def best_settings(
     return Analysis((), (Table(caption, (what, "algorithm", "ours", "the paper's"), rows),))
 
 
-def _choice(settings: Sequence[Setting], paper: Mapping[str, Any]) -> tuple[str, str]:
+def _choice(settings: Sequence[SettingResults], paper: Mapping[str, Any]) -> tuple[str, str]:
     """Return our best setting of an algorithm and the paper's."""
     group = by_algorithm(settings)[str(paper["name"])]
     if not group:

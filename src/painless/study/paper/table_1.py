@@ -9,7 +9,7 @@ from painless.study.paper.experiment import Analysis, Experiment
 from painless.study.paper.grids import TABLE_1
 from painless.study.paper.scale import Scale, joined
 from painless.study.paper.shared import best_settings
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 
@@ -18,7 +18,7 @@ def sweep(scale: Scale) -> Sweep:
     return joined([mb_sensitivity.sweep(scale), mf_sensitivity.sweep(scale)])
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Choose by the paper's rule."""
     kinds = {"model-based": "exact", "model-free": "td"}
     cases = {case: (select(settings, estimator=kind), TABLE_1) for case, kind in kinds.items()}

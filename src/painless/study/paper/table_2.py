@@ -8,10 +8,10 @@ from painless.study.paper.experiment import Analysis, Experiment
 from painless.study.paper.grids import TABLE_2
 from painless.study.paper.lfa_sensitivity import by_dimension, sweep
 from painless.study.paper.shared import best_settings
-from painless.study.settings import Setting
+from painless.study.setting_results import SettingResults
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Choose by the paper's rule."""
     cases = {f"d = {d}": (group, TABLE_2[d]) for d, group in by_dimension(settings).items()}
     return best_settings(

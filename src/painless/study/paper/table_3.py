@@ -8,10 +8,10 @@ from painless.study.paper.cartpole_entropy import sweep
 from painless.study.paper.experiment import Analysis, Experiment
 from painless.study.paper.grids import TABLE_3
 from painless.study.paper.shared import best_settings
-from painless.study.settings import Setting, select
+from painless.study.setting_results import SettingResults, select
 
 
-def analyse(settings: Sequence[Setting]) -> Analysis:
+def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Choose by the paper's rule."""
     cases = {f"ν = {nu:g}": (select(settings, entropy=nu), papers) for nu, papers in TABLE_3.items()}
     return best_settings("Best settings on CartPole, by the paper's rule.", "entropy", cases)

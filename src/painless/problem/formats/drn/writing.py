@@ -15,6 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.problem.formats.drn.header import NOTE, ROUNDING
 from painless.problem.formats.drn.rounding import lost
 from painless.storage import files
@@ -35,6 +36,8 @@ class _Sheet(NamedTuple):
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write the entries of a problem file as a model for Storm, atomically."""
+    if "horizon" in content:
+        raise InputError(f"{path}: a .drn file has no horizon; save the problem as .npz or .json")
     return files.write_atomically(path, lambda stream: _write(stream, content))
 
 

@@ -9,7 +9,7 @@ from painless.common.render import counted, number
 from painless.report.html import render
 
 
-def build(
+def build_page(
     title: str,
     subtitle: str = "",
     *,
@@ -54,7 +54,7 @@ def timeless(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def frontier_page(frontiers: Sequence[Mapping[str, Any]], title: str) -> str:
     """Return the page of one or more frontiers of a problem."""
-    return build(title, about(frontiers[0]), frontiers=frontiers)
+    return build_page(title, about(frontiers[0]), frontiers=frontiers)
 
 
 def about(data: Mapping[str, Any]) -> str:

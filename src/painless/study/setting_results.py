@@ -21,7 +21,7 @@ ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at le
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class SettingResults:
     """One setting of one algorithm on one problem, over its seeds: averages of the iterates up to each iteration."""
 
     problem: Mapping[str, Any]
@@ -90,41 +90,41 @@ def key(algorithm: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(sorted(values.items()))
 
 
-def read(sweep: Sweep, store: Store) -> list[Setting]:
-    """Read the stored results of a sweep, a `Setting` for each group of seeds, in the order of the sweep."""
+def read(sweep: Sweep, store: Store) -> list[SettingResults]:
+    """Read the stored results of a sweep, a `SettingResults` for each group of seeds, in the order of the sweep."""
     return gather((unit.settings, store.read(unit.settings)) for unit in sweep.units)
 
 
-def gather(stored: Iterable[Stored]) -> list[Setting]:
-    """Return a `Setting` for each group of units that differ only in their seeds, in the order of the units."""
+def gather(stored: Iterable[Stored]) -> list[SettingResults]:
+    """Return a `SettingResults` for each group of units that differ only in their seeds, in the order of the units."""
     groups: dict[str, list[Stored]] = {}
     for settings, found in stored:
         groups.setdefault(repr([settings[part] for part in PARTS]), []).append((settings, found))
     return [_setting(units) for units in groups.values()]
 
 
-def _setting(units: list[Stored]) -> Setting:
+def _setting(units: list[Stored]) -> SettingResults:
     first, _ = units[0]
     averages = (
         np.array([running_average(found[name]) for _, found in units])
         for name in ("reward_value", "constraint_value", "multiplier")
     )
-    return Setting(
+    return SettingResults(
         first["problem"], first["evaluator"], first["algorithm"], target(first["problem"]), *averages
     )
 
 
-def select(settings: Iterable[Setting], **wanted: Any) -> list[Setting]:
+def select(settings: Iterable[SettingResults], **wanted: Any) -> list[SettingResults]:
     """Return the settings whose algorithm's name, discount, samples, tiles, … are as wanted."""
     return [one for one in settings if all(_value(one, key) == value for key, value in wanted.items())]
 
 
-def distinct(settings: Iterable[Setting]) -> list[Setting]:
+def distinct(settings: Iterable[SettingResults]) -> list[SettingResults]:
     """Return each algorithm once: settings that differ only in α ≤ 2 are one."""
     return list({one.key: one for one in settings}.values())
 
 
-def _value(setting: Setting, key: str) -> Any:
+def _value(setting: SettingResults, key: str) -> Any:
     if key == "name":
         return setting.name
     for part in (setting.algorithm, setting.evaluator, setting.problem):

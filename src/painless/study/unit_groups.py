@@ -1,8 +1,8 @@
-"""Pieces of work: units put together so that sending one and getting its results back costs little beside it.
+"""Groups of units: units put together so that sending one and getting its results back costs little beside it.
 
-Units of a batch advance as one array program, so that a piece of 8 costs hardly more than one of 2. Others are
-put together by how long their like has taken: a piece should last about a second, or longer with more than 33
-workers. A piece costs the process that hands it out less than 10 ms (`make bench`), 1 % of a second.
+Units of a batch advance as one array program, so that a group of 8 costs hardly more than one of 2. Others are
+put together by how long their like has taken: a group should last about a second, or longer with more than 33
+workers. A group costs the process that hands it out less than 10 ms (`make bench`), 1 % of a second.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from painless.storage.files import read_bytes
 from painless.study.store import source_digest
 from painless.study.unit import Unit, run_units
 
-SECONDS = 1.0  # what a piece should last at least ...
-EACH = 0.03  # ... and for each worker, since one process hands out and stores the pieces of all
-LEAST, MOST = 8, 64  # units of a batch in one piece: fewer gain little from each other, more leave the cache
+SECONDS = 1.0  # what a group should last at least ...
+EACH = 0.03  # ... and for each worker, since one process hands out and stores the groups of all
+LEAST, MOST = 8, 64  # units of a batch in one group: fewer gain little from each other, more leave the cache
 
 
 @dataclass(frozen=True)
-class Piece:
+class UnitGroup:
     """Some units, with the problem files that they need and the worker may not see."""
 
     units: tuple[Unit, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class Done(NamedTuple):
+class GroupResult(NamedTuple):
     """The result of a worker."""
 
     results: list[Any]  # for each unit its results, or the error in their place
@@ -42,13 +42,13 @@ class Done(NamedTuple):
     host: str
 
 
-class Pieces:
-    """An iterator over pieces of work that learns from finished ones how long units take.
+class UnitGroups:
+    """An iterator over groups of work that learns from finished ones how long units take.
 
     Arguments:
         units: what is to be done.
         workers: among how many.
-        alone: put every unit into its own piece.
+        alone: put every unit into its own group.
         carry: send problem files along.
     """
 
@@ -67,21 +67,21 @@ class Pieces:
         self.kinds = {name: units[::-1] for name, units in kinds.items()}  # the last is the next
         self.ready = [part for batch in batches.values() for part in _split(batch, workers)]
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[UnitGroup]:
         return self
 
-    def __next__(self) -> Piece:
+    def __next__(self) -> UnitGroup:
         if self.ready:
-            return self._piece(self.ready.pop())
+            return self._group(self.ready.pop())
         for name, left in self.kinds.items():
             if left:
                 count = self._count(name, len(left))
-                return self._piece([left.pop() for _ in range(count)])
+                return self._group([left.pop() for _ in range(count)])
         raise StopIteration
 
-    def learn(self, piece: Piece, seconds: float) -> None:
-        """Learn how long a piece took."""
-        self.seconds[kind(piece.units[0])] = seconds / len(piece.units)
+    def learn(self, group: UnitGroup, seconds: float) -> None:
+        """Learn how long a group took."""
+        self.seconds[kind(group.units[0])] = seconds / len(group.units)
 
     def _count(self, name: str, left: int) -> int:
         """Return how many units last long enough, but not so many that a worker would have to wait."""
@@ -90,9 +90,9 @@ class Pieces:
         fitting = int(max(SECONDS, EACH * self.workers) / max(self.seconds[name], 1e-9))
         return max(1, min(fitting, left // (2 * self.workers)))
 
-    def _piece(self, units: Sequence[Unit]) -> Piece:
+    def _group(self, units: Sequence[Unit]) -> UnitGroup:
         names = {str(unit.problem["name"]) for unit in units} if self.carry else set()
-        return Piece(tuple(units), {name: read_bytes(name) for name in names if Path(name).is_file()})
+        return UnitGroup(tuple(units), {name: read_bytes(name) for name in names if Path(name).is_file()})
 
 
 def kind(unit: Unit) -> str:
@@ -106,14 +106,14 @@ def _split(batch: list[Unit], workers: int) -> list[list[Unit]]:
     return [batch[i : i + size] for i in range(0, len(batch), size)]
 
 
-def run_piece(piece: Piece) -> Done:
-    """Run the units of a piece; nothing is written where a worker runs."""
+def run_group(group: UnitGroup) -> GroupResult:
+    """Run the units of a group; nothing is written where a worker runs."""
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        units: Sequence[Unit] = _at_hand(piece, Path(folder)) if piece.files else piece.units
+        units: Sequence[Unit] = _at_hand(group, Path(folder)) if group.files else group.units
         together = units[0].batch is not None and len({unit.batch for unit in units}) == 1
         results = _attempt(units) if together else [one for unit in units for one in _attempt([unit])]
-    return Done(results, time.perf_counter() - begin, source_digest(), platform.node())
+    return GroupResult(results, time.perf_counter() - begin, source_digest(), platform.node())
 
 
 def _attempt(units: Sequence[Unit]) -> list[Any]:
@@ -126,15 +126,15 @@ def _attempt(units: Sequence[Unit]) -> list[Any]:
         return [one for unit in units for one in _attempt([unit])]
 
 
-def _at_hand(piece: Piece, folder: Path) -> Sequence[Unit]:
-    """Write the files of a piece where this worker can read them; return the units that do."""
-    places = {name: str(folder / f"{i}-{Path(name).name}") for i, name in enumerate(piece.files)}
+def _at_hand(group: UnitGroup, folder: Path) -> Sequence[Unit]:
+    """Write the files of a group where this worker can read them; return the units that do."""
+    places = {name: str(folder / f"{i}-{Path(name).name}") for i, name in enumerate(group.files)}
     for name, place in places.items():
-        Path(place).write_bytes(piece.files[name])
+        Path(place).write_bytes(group.files[name])
     return [
         replace(
             unit,
             problem={**unit.problem, "name": places.get(str(unit.problem["name"]), unit.problem["name"])},
         )
-        for unit in piece.units
+        for unit in group.units
     ]

@@ -1,9 +1,9 @@
-"""The pictures of a page as static figures: frontiers, maps and learning curves, from the same data."""
+"""The figures of a folder of saved results: frontiers, maps and learning curves, from the same data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,14 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
-from painless.frontiers.layout import Layout, grid_layout
+from painless.frontiers.grid_layout import Layout, grid_layout
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
-from painless.report.page import read_solution, saved_kind
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_solution import solution_groups, visits_of
 from painless.report.page_sweep import read_units, sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
+from painless.report.saved_pages import read_solution, saved_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,30 +31,34 @@ LONGEST = 100  # characters of a name in that of a file
 DARK = 0.125  # share of the most visits from which on a cell is dark
 
 
-def pictures_of(folder: str | Path, limit: float | None = None) -> dict[str, Figure]:
-    """Return the pictures of whatever was saved into a folder, by name; `limit` is where a frontier's map is drawn."""
+def figures_of(folder: str | Path, limit: float | None = None) -> dict[str, Figure]:
+    """Return the figures of whatever was saved into a folder, by name; `limit` is where a frontier's map is drawn."""
     folder = Path(folder)
     kind = saved_kind(folder)
     if limit is not None and kind != "frontier":
         raise InputError(f"{folder} holds a {kind}; --limit is for a frontier")
-    if kind == "frontier":
-        return _frontier_pictures(folder, limit)
-    if kind == "solution":
-        return _solution_pictures(folder)
-    if kind == "training":
-        return _curves(training_groups(TrainingRecord.load(folder)))
-    groups = sweep_groups(read_units(folder))
-    return {
-        name: panel_figure(one["panels"])
-        for name, one in zip(_slugs([g["title"] for g in groups]), groups, strict=True)
-    }
+    draw = FIGURES.get(kind)
+    return {} if draw is None else draw(folder, limit)
 
 
 def _curves(groups: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
     return {"curves": panel_figure(groups[0]["panels"])} if groups else {}
 
 
-def _solution_pictures(folder: Path) -> dict[str, Figure]:
+def _training_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
+    return _curves(training_groups(TrainingRecord.load(folder)))
+
+
+def _sweep_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
+    groups = sweep_groups(read_units(folder))
+    names = _slugs([group["title"] for group in groups])
+    return {name: panel_figure(group["panels"]) for name, group in zip(names, groups, strict=True)}
+
+
+def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
+    del limit
     solution, problem = read_solution(folder)
     curves = [] if problem is None else frontiers_of(problem, solution).found
     found = _curves(solution_groups(solution, problem, curves))
@@ -62,13 +66,13 @@ def _solution_pictures(folder: Path) -> dict[str, Figure]:
         return found
     layout = grid_layout(problem)
     if layout is not None:
-        found["map"] = layout_map(layout, visits_of(solution, problem), solution.policy.probabilities)
+        found["map"] = layout_map(layout, visits_of(solution, problem), solution.table.probabilities)
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found
 
 
-def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
+def _frontier_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     """Return the curves of a frontier, and the map at a limit if it is a grid: by default the problem's own."""
     if folder.is_file():
         raise InputError(f"{folder} is not enough to draw from; give the folder of painless frontier --save")
@@ -82,6 +86,16 @@ def _frontier_pictures(folder: Path, limit: float | None) -> dict[str, Figure]:
         point = curve.at(own if limit is None else limit)
         found["map"] = layout_map(layout, point.occupancy.sum(-1), point.policy.probabilities)
     return found
+
+
+FIGURES: dict[
+    str, Callable[[Path, float | None], dict[str, Figure]]
+] = {  # the kinds of `PAGES` that have any
+    "frontier": _frontier_figures,
+    "solution": _solution_figures,
+    "training": _training_figures,
+    "sweep": _sweep_figures,
+}
 
 
 def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:

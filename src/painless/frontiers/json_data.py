@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.frontiers.layout import grid_layout
+from painless.frontiers.grid_layout import grid_layout
 from painless.problem import CMDP
 from painless.storage import results
 
@@ -35,6 +35,8 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
     names = {
         kind: list(problem.names[kind]) if kind in problem.names else None for kind in ("states", "actions")
     }
+    if problem.stages is not None:
+        names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
     return {
         "format": "painless-frontier",
         "version": results.VERSIONS["frontier"],
@@ -115,7 +117,7 @@ def _policies(frontier: Frontier) -> dict[str, Any]:
     changes: list[list[list[Any]]] = []
     before: tuple[Array, Array] | None = None
     for vertex, occupancy in enumerate(frontier.occupancies()):
-        table, visited = frontier.policy(vertex, occupancy).probabilities, occupancy.sum(1)
+        table, visited = frontier.table(vertex, occupancy), occupancy.sum(1)
         if vertex in listed:
             visits.append(_rounded(np.where(visited < FAINT * visited.max(), 0.0, visited), DIGITS))
         if before is None:

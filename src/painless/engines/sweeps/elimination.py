@@ -7,31 +7,26 @@ Sweeps cross a narrow chain slowly; elimination within its band solves it direct
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-
-if TYPE_CHECKING:
-    from painless.engines.sweeps.chain import Chain
+from painless.engines.sweeps.chain import Chain, transitions
 
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
-EVERY = slice(None)
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
-def solve_narrow(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
+def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
     """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain is too wide.
 
     >>> import painless
     >>> from painless.engines.sweeps.chain import chain_of
     >>> from painless.engines.sweeps.sparse_rows import sparse_rows
     >>> rows = sparse_rows(painless.problems.queueing(4))
-    >>> visits = solve_narrow(chain_of(rows, 0.99, rows.first[:-1]), np.eye(5)[0], transposed=True)
+    >>> visits = eliminate(chain_of(rows, 0.99, rows.first[:-1]), np.eye(5)[0], transposed=True)
     >>> visits.round(9)
     array([100.,   0.,   0.,   0.,   0.])
     """
@@ -58,21 +53,6 @@ def solve_narrow(chain: Chain, right: Array, *, transposed: bool = False) -> Arr
         (below, above), band, ordered, overwrite_ab=True, overwrite_b=True, check_finite=False
     )
     return solution[rank]
-
-
-def transitions(
-    chain: Chain, states: NDArray[np.intp] | slice = EVERY
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return origin, target and weight γp of the transitions of `states` that are no self-loops.
-
-    The origin is a place in `states`.
-    """
-    start = chain.start[states].astype(np.intp)
-    length = chain.stop[states].astype(np.intp) - start
-    origin = np.repeat(np.arange(len(length)), length)
-    within = np.arange(len(origin)) - np.repeat(np.cumsum(length) - length, length)
-    place = start[origin] + within
-    return origin, chain.target[place].astype(np.intp), chain.weight[place]
 
 
 def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int) -> NDArray[np.intp] | None:

@@ -1,0 +1,171 @@
+"""A finite horizon, solved by backward induction: exact but for the rounding of H steps.
+
+    V_t(s) = max_a u_t(s, a) + γ Σ_s' P_t(s'|s, a) V_{t+1}(s'),     V_H = 0,        d_{t+1} = γ d_t P_π
+
+The states (t, s) are numbered t·S + s (see `problem.stages`). A best response takes one pass backwards, visits one forwards, and
+neither forms anything larger than the utilities. With e the rounding of one step, relative to the largest value, values are
+off by at most Σ_t γ^t e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array, Mask
+from painless.engines.engine import (
+    STEPS,
+    UNIT_ROUNDOFF,
+    Actions,
+    Bracket,
+    Response,
+    as_table,
+    extent_of,
+    mixed_table,
+)
+from painless.problem import CMDP
+from painless.problem.stages import Stages
+from painless.problem.transitions import require_sound
+
+
+class FiniteHorizon:
+    """Finds best responses by backward induction."""
+
+    exact = True
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem, self.process = problem, steps_of(problem)
+        for kernel in self.process.kernels:
+            require_sound(kernel)
+        self.unit = problem.unit
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)
+        self._tick: Callable[[], None] = lambda: None
+        self._terms = 3 * self.process.most_successors + problem.shape[1] + STEPS
+        self.rounding = self._terms * UNIT_ROUNDOFF * self.unit * self.unit
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """The least and the largest value that a policy may have, (J,) each."""
+        return extent_of(self.problem)
+
+    @cached_property
+    def _shape(self) -> tuple[int, int, int]:
+        return self.process.steps, self.process.states, self.process.actions
+
+    @cached_property
+    def _utility(self) -> Array:
+        return self.problem.utility.reshape(-1, *self._shape)  # (J, H, S, A)
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return np.abs(self.problem.utility).max((1, 2), initial=0.0)  # (J,)
+
+    def best(self, weight: Array, tolerance: float, precision: float) -> Response:
+        """Return the best policy for weights (J,)."""
+        del tolerance, precision  # exact to rounding
+        steps, states, _ = self._shape
+        mask = self.problem.actions.reshape(self._shape)
+        actions = np.empty((steps, states), dtype=self.compact)
+        ahead, largest = np.zeros(states), float(np.abs(weight) @ self._sizes)
+        for t in reversed(range(steps)):
+            self._tick()
+            q = np.tensordot(weight, self._utility[:, t], 1) + self.problem.discount * self.process.ahead(
+                t, ahead
+            )
+            q = np.where(mask[t], q, -np.inf)
+            actions[t] = q.argmax(1)
+            ahead = q.max(1)
+            largest = max(largest, float(np.abs(ahead).max(initial=0.0)))
+        chosen = actions.reshape(-1)
+        value = self.values(chosen)
+        best = float(ahead @ self.problem.initial[:states])
+        # Each step rounds Σ_j w_j u_j + γ Σ P V, which is at most twice as large as the largest of its terms.
+        off = 2 * (self._terms + len(weight) + states) * UNIT_ROUNDOFF * self.unit * largest
+        return Response(chosen, value.low, value.guess, best + off, best - off, 2 * off)
+
+    def values(self, policy: Array | Actions) -> Bracket:
+        """Return proved bounds on V(ρ), of a policy (H·S, A) or actions (H·S,)."""
+        steps, states, _ = self._shape
+        rows, deterministic = np.arange(states), policy.ndim == 1
+        table = policy.reshape(steps, states) if deterministic else policy.reshape(self._shape)
+        value, size = (np.zeros((len(self._utility), states)) for _ in range(2))
+        for t in reversed(range(steps)):
+            self._tick()
+            both = self.process.ahead(t, np.concatenate([value, size]))
+            q = self._utility[:, t] + self.problem.discount * both[: len(value)]
+            total = np.abs(self._utility[:, t]) + self.problem.discount * both[len(value) :]
+            if deterministic:
+                value, size = q[:, rows, table[t]], total[:, rows, table[t]]
+            else:
+                value, size = (q * table[t]).sum(-1), (total * table[t]).sum(-1)
+        at_start = value @ self.problem.initial[:states]
+        # Each step rounds sums of |u| at most `terms` times, and there are `steps` of them in a row.
+        off = (self._terms * steps + states) * UNIT_ROUNDOFF * (size @ self.problem.initial[:states])
+        off = off * (1 + 1e-6) + 4 * np.finfo(float).tiny
+        return Bracket(at_start - off, at_start + off, at_start).within(self.extent)
+
+    def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
+        """Return d(t, s) = γ^t P(s_t = s), (H·S,)."""
+        del precision  # exact to rounding
+        steps, states, actions = self._shape
+        table = as_table(policy, actions).reshape(self._shape)
+        visits = np.empty((steps, states))
+        here = self.problem.initial[:states]
+        for t in range(steps):
+            visits[t] = here
+            if t + 1 < steps:
+                here = self.problem.discount * self.process.flow(t, here[:, None] * table[t])
+        return visits.reshape(-1)
+
+    def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
+        """Return Q of all utilities in some states (t, s), (J, n, A); −∞ where there is no action."""
+        del tolerance  # exact to rounding
+        q = action_values(self.problem, policy[None])[0]
+        return np.where(self.problem.actions, q, -np.inf)[:, states]
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the policy (H·S, A) with the averaged values of some policies, and proved bounds on its values."""
+        del precision  # exact to rounding
+        table = mixed_table(self, policies, weights)
+        return table, self.values(table)
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states (t, s) a policy (H·S, A) may come to, (H·S,)."""
+        steps, states, _ = self._shape
+        taken = (policy > 0).reshape(self._shape)
+        found = np.empty((steps, states), dtype=bool)
+        here = self.problem.initial[:states] > 0
+        for t in range(steps):
+            found[t] = here
+            here = self.process.flow(t, (here[:, None] & taken[t]).astype(np.float64)) > 0
+        return found.reshape(-1)
+
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
+        """Call `tick` before every step from now on; it may raise."""
+        self._tick = tick
+
+
+def steps_of(problem: CMDP) -> Stages:
+    """Return the steps of a problem with a horizon."""
+    assert problem.stages is not None
+    return problem.stages
+
+
+def action_values(problem: CMDP, policy: Array) -> Array:
+    """Q_t = u_t + γ P_t V_{t+1} of a batch of policies (B, H·S, A): (B, J, H·S, A)."""
+    process = steps_of(problem)
+    shape = (process.steps, process.states, process.actions)
+    utility = problem.utility.reshape(-1, *shape)
+    table = policy.reshape(-1, *shape)
+    q = np.empty((len(policy), *utility.shape))
+    for run in range(len(policy)):  # each by itself, so that its bits do not depend on its neighbours
+        value = np.zeros((len(utility), process.states))
+        for t in reversed(range(process.steps)):
+            q[run, :, t] = utility[:, t] + problem.discount * process.ahead(t, value)
+            value = (q[run, :, t] * table[run, t]).sum(-1)
+    return q.reshape(len(policy), len(utility), -1, process.actions)

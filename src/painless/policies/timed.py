@@ -1,0 +1,95 @@
+"""Policies of a finite horizon: a table for each step."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from painless.common.arguments import whole
+from painless.common.arrays import Array, frozen
+from painless.common.errors import InputError
+from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
+from painless.problem import CMDP, validation
+from painless.storage import files
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPolicy:
+    """A policy that depends on the step: `probabilities[t, s, a]` is the probability of action a in state s at step t.
+
+    >>> policy = TimedPolicy(np.array([[[0.25, 0.75]], [[0.0, 1.0]]]))
+    >>> policy.at(0, step=1)
+    array([0., 1.])
+    >>> policy.randomised
+    array([[0, 0]])
+    """
+
+    probabilities: Array  # (H, S, A)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    visits: Array | None = None  # (H, S), where they are known; 0 in states that it never comes to
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.probabilities)
+        table = frozen(policy_table("probabilities", given, (3,)) if len(given) else given)
+        object.__setattr__(self, "probabilities", table)
+        object.__setattr__(self, "names", validation.names(self.names, (*table.shape[1:], 0)))
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def randomised(self) -> NDArray[np.intp]:
+        """The steps and states, (n, 2), in which more than one action has a positive probability."""
+        return np.argwhere(self.probabilities.max(-1) < 1 - DETERMINISTIC)
+
+    def step(self, step: int) -> TabularPolicy:
+        """Return the table of one step."""
+        if whole("step", step, least=0) >= len(self):
+            raise InputError(f"step is {step}; the policy has the steps 0 to {len(self) - 1}")
+        visits = None if self.visits is None else self.visits[step]
+        return TabularPolicy(self.probabilities[step], self.names, visits)
+
+    def at(self, states: ArrayLike, step: int) -> Array:
+        """Return the probabilities of all actions in some states at a step, (n, A)."""
+        return self.step(step).at(states)
+
+    def act(self, state: int, step: int, rng: np.random.Generator | None = None) -> int:
+        """Draw an action; without a generator, from one that is seeded by the system."""
+        return self.step(step).act(state, rng)
+
+    @property
+    def flat(self) -> TabularPolicy:
+        """One table over all steps and states, numbered t·S + s."""
+        steps, states, actions = self.probabilities.shape
+        given = self.names.get("states") or [f"state {s}" for s in range(states)]
+        names = {**self.names, "states": [f"step {t}, {name}" for t in range(steps) for name in given]}
+        visits = None if self.visits is None else self.visits.reshape(-1)
+        return TabularPolicy(self.probabilities.reshape(-1, actions), names, visits)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the tables of all steps as CSV, a row for each step and state; write it to `path`."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        for t in range(len(self)):
+            header, *rows = csv.reader(io.StringIO(self.step(t).to_csv()))
+            writer.writerows([["step", *header]] if t == 0 else [])
+            writer.writerows([t, *row] for row in rows)
+        if path is not None:
+            files.write_atomically(path, lambda stream: stream.write(buffer.getvalue().encode()))
+        return buffer.getvalue()
+
+
+def policy_of(problem: CMDP, table: Array, visits: Array | None = None) -> TabularPolicy | TimedPolicy:
+    """Return a table over the states of a problem as its policy: for a horizon (H·S, A) becomes (H, S, A)."""
+    names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
+    if problem.stages is None:
+        return TabularPolicy(table, names, visits)
+    steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
+    seen = None if visits is None else visits.reshape(shape[:2])[:steps]
+    return TimedPolicy(table.reshape(shape)[:steps], names, seen)

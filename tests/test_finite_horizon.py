@@ -1,0 +1,322 @@
+"""Problems with a horizon against a linear program over (t, s, a) that is written out here."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import painless
+from painless import CMDP, InputError
+from painless.policies.timed import TimedPolicy
+from painless.solving.solution import Kind
+
+
+def values_by_hand(kernels, utilities, final, initial, discount, policy):
+    """Evaluate a policy (H, S, A) step by step; kernels (H, S, A, S), utilities (J, H, S, A), final (J, S)."""
+    ahead = final
+    for t in reversed(range(len(kernels))):
+        q = utilities[:, t] + discount * np.einsum("sat,jt->jsa", kernels[t], ahead)
+        ahead = (q * policy[t]).sum(-1)
+    return ahead @ initial
+
+
+def optimum_by_hand(kernels, utilities, final, initial, discount, mask, threshold):
+    """Solve the linear program over the probabilities of (t, s, a); None if it is infeasible."""
+    steps, states, _ = mask.shape
+    pairs = np.argwhere(mask)
+    flow = np.zeros((steps * states, len(pairs)))
+    for k, (t, s, a) in enumerate(pairs):
+        flow[t * states + s, k] += 1
+        if t + 1 < steps:
+            flow[(t + 1) * states : (t + 2) * states, k] -= kernels[t, s, a]
+    total = utilities * (discount ** np.arange(steps))[:, None, None]
+    total[:, -1] += discount**steps * np.einsum("sat,jt->jsa", kernels[-1], final)
+    gain = total[:, *pairs.T]
+    start = np.concatenate([initial, np.zeros((steps - 1) * states)])
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(-gain[0], A_ub=-gain[1:], b_ub=-threshold, A_eq=flow, b_eq=start, options=tight)
+    return (-found.fun, -found.ineqlin.marginals) if found.status == 0 else None
+
+
+@st.composite
+def models(draw):
+    """Return the arguments of a problem with a horizon, and what the checks above need."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    steps, states, actions = draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    count, timed = draw(st.integers(1, 3)), draw(st.booleans())
+    kernels = rng.dirichlet(np.full(states, 0.5), (steps if timed else 1, states, actions))
+    kernels = np.where(kernels < 0.05, 0.0, kernels)
+    kernels /= kernels.sum(-1, keepdims=True)
+    mask = rng.random((steps if timed else 1, states, actions)) < 0.8
+    mask[:, :, 0] |= ~mask.any(-1)
+    discount = draw(st.sampled_from([1.0, 0.9, 0.3]))
+    utilities = np.round(rng.uniform(-2, 2, (1 + count, steps if timed else 1, states, actions)), 1)
+    final = np.round(rng.uniform(-1, 1, (1 + count, states)), 1) * draw(st.booleans())
+    initial = rng.dirichlet(np.ones(states))
+    full = [np.broadcast_to(one, (steps, *one.shape[1:])) for one in (kernels, mask)]
+    every = np.broadcast_to(utilities, (1 + count, steps, states, actions))
+    uniform = full[1] / full[1].sum(-1, keepdims=True)
+    held = values_by_hand(full[0], every, final, initial, discount, uniform)[1:]
+    threshold = held + draw(st.sampled_from([-0.1, 0.0, 0.05, 5.0]))
+    sparse = draw(st.booleans())
+    matrices = [scipy.sparse.csr_array(one.reshape(-1, states)) for one in kernels]
+    given = {
+        "transition": (matrices if timed and steps > 1 else matrices[0])
+        if sparse
+        else (kernels if timed else kernels[0]),
+        "reward": utilities[0] if timed else utilities[0, 0],
+        "constraint_reward": utilities[1:] if timed else utilities[1:, 0],
+        "threshold": threshold,
+        "final": final[0],
+        "constraint_final": final[1:],
+        "initial": initial,
+        "discount": discount,
+        "horizon": steps,
+        "actions": mask if timed else mask[0],
+    }
+    return given, (full[0], every, final, initial, discount), full[1]
+
+
+@settings(max_examples=100)
+@given(models())
+def test_the_optimum_is_that_of_the_program(model):
+    given, exact, mask = model
+    problem = CMDP(**given)
+    steps, states, actions = mask.shape
+    assert problem.shape == (steps * states, actions, len(given["threshold"]))
+    known = optimum_by_hand(*exact, mask, given["threshold"])
+    found = painless.solve(problem, tolerance=1e-9)
+    if found.status.kind is Kind.INFEASIBLE:
+        assert known is None or (abs(known[0]) < np.inf and not found.feasible)
+        worst = optimum_by_hand(*exact, mask, given["threshold"] + 1e-6)
+        assert worst is None
+        return
+    size = 1 + np.abs(exact[1]).max() * steps
+    assert known is not None
+    price = 1 + found.multiplier.sum()
+    assert found.reward_value <= known[0] + 1e-7 * size * price
+    assert found.upper_bound >= known[0] - 1e-7 * size * price
+    assert found.policy.probabilities.shape == mask.shape
+    assert (found.policy.probabilities[~mask] == 0).all()
+    value = values_by_hand(*exact, found.policy.probabilities)
+    np.testing.assert_allclose(value, [found.reward_value, *found.constraint_value], atol=1e-9 * size)
+    assert (value[1:] >= given["threshold"] - found.violation - 1e-12 * size).all()
+    if found.status.kind is Kind.SOLVED:
+        assert found.reward_value == pytest.approx(known[0], abs=2e-7 * size * price)
+        check_prices(found, exact, mask, given["threshold"], size)
+
+
+def check_prices(found, exact, mask, threshold, size):
+    """Compare every price with the program's values where its limit is moved a little both ways."""
+    step = 1e-4
+    for i, (low, high) in enumerate(found.price_range):
+        moved = [
+            optimum_by_hand(*exact, mask, threshold + side * step * np.eye(len(threshold))[i])
+            for side in (-1, 1)
+        ]
+        here = optimum_by_hand(*exact, mask, threshold)[0]
+        close = 1e-3 * size
+        gained = (moved[0][0] - here) / step
+        lost = np.inf if moved[1] is None else (here - moved[1][0]) / step
+        assert gained <= high + close
+        assert low <= lost + close
+        if high - low <= 1e-6 * (1 + high) and moved[1] is not None:
+            assert gained - close <= found.multiplier[i] <= lost + close
+
+
+@settings(max_examples=25)
+@given(models())
+def test_every_way_to_solve_agrees(model):
+    given, *_ = model
+    problem = CMDP(**given)
+    best = painless.solve(problem, tolerance=1e-8)
+    if best.status.kind is not Kind.SOLVED:
+        return
+    for way in (painless.LinearProgram(), painless.PRM()):
+        found = painless.solve(problem, way, tolerance=1e-3)
+        assert found.upper_bound >= best.reward_value - 1e-7 * (1 + abs(best.reward_value))
+        assert not found.feasible or found.reward_value <= best.upper_bound + 1e-7 * (
+            1 + abs(best.upper_bound)
+        )
+    for way in (painless.CBP(), painless.GDA(), painless.CRPO()):
+        found = painless.solve(problem, way, iterations=20)
+        assert found.upper_bound >= best.reward_value - 1e-7 * (1 + abs(best.reward_value))
+
+
+@settings(max_examples=25)
+@given(models())
+def test_a_frontier_passes_through_the_optimum(model):
+    given, exact, mask = model
+    problem = CMDP(**given)
+    found = painless.solve(problem, tolerance=1e-9)
+    if found.status.kind is not Kind.SOLVED:
+        return
+    curve = painless.frontier(problem, 0)
+    point = curve.at(float(given["threshold"][0]))
+    size = (1 + np.abs(exact[1]).max() * len(mask)) * (1 + found.multiplier.sum())
+    assert point.reward_value == pytest.approx(found.reward_value, abs=1e-6 * size)
+    value = values_by_hand(*exact, point.policy.probabilities)
+    np.testing.assert_allclose(value, [point.reward_value, *point.constraint_value], atol=1e-8 * size)
+
+
+@settings(max_examples=40)
+@given(models(), st.sampled_from(["npz", "json"]))
+def test_files_keep_every_number(tmp_path_factory, model, ending):
+    given, *_ = model
+    problem = CMDP(**given)
+    path = tmp_path_factory.mktemp("horizon") / f"problem.{ending}"
+    problem.save(path)
+    again = painless.load(path)
+    assert again.horizon == problem.horizon
+    assert again.discount == problem.discount
+    for name in ("reward", "constraint_reward", "threshold", "initial", "actions"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(problem, name))
+    for t in range(problem.stages.steps):
+        np.testing.assert_array_equal(again.stages.rows(t).toarray(), problem.stages.rows(t).toarray())
+
+
+# ---------------------------------------------------------------- known answers
+
+
+def ten_steps(**changes):
+    """One state: earn 1 and pay 1, or rest; at most 4 may be paid in ten steps."""
+    given = {"initial": [1.0], "horizon": 10, "constraint_cost": [[1.0, 0.0]], "budget": 4.0} | changes
+    return CMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], **given)
+
+
+def test_ten_steps():
+    found = painless.solve(ten_steps(), tolerance=1e-9)
+    assert found.reward_value == pytest.approx(4.0, abs=1e-9)
+    assert found.multiplier == pytest.approx([1.0], abs=1e-6)
+    assert isinstance(found.policy, TimedPolicy)
+    assert found.policy.probabilities.shape == (10, 1, 2)
+    assert found.policy.visits.sum() == pytest.approx(10.0)
+
+
+def test_no_step_leaves_the_last_utilities():
+    problem = CMDP(
+        *(np.full((2, 3, 2), 0.5), np.ones((2, 3))),
+        initial=[0.25, 0.75],
+        horizon=0,
+        final=[4.0, 8.0],
+        constraint_cost=np.ones((2, 3)),
+        budget=1.0,
+        constraint_final=[[0.0, 1.0]],
+    )
+    found = painless.solve(problem)
+    assert found.reward_value == pytest.approx(7.0)
+    assert found.constraint_value == pytest.approx([0.75])
+    assert found.policy.probabilities.shape == (0, 2, 3)
+    assert painless.solve(problem.with_limits([0.5])).status.kind is Kind.INFEASIBLE
+
+
+def test_a_long_horizon_tends_to_the_discounted_values():
+    problem = painless.gridworld()
+    endless = painless.solve(problem, tolerance=1e-9)
+    long = painless.solve(problem.with_horizon(300, problem.discount), tolerance=1e-9)
+    assert long.reward_value == pytest.approx(endless.reward_value, abs=1e-6)
+
+
+def test_nothing_of_the_size_of_all_steps_is_formed():
+    """100 steps of 400 dense states: the transitions of all steps at once would take 0.5 GB for each action."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    kernel = rng.dirichlet(np.ones(400), (400, 2))
+    problem = CMDP(
+        kernel,
+        rng.random((400, 2)),
+        initial=np.full(400, 1 / 400),
+        horizon=100,
+        constraint_reward=rng.random((400, 2)),
+        threshold=55.0,
+        copy=False,
+    )
+    tracemalloc.start()
+    try:
+        found = painless.solve(problem)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+    assert found.status.kind is Kind.SOLVED
+
+
+# ---------------------------------------------------------------- in and out
+
+
+def test_saved_solutions_and_policies(tmp_path):
+    problem = ten_steps(names={"states": ["shop"], "actions": ["open", "closed"]})
+    found = painless.solve(problem)
+    found.save(tmp_path, problem)
+    again = painless.Solution.load(tmp_path)
+    np.testing.assert_array_equal(again.policy.probabilities, found.policy.probabilities)
+    again.require_fit(painless.load(tmp_path / "problem.npz"))
+    lines = (tmp_path / "policy.csv").read_text().splitlines()
+    assert lines[0] == "step,state,open,closed,visits"
+    assert len(lines) == 11
+    assert lines[3].startswith("2,shop,")
+    assert found.policy.at(0, step=9).shape == (2,)
+    assert found.policy.act(0, 3, np.random.default_rng(0)) in (0, 1)
+
+
+def test_the_command_line(run, tmp_path):
+    code, out, _ = run("solve", "gridworld", "--horizon", "20", "--threshold", "3")
+    assert code == 0
+    assert "backward induction" in out
+    code, out, _ = run("frontier", "gridworld", "--horizon", "5")
+    assert code == 0
+    assert "0.824" in out
+    code, _, _ = run(
+        "solve",
+        "gridworld",
+        "--horizon",
+        "4",
+        "--threshold",
+        "0.3",
+        "--save",
+        tmp_path / "s",
+        "--report",
+        tmp_path / "page.html",
+    )
+    assert code == 0
+    assert "step 3, (4, 4)" in (tmp_path / "page.html").read_text()
+    assert run("report", tmp_path / "s", "--out", tmp_path / "again.html")[0] == 0
+    code, _, err = run("evaluate", tmp_path / "s")
+    assert code == 2
+    assert "not a horizon" in err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"horizon": -1}, "horizon is -1; it must be a whole number of at least 0"),
+        ({"horizon": 2.5}, "horizon is 2.5"),
+        ({"discount": 1.5}, r"discount is 1.5, outside \[0, 1\]"),
+        ({"constraint_cost": np.ones((3, 1, 2))}, "constraint_cost has shape"),
+        ({"final": [1.0, 2.0]}, r"final has shape \(2,\)"),
+        ({"constraint_final": [[np.nan]]}, "constraint_final"),
+        ({"actions": np.ones((3, 1, 2))}, "actions has shape"),
+        ({"horizon": None, "discount": 0.9, "final": [1.0]}, "give a horizon, too"),
+        ({"horizon": None}, "discount is missing"),
+    ],
+)
+def test_bad_horizons(changes, message):
+    with pytest.raises(InputError, match=message):
+        ten_steps(**changes)
+
+
+def test_kernels_for_each_step_are_as_many_as_steps():
+    with pytest.raises(InputError, match="transition has 3 steps, but horizon is 10"):
+        CMDP(np.ones((3, 1, 2, 1)), [[1.0, 0.0]], initial=[1.0], horizon=10)
+
+
+def test_what_needs_a_discount_says_so(tmp_path):
+    problem = ten_steps()
+    with pytest.raises(InputError, match="needs a problem with a discount"):
+        painless.evaluate(np.ones((10, 2)) / 2, problem)
+    with pytest.raises(InputError, match="has a horizon already"):
+        problem.with_horizon(3)
+    with pytest.raises(InputError, match="has no horizon"):
+        problem.save(tmp_path / "model.drn")
