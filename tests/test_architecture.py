@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,11 +24,13 @@ from painless.duals.base import with_reward
 from painless.engines.engine import ENGINES, Response, engine_of
 from painless.engines.factorised import Factorised
 from painless.evaluators import EVALUATORS
+from painless.features import OneHot
 from painless.learners import Cocob, CoinBetting, ExponentiatedGradient
 from painless.loop.algorithms import ALGORITHMS
 from painless.planning import PLANNERS
 from painless.planning.game import Aim, Game
-from painless.policies import KINDS, FoldedPolicy, MixturePolicy, start_policy
+from painless.policies import KINDS, FoldedPolicy, LinearQ, MixturePolicy, start_policy
+from painless.policies.description import LEARNERS
 from painless.policies.storage import READERS
 from painless.problem.formats.registry import FORMATS, Format
 from painless.report.saved_pages import PAGES, Page
@@ -59,6 +62,10 @@ def rows(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
+def _targets(node):
+    return getattr(node, "targets", [getattr(node, "target", None)])
+
+
 def defined(file, name):
     """Whether a file defines a function, class, method or variable, such as `Game.play`."""
     body: Sequence[ast.AST] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
@@ -67,7 +74,7 @@ def defined(file, name):
             node
             for node in body
             if getattr(node, "name", None) == part
-            or (isinstance(node, ast.AnnAssign) and getattr(node.target, "id", None) == part)
+            or part in {getattr(target, "id", None) for target in _targets(node)}
         ]
         if not found:
             return False
@@ -225,6 +232,18 @@ def test_add_a_learner(monkeypatch, run):
     assert solution.feasible
 
 
+def test_policies_of_an_added_learner_are_saved(monkeypatch, tmp_path):
+    monkeypatch.setitem(LEARNERS, "SoftLeader", SoftLeader)
+    features = OneHot(2, 3)
+    first = start_policy(SoftLeader(2.0), features)
+    second = first.advance(np.ones((1, 1)), LinearQ(features, np.arange(6.0)[None, None]))
+    painless.save_policy(MixturePolicy.uniform((first, second)), tmp_path / "policy.npz")
+    again = painless.load_policy(tmp_path / "policy.npz").policies[1]
+    assert again.learner == SoftLeader(2.0)
+    assert np.array_equal(again.at(np.arange(2)), second.at(np.arange(2)))
+    assert second.at(np.arange(2))[0, 0].argmax() == 2
+
+
 @dataclass(frozen=True)
 class Fixed:
     """A dual: the same multiplier for ever."""
@@ -302,58 +321,62 @@ def test_add_a_planner(monkeypatch, run):
     assert painless.solve(painless.gridworld(), Renamed()).feasible
 
 
-class Episodic(painless.CMDP):
-    """A problem whose values add up over a few steps, without a discount."""
-
-    horizon = 4
+class Ending(painless.CMDP):
+    """A problem whose utilities add up without a discount until its last state, which pays nothing and is never left."""
 
 
-class FiniteHorizon:
-    """An engine of another criterion: V_t = max_a u + P V_{t+1} from V_H = 0; a policy has an action for each step and state."""
+class TotalReward:
+    """An engine of another criterion: V = u + PV before the end. It tries every policy, of which there are few."""
 
-    exact, rounding = True, 1e-13
+    exact, rounding = True, 1e-12
 
     def __init__(self, problem):
-        self.problem, self.unit = problem, float(problem.horizon)
-        self.extent = (problem.utility.min((1, 2)) * self.unit, problem.utility.max((1, 2)) * self.unit)
+        self.problem = problem
+        self.plans = np.array([*product(range(problem.shape[1]), repeat=problem.shape[0])])
+        lengths = np.array([self._value(plan, np.ones((1, *problem.shape[:2]))) for plan in self.plans])
+        self.values = np.array([self._value(plan, problem.utility) for plan in self.plans])
+        self.unit = float(lengths.max())
+        self.extent = (self.values.min(0), self.values.max(0))
+
+    def _value(self, plan, utility):
+        before = np.arange(len(plan) - 1)
+        chain = self.problem.transition[before, plan[before]][:, before]
+        value = np.linalg.solve(np.eye(len(before)) - chain, utility[:, before, plan[before]].T)
+        return self.problem.initial[before] @ value
 
     def best(self, weight, tolerance, precision):
-        problem, states = self.problem, np.arange(self.problem.shape[0])
-        value, plan = np.zeros((len(weight), len(states))), []
-        for _ in range(problem.horizon):
-            q = problem.utility + np.einsum("sat,jt->jsa", problem.transition, value)
-            action = np.tensordot(weight, q, 1).argmax(-1)
-            value, plan = q[:, states, action], [action, *plan]
-        at_start = value @ problem.initial
-        best = float(weight @ at_start)
-        return Response(np.concatenate(plan), at_start, at_start, best, best, self.rounding)
+        k = (self.values @ weight).argmax()
+        value, best = self.values[k], float(self.values[k] @ weight)
+        return Response(self.plans[k], value, value, best, best, self.rounding)
 
 
-def optimal_occupancy_value(problem):
-    """The linear program over occupancies d(t, s, a) of a finite horizon."""
+def optimal_total(problem):
+    """The linear program over the pairs before the end: how often each is taken."""
     states, actions, _ = problem.shape
-    steps, pairs = problem.horizon, states * actions
-    leaves = np.kron(np.eye(states), np.ones(actions))
-    flow = np.kron(np.eye(steps), leaves)
-    flow -= np.kron(np.eye(steps, k=-1), problem.transition.reshape(pairs, states).T)
-    entry = np.concatenate([problem.initial, np.zeros((steps - 1) * states)])
-    utility = np.tile(problem.utility.reshape(-1, pairs), steps)
-    return -linprog(-utility[0], -utility[1:], -problem.threshold, flow, entry).fun
+    before = (states - 1) * actions
+    leaves = np.kron(np.eye(states - 1), np.ones(actions))
+    flow = leaves - problem.transition.reshape(-1, states)[:before, :-1].T
+    utility = problem.utility.reshape(-1, states * actions)[:, :before]
+    return -linprog(-utility[0], -utility[1:], -problem.threshold, flow, problem.initial[:-1]).fun
 
 
 def test_add_a_criterion(monkeypatch):
-    monkeypatch.setitem(ENGINES, "finite", lambda p, _: FiniteHorizon(p) if isinstance(p, Episodic) else None)
+    monkeypatch.setitem(ENGINES, "total", lambda p, _: TotalReward(p) if isinstance(p, Ending) else None)
     rng = np.random.default_rng(0)
-    problem = Episodic(
-        *(rng.dirichlet(np.ones(3), (3, 2)), rng.random((3, 2))),
-        **{"initial": [0.5, 0.5, 0.0], "discount": 0.9},
-        **{"constraint_reward": rng.random((2, 3, 2)), "threshold": [1.9, 2.1]},
+    transition = rng.dirichlet(np.ones(4), (4, 2))
+    transition[3] = np.eye(4)[3]
+    utility = rng.random((3, 4, 2))
+    utility[:, 3] = 0.0
+    problem = Ending(
+        *(transition, utility[0]),
+        **{"initial": [0.5, 0.5, 0.0, 0.0], "discount": 0.5},
+        **{"constraint_cost": utility[1:], "budget": [5.0, 5.0]},
     )
     game = Game(engine_of(problem), Aim.slack(problem))
     assert game.play(lambda: game.mixture.value > 0.01)  # a mixture that meets both limits
     game = Game(engine_of(problem), Aim.reward(problem), game.columns, safe=game.mixture.weights)
     assert game.play(lambda: game.open <= 1e-9)
-    assert game.mixture.value == pytest.approx(optimal_occupancy_value(problem), abs=1e-8)
+    assert game.mixture.value == pytest.approx(optimal_total(problem), abs=1e-8)
     assert game.price.max() > 0.01  # the limits matter
     assert isinstance(engine_of(painless.gridworld()), Factorised)
 

@@ -247,7 +247,7 @@ def test_act_refuses_what_is_no_state(state):
 
 @pytest.mark.parametrize("states", [[-1], [0, 25], [0.5], np.array([True])])
 def test_at_refuses_what_are_no_states(states):
-    with pytest.raises(InputError, match="states"):
+    with pytest.raises(InputError, match="state"):
         POLICY.at(states)
 
 

@@ -38,9 +38,16 @@ def text(page):
 
 @each_page
 def test_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    for table in page.parent.glob("*.csv"):  # data that stand beside the page
+        (tmp_path / table.name).write_bytes(table.read_bytes())
     monkeypatch.chdir(tmp_path)
     for block, _, wrong in snippets.run_page(page):
         assert not wrong, f"{page.name}, {block.language}: {wrong}"
+
+
+def test_examples_with_tables_are_short():
+    blocks = snippets.blocks(text(DOCS / "tutorials" / "tables.md"))
+    assert all(len(block.body.splitlines()) <= 10 for block in blocks if block.language == "python")
 
 
 @each_page
@@ -101,6 +108,11 @@ def test_links_lead_somewhere(page):
 def test_links_into_the_gallery_have_an_example(page):
     for name in re.findall(r"\]\([^)]*gallery/(plot_\w+)\.rst\)", text(page)):
         assert (ROOT / "examples" / "gallery" / f"{name}.py").exists()
+
+
+def test_the_code_cites_no_page_that_a_wheel_does_not_have():
+    cited = [path for path in (ROOT / "src").rglob("*.py") if "docs/" in text(path)]
+    assert cited == []
 
 
 # ---------------------------------------------------------------- nothing is missing

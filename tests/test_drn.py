@@ -483,7 +483,7 @@ def test_a_model_without_rewards_is_refused(tmp_path):
 @pytest.mark.parametrize("role", ["reward", "cost", "constraint_reward", "constraint_cost"])
 def test_roles_are_for_this_format(tmp_path, role):
     plain().save(tmp_path / "problem.npz")
-    with pytest.raises(InputError, match=f"{role} is for .drn files; remove it"):
+    with pytest.raises(InputError, match=rf"{role} is for \.drn or \.csv files; remove it"):
         load(tmp_path / "problem.npz", **{role: "steps"})
 
 
@@ -589,4 +589,4 @@ def test_parameters_are_not_for_other_files(run, tmp_path):
     plain().save(tmp_path / "problem.npz")
     code, _, err = run("check", tmp_path / "problem.npz", "-p", "cost=steps")
     assert code == 2
-    assert "--parameter is for registered problems and .drn files" in err
+    assert "--parameter is for registered problems and .drn or .csv files" in err

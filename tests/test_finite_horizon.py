@@ -258,7 +258,7 @@ def test_saved_solutions_and_policies(tmp_path):
     assert len(lines) == 11
     assert lines[3].startswith("2,shop,")
     assert found.policy.at(0, step=9).shape == (2,)
-    assert found.policy.act(0, 3, np.random.default_rng(0)) in (0, 1)
+    assert found.policy.act("shop", 3, np.random.default_rng(0)) in ("open", "closed")
 
 
 def test_the_command_line(run, tmp_path):

@@ -27,9 +27,10 @@ ROOMS = [
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
-    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "duals", "evaluate"),
-    *("from_gymnasium", "from_rows", "frontier", "garnet", "gridworld", "learners", "load", "load_policy"),
-    *("make", "save_policy", "solve", "train"),
+    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "compare", "duals", "evaluate"),
+    *("from_frame", "from_gymnasium", "from_mdptoolbox", "from_quantecon", "from_rows", "frontier", "garnet"),
+    *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
+    "value",
 ]
 HEAVY = (
     "numba",
@@ -44,6 +45,8 @@ HEAVY = (
     "jinja2",
     "dask",
     "distributed",
+    "pandas",
+    "polars",
 )
 
 

@@ -148,3 +148,10 @@ def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy(engine):
     assert (
         problem.threshold[0] <= answer.low[1] <= problem.threshold[0] + 1e-3
     )  # and no more of it than that takes
+
+
+@pytest.mark.parametrize("algorithm", [None, painless.LinearProgram(), painless.PRM(), painless.CBP()])
+def test_a_limit_that_is_missed_by_little_is_infeasible(algorithm):
+    """What counts as met is far less than 3e-7 here, so that no policy may be called nearly feasible."""
+    beyond = painless.frontier(painless.gridworld()).feasible_to + 3e-7
+    assert painless.solve(painless.gridworld(threshold=beyond), algorithm).status.kind == "infeasible"

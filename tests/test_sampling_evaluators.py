@@ -16,7 +16,7 @@ from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ, solve_lstdq
 from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
-from painless.evaluators.td import TemporalDifference, raised, reference_update
+from painless.evaluators.td import TemporalDifference, level, reference_update
 from painless.features import (
     Design,
     OneHot,
@@ -389,7 +389,7 @@ def test_sweeps_keep_the_td_of_the_paper_unless_told_otherwise():
 
 def test_levelling_needs_some_weight_that_was_learned():
     q = np.array([[[1.0, 0.0]]])
-    assert np.array_equal(raised(q, np.zeros((1, 2)), np.array([[0.0, 1.0]])), q)
+    assert np.array_equal(level(q, np.zeros((1, 2)), np.array([[0.0, 1.0]])), q)
 
 
 # Monte Carlo.

@@ -67,6 +67,26 @@ def test_a_budget_reads_the_constraint_columns_as_costs():
     assert problem.name("states", 1) == "out"
 
 
+def test_thresholds_come_before_budgets_and_the_objective_may_be_a_cost():
+    rows = [(*row, 3.0) for row in ROWS]
+    problem = from_rows(rows, threshold=1.0, budget=[2.0], cost=True, **START)
+    assert problem.sense == (">=", "<=")
+    assert problem.minimise
+    assert_array_equal(problem.limit, [1.0, 2.0])
+    assert_array_equal(problem.constraint_reward[:, 0], [[1.0, 2.0], [-3.0, -3.0]])
+    assert_array_equal(problem.reward[0], [-3.0, -5.0])
+
+
+def test_counts_become_shares():
+    rows = [(0, 0, 0, 6, 1.0), (0, 0, 1, 2, 5.0), (1, 0, 1, 7, 0.0)]
+    problem = from_rows(rows, counts=True, **START)
+    assert_array_equal(problem.transition.toarray(), [[0.75, 0.25], [0.0, 1.0]])
+    assert_array_equal(problem.reward, [[2.0], [0.0]])
+    refused("rows[1] has a count of -2", from_rows, [rows[0], (0, 0, 1, -2, 5.0)], counts=True, **START)
+    message = "the counts of state 1, action 0 are all 0 (rows[2]); remove its rows"
+    refused(message, from_rows, [*rows[:2], (1, 0, 1, 0, 0.0)], counts=True, **START)
+
+
 def test_rows_may_come_in_any_order():
     one, two = (from_rows(rows, threshold=0.0, **START) for rows in (ROWS, ROWS[::-1]))
     assert_array_equal(one.transition.toarray(), two.transition.toarray())
@@ -135,16 +155,16 @@ def test_rows_must_be_numbers():
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({}, "rows has 1 constraint column(s); give their threshold or budget"),
+        (
+            {},
+            "0 limit(s) are given as threshold and budget, but rows has 1 constraint column(s); give one for",
+        ),
         (
             {"threshold": 1, "budget": 1},
-            "give threshold (the constraint columns are rewards) or budget (costs)",
+            "2 limit(s) are given as threshold and budget, but rows has 1 constraint",
         ),
-        (
-            {"threshold": [1, 2]},
-            "threshold has 2 entries but rows has 1 constraint column(s); give one number",
-        ),
-        ({"budget": []}, "budget has 0 entries but rows has 1 constraint column(s)"),
+        ({"threshold": [1, 2]}, "2 limit(s) are given"),
+        ({"budget": []}, "0 limit(s) are given"),
         ({"budget": [np.nan]}, "budget[0] is nan"),
     ],
 )

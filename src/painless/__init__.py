@@ -18,10 +18,13 @@ from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
-from painless.problem.sources import from_rows
+from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
+from painless.solving.compare import compare
+from painless.solving.sensitivity import sensitivity
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
+from painless.solving.value import value
 from painless.training.evaluate import evaluate
 from painless.training.train import train
 
@@ -52,9 +55,13 @@ __all__ = [
     "PrimalDual",
     "Solution",
     "TabularPolicy",
+    "compare",
     "duals",
     "evaluate",
+    "from_frame",
     "from_gymnasium",
+    "from_mdptoolbox",
+    "from_quantecon",
     "from_rows",
     "frontier",
     "garnet",
@@ -64,6 +71,8 @@ __all__ = [
     "load_policy",
     "make",
     "save_policy",
+    "sensitivity",
     "solve",
     "train",
+    "value",
 ]

@@ -14,6 +14,7 @@ from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
 from painless.cli.plot import plot
 from painless.cli.process import Terminated, ending_in_order, quiet_libraries
+from painless.cli.questions import compare, sensitivity
 from painless.cli.report import report
 from painless.cli.reproduce import reproduce
 from painless.cli.score import score
@@ -29,7 +30,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Solve constrained Markov decision processes, without tuning and with a proof of the gap.",
 )
-for command in (solve, frontier, train, evaluate, sweep, reproduce, score, problems, check, report, plot):
+COMMANDS = (
+    solve,
+    frontier,
+    compare,
+    sensitivity,
+    train,
+    evaluate,
+    sweep,
+    reproduce,
+    score,
+    problems,
+    check,
+    report,
+    plot,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from painless.cli.problem_files import file_arguments
 from painless.cli.streams import encodable
 from painless.common.errors import InputError, either
 from painless.common.registry import build, require_settings, settings_of
@@ -114,6 +113,30 @@ def find_problem(
     return problem if chooses or not threshold else problem.with_limits(threshold)
 
 
+def file_arguments(
+    name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+) -> dict[str, Any]:
+    """Return the arguments of `load`; -p gives the parameters of the file's format, with commas in lists.
+
+    >>> file_arguments("model.drn", ["cost=energy", "limit=1,2.5"], 0.9, None)
+    {'cost': 'energy', 'limit': [1.0, 2.5], 'discount': 0.9}
+    """
+    known, ending = formats.format_of(name).parameters, either(formats.with_parameters())
+    if parameters and not known:
+        raise InputError(f"--parameter is for registered problems and {ending} files; remove it for {name}")
+    given: dict[str, Any] = {}
+    for pair in parameters or []:
+        key, text = _name_and_value(pair)
+        require_settings(f"a {Path(name).suffix} file", [key], known, "parameter")
+        try:
+            given[key] = known[key](text)
+        except ValueError as error:
+            raise InputError(f"{key} is '{text}', {error}") from error
+    if discount is not None:
+        given["discount"] = discount
+    return given | ({"limit": threshold} if threshold else {})
+
+
 def problem_arguments(
     make: Callable[..., Any],
     name: str,
@@ -196,9 +219,7 @@ def named(
     """Read "name=value" pairs of an option; a value is a whole number, a number, true or false."""
     result: dict[str, Any] = {}
     for pair in pairs or []:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise InputError(f"'{pair}' is not of the form name=value")
+        name, text = _name_and_value(pair)
         require_settings(owner, [name], known, word, f"{option} {pair}")
         try:
             result[name] = json.loads(text.lower())
@@ -209,6 +230,13 @@ def named(
         if isinstance(result[name], bool) and not isinstance(known[name].default, bool | None):
             raise InputError(f"{name} is '{text}'; give a number")
     return result
+
+
+def _name_and_value(pair: str) -> tuple[str, str]:
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise InputError(f"'{pair}' is not of the form name=value")
+    return name, value
 
 
 def check_folder(path: Path | None) -> None:

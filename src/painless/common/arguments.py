@@ -49,14 +49,18 @@ def require_finite(name: str, array: Array, where: NDArray[np.bool_] | bool = Tr
     """Reject entries that are infinite or NaN."""
     wrong = ~np.isfinite(array) & where
     if wrong.any():
-        raise InputError(f"{name}{first(wrong)} is {array[wrong][0]}; every entry must be finite")
+        raise InputError(f"{name}{first(wrong)} is {array[wrong][0]}; every entry must be finite").at(
+            np.argwhere(wrong)[0]
+        )
 
 
 def require_not_negative(name: str, array: Array, where: NDArray[np.bool_] | bool = True) -> None:
     """Reject probabilities below 0."""
     wrong = (array < 0) & where
     if wrong.any():
-        raise InputError(f"{name}{first(wrong)} is {array[wrong][0]:g}, below 0; give probabilities")
+        raise InputError(f"{name}{first(wrong)} is {array[wrong][0]:g}, below 0; give probabilities").at(
+            np.argwhere(wrong)[0]
+        )
 
 
 def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advice: str) -> None:
@@ -65,7 +69,8 @@ def require_sums(name: str, sums: Array, where: Mask | bool, single: bool, advic
     if wrong.any():
         total = sums[wrong][0]
         shown = f"{total:.6f}" if abs(total - 1) > 1e-6 else f"{total:.10f}"
-        raise InputError(f"{name}{first(wrong) if sums.ndim else ''} sums to {shown}, not 1; {advice}")
+        place = first(wrong) if sums.ndim else ""
+        raise InputError(f"{name}{place} sums to {shown}, not 1; {advice}").at(np.argwhere(wrong)[0])
 
 
 def number(name: str, value: Any, advice: str) -> float:

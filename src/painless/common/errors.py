@@ -12,6 +12,13 @@ SHOWN = 60  # characters of a value in a message
 class InputError(ValueError):
     """Input that cannot be accepted. The message says what is wrong, where, and what to do next."""
 
+    place: tuple[int, ...] = ()  # the entry of an array by state, action, next state, if it is one
+
+    def at(self, place: Iterable[int]) -> InputError:
+        """Return the error with its place."""
+        self.place = tuple(int(i) for i in place)
+        return self
+
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error for a name that is not among `known`, with the nearest one suggested.

@@ -2,7 +2,7 @@
 
 A registry is a dictionary from names to factories: a dataclass, whose fields are the settings, or a function, whose arguments
 are the settings. There is one for each kind of object, such as `loop.algorithms.ALGORITHMS`, `planning.PLANNERS` and
-`evaluators.EVALUATORS`; docs/architecture.md lists them.
+`evaluators.EVALUATORS`; the page on the architecture lists them.
 """
 
 from __future__ import annotations

@@ -89,18 +89,20 @@ class FiniteHorizon:
     def values(self, policy: Array | Actions) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (H·S, A) or actions (H·S,)."""
         steps, states, _ = self._shape
-        rows, deterministic = np.arange(states), policy.ndim == 1
+        deterministic, discount = policy.ndim == 1, self.problem.discount
         table = policy.reshape(steps, states) if deterministic else policy.reshape(self._shape)
-        value, size = (np.zeros((len(self._utility), states)) for _ in range(2))
+        value = np.zeros((2 * len(self._utility), states))  # of all utilities, and of their sizes
         for t in reversed(range(steps)):
             self._tick()
-            both = self.process.ahead(t, np.concatenate([value, size]))
-            q = self._utility[:, t] + self.problem.discount * both[: len(value)]
-            total = np.abs(self._utility[:, t]) + self.problem.discount * both[len(value) :]
+            utility = self._utility[:, t]
             if deterministic:
-                value, size = q[:, rows, table[t]], total[:, rows, table[t]]
+                chosen = utility[:, np.arange(states), table[t]]
+                ahead = self.process.ahead_of(t, table[t].astype(np.intp), value)
+                value = np.concatenate([chosen, np.abs(chosen)]) + discount * ahead
             else:
-                value, size = (q * table[t]).sum(-1), (total * table[t]).sum(-1)
+                q = np.concatenate([utility, np.abs(utility)]) + discount * self.process.ahead(t, value)
+                value = (q * table[t]).sum(-1)
+        value, size = np.split(value, 2)
         at_start = value @ self.problem.initial[:states]
         # Each step rounds sums of |u| at most `terms` times, and there are `steps` of them in a row.
         off = (self._terms * steps + states) * UNIT_ROUNDOFF * (size @ self.problem.initial[:states])

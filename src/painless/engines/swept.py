@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from painless.bellman import action_value
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import (
     PRECISION,
@@ -29,6 +30,7 @@ from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
 
+SOME = 0.01  # share of the states beyond which their action values are found together
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
@@ -83,6 +85,9 @@ class Swept:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
         value, rows = self.pricer.values_of(self.chain(policy), tolerance), self.pricer.rows
         actions = self.problem.actions
+        if len(states) > SOME * len(actions):
+            masked = np.where(actions, self.problem.utility, -np.inf)
+            return action_value(self.problem, masked, np.ascontiguousarray(value.T))[:, states]
         q = np.full((len(rows.utility), len(states), actions.shape[1]), -np.inf)
         for n, s in enumerate(states):
             for action in np.flatnonzero(actions[s]):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.problem import CMDP
+from painless.problem.names import Names
 
 CELL = 24  # pixels of a cell's side
 Picture = NDArray[np.uint8]
@@ -20,8 +21,8 @@ def places(problem: CMDP) -> NDArray[np.intp] | None:
     >>> places(painless.gridworld())[7]
     array([1, 2])
     """
-    names = problem.names.get("states", ())
-    found = [re.fullmatch(r"\((\d+), (\d+)\)", name) for name in names]
+    names = problem.names.get("states", Names())
+    found = [re.fullmatch(r"\((\d+), (\d+)\)", name) for name in names.texts]
     if not found or not all(found):
         return None
     return np.array([[int(match[1]), int(match[2])] for match in found if match])

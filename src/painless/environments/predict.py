@@ -26,7 +26,8 @@ class Predictor:
     """
 
     def __init__(self, policy: Any, seed: int = 0, interface: Interface | None = None) -> None:
-        self.policy, self.interface = policy, interface
+        self.policy: Any = policy.without_names() if isinstance(policy, TabularPolicy) else policy
+        self.interface = interface
         self.rng = np.random.default_rng(seed)
         self._playing: list[Any] = []  # one policy for each environment
         self.reset()

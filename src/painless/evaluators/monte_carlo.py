@@ -226,7 +226,10 @@ def reference_returns(
 
     actions = len(policy_cumulative) // (int(sampler.state[-1]) + 1)
     every = np.arange(0, len(policy_cumulative) + 1, actions)
-    transition, choice = padded(sampler.pointer, sampler.cumulative), padded(every, policy_cumulative)
+    transition, choice = (
+        padded_rows(sampler.pointer, sampler.cumulative),
+        padded_rows(every, policy_cumulative),
+    )
     pair = np.repeat(pairs, rollouts)
     position = 2 * horizon * np.arange(len(pair))
     total, weight = sampler.utility[pair], 1.0
@@ -240,7 +243,7 @@ def reference_returns(
     return total.reshape(len(pairs), rollouts, -1)
 
 
-def padded(pointer: Pairs, cumulative: Array) -> Array:
+def padded_rows(pointer: Pairs, cumulative: Array) -> Array:
     """Return rows of running sums as a matrix, filled up with ones."""
     length = np.diff(pointer)
     result = np.ones((len(length), max(int(length.max()), 1)))

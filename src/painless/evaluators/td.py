@@ -122,13 +122,13 @@ class TemporalDifference:
     def _level(self, table: Array, policy: Array) -> Array:
         """Take the revealed bias out of action values (J + 1, S, A), the last of which are those of the utility 1."""
         learned = (1 - self.problem.discount) * table[-1]
-        return raised(table[:-1], learned, self.problem.initial[:, None] * policy) * self.problem.actions
+        return level(table[:-1], learned, self.problem.initial[:, None] * policy) * self.problem.actions
 
 
-def raised(q: Array, learned: Array, weight: Array) -> Array:
+def level(q: Array, learned: Array, weight: Array) -> Array:
     """Q̂ + V·(1 − e) with V = ⟨w, Q̂⟩/⟨w, e⟩, for action values (J, S, A), `learned` e and `weight` w, (S, A) each.
 
-    >>> raised(np.array([[[3.0, 1.0]]]), np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]]))
+    >>> level(np.array([[[3.0, 1.0]]]), np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]]))
     array([[[5., 3.]]])
     """
     total = float((weight * learned).sum())

@@ -163,7 +163,7 @@ class Frontier:
         return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, lists and text; see docs/frontier.md."""
+        """Return everything as plain numbers, lists and text, as `save` writes it."""
         return json_data.as_dict(self)
 
     def to_json(self) -> str:

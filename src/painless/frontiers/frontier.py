@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import pairwise
 from numbers import Real
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 from painless.common import arguments
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
-from painless.common.errors import InputError, unknown
+from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
 from painless.planning.feasibility import Feasibility
@@ -21,6 +21,7 @@ from painless.planning.parametric import Graph, Vertex, trace
 from painless.planning.planner import Case
 from painless.planning.pool import REWARD, Pool
 from painless.problem import CMDP, require_problem
+from painless.problem.names import Names
 from painless.problem.presolve import presolve
 from painless.problem.units import Units, normalise
 from painless.storage.mapped import unchanged
@@ -36,7 +37,7 @@ class Infeasible(InputError):
 @unchanged
 def frontier(
     problem: CMDP,
-    constraint: int | str = 0,
+    constraint: Hashable = 0,
     *,
     tolerance: float | None = None,
     time_limit: float | None = None,
@@ -70,7 +71,7 @@ def frontier(
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
     with one_thread(), clock.interruptible():
-        smaller, met = presolve(freed(problem, index))
+        smaller, met = presolve(without_limit(problem, index))
         normal, units = normalise(smaller, met)
         pool = _pool(smaller, normal, units, index, clock)
         varied = np.flatnonzero(units.kept == index)
@@ -94,23 +95,24 @@ def _in_time(find: Callable[[], T]) -> T:
         ) from None
 
 
-def freed(problem: CMDP, index: int) -> CMDP:
+def without_limit(problem: CMDP, index: int) -> CMDP:
     """Return the problem without a limit on one constraint."""
     limits = problem.threshold.copy()
     limits[index] = -np.inf
     return problem._replace(threshold=limits)
 
 
-def find_constraint(problem: CMDP, given: int | str) -> int:
+def find_constraint(problem: CMDP, given: Hashable) -> int:
     """Return the number of a constraint, given by its number or its name."""
     count = problem.shape[2]
     if not count:
         raise InputError("the problem has no constraint, so that there is no limit to vary")
-    names = [problem.name("constraints", i) for i in range(count)]
-    if isinstance(given, str) and given in names:
-        return names.index(given)
+    names = Names(problem.name("constraints", i) for i in range(count))
+    place = names.place(given)
+    if place is not None:
+        return place
     if isinstance(given, str) and not given.isdecimal():
-        raise unknown("constraint", given, names)
+        raise names.missing("constraint", given)
     chosen = int(given) if isinstance(given, str) else given
     if isinstance(chosen, bool) or not isinstance(chosen, Real) or chosen not in range(count):
         raise InputError(f"constraint is {given}; give a number from 0 to {count - 1}, or a name")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from painless.problem import CMDP
+from painless.problem.names import Names
 
 CELL = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0), "stay": (0, 0)}
@@ -31,11 +32,12 @@ def grid_layout(problem: CMDP) -> Layout | None:
     >>> layout.rows, layout.columns, layout.cells[7], layout.moves[0]
     (5, 5, (1, 2), (0, -1))
     """
-    found = [CELL.fullmatch(name) for name in problem.names.get("states", ())]
+    names = problem.names.get("states", Names())
+    found = [CELL.fullmatch(name) for name in names.texts]
     cells = tuple(None if cell is None else (int(cell[1]), int(cell[2])) for cell in found)
     placed = [cell for cell in cells if cell is not None]
     if 2 * len(placed) <= problem.shape[0] or len(set(placed)) < len(placed):
         return None
     rows, columns = (1 + max(cell[i] for cell in placed) for i in range(2))
-    actions = problem.names.get("actions", ("",) * problem.shape[1])
-    return Layout(rows, columns, cells, tuple(MOVES.get(name) for name in actions))
+    moves = tuple(MOVES.get(problem.name("actions", a)) for a in range(problem.shape[1]))
+    return Layout(rows, columns, cells, moves)

@@ -2,7 +2,7 @@
 
 The policy of the first vertex is given for every state, those of the others by what changes from the one before. A
 change carries the visits of both vertices to its state, so that the mixture between them is known in full; the
-format is described in docs/frontier.md.
+format is described in the documentation of frontiers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
     problem = frontier.problem
     layout = grid_layout(problem)
     names = {
-        kind: list(problem.names[kind]) if kind in problem.names else None for kind in ("states", "actions")
+        kind: list(problem.names[kind].texts) if kind in problem.names else None
+        for kind in ("states", "actions")
     }
     if problem.stages is not None:
         names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]

@@ -62,14 +62,14 @@ class RegretMatching:
     def update(self, gain: Array, state: RegretMatchingState) -> RegretMatchingState:
         """Add the regrets for `gain`, and match them."""
         rounds = state.rounds + 1
-        known = per_run(faded(rounds, self.growth), gain.ndim)
+        known = per_run(fading_factor(rounds, self.growth), gain.ndim)
         seen = advantage(gain, state.decision, state.prior)
         regret = np.maximum(known * state.regret + seen, 0.0)
         expected = np.maximum(regret + seen, 0.0) if self.predictive else regret
         return RegretMatchingState(match(expected, state.prior), state.prior, regret, rounds)
 
 
-def faded(rounds: int, growth: Setting) -> Setting:
+def fading_factor(rounds: int, growth: Setting) -> Setting:
     """((n − 1)/n)^k, what is left of the regrets before gain n; for each run the bits of the run alone."""
     base = (rounds - 1) / rounds
     if isinstance(growth, np.ndarray):

@@ -7,13 +7,15 @@ where there is one (the exact values beside an estimator), else those that the e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.common.frames import to_frame
 from painless.duals.base import Dual
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.policies.table import Policy
@@ -95,6 +97,18 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.reward_value)
+
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return a row for each iteration of one run as a DataFrame: values, and the multipliers that were played.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns.
+        """
+        if self.reward_value.ndim != 1:
+            raise InputError("this trace holds a batch of runs; take one of them with run(index)")
+        columns: dict[str, Any] = {"iteration": np.arange(len(self)), "reward_value": self.reward_value}
+        for name in ("constraint_value", "multiplier"):
+            columns |= {f"{name}_{i}": column for i, column in enumerate(getattr(self, name).T)}
+        return to_frame(columns, make)
 
     def run(self, index: int) -> Trace:
         """Return the trace of one run of a batch."""

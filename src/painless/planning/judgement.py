@@ -91,13 +91,17 @@ class Relaxation:
 
     def allows(self, policy: Array, low: Array) -> bool:
         """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
-        short = self.normal.threshold - low[1:]
-        if (short <= 0).all():
-            return True
-        if (short > self.spare).any():
+        if (self.normal.threshold - low[1:] > self.spare).any():
             return False
+        return bool(self.met(policy, low).all())
+
+    def met(self, policy: Array, low: Array) -> Mask:
+        """Return which limits a policy with at least the normalised values `low` (J',) meets by definition, (K',)."""
+        short = self.normal.threshold - low[1:]
+        if not ((short > 0) & (short <= self.spare)).any():
+            return short <= 0
         proved = engine_of(self.relaxed).values(policy).low
-        return bool((proved[1:] >= self.relaxed.threshold).all())
+        return (short <= 0) | (proved[1:] >= self.relaxed.threshold)
 
     @property
     def _epsilon(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self
 
@@ -23,14 +23,17 @@ from painless.common.arguments import (
 )
 from painless.common.arrays import Array, Mask, frozen
 from painless.common.errors import InputError, shown
+from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.learners.base import Learner, State
-from painless.problem import validation
+from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
+from painless.problem.names import locate, text_of
 from painless.problem.transitions import owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions
+TITLES = ("state", "visits")  # columns of a table that are no actions
 DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as certain
 
 
@@ -106,10 +109,13 @@ class TabularPolicy:
     array([0])
     >>> policy.at([1])
     array([[0., 1.]])
+    >>> named = TabularPolicy(policy.probabilities, {"states": ["old", "new"], "actions": ["sell", "keep"]})
+    >>> named["old"], named.act("new")
+    ({'sell': 0.25, 'keep': 0.75}, 'keep')
     """
 
     probabilities: Array  # (S, A)
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
     visits: Array | None = None  # (S,) discounted, where they are known; 0 in states that it never comes to
 
     def __post_init__(self) -> None:
@@ -122,50 +128,122 @@ class TabularPolicy:
         """The states in which more than one action has a positive probability."""
         return np.flatnonzero(self.probabilities.max(-1) < 1 - DETERMINISTIC)
 
-    def at(self, states: ArrayLike) -> Array:
-        """Return the probabilities of all actions in some states, (n, A)."""
-        return self.probabilities[require_states(states, len(self.probabilities))]
+    def at(self, states: Any) -> Array:
+        """Return the probabilities of all actions, (A,) in one state or (n, A) in several, given by names or by numbers.
 
-    def act(self, state: int, rng: np.random.Generator | None = None) -> int:
-        """Draw an action; without a generator, from one that is seeded by the system."""
-        if np.ndim(state):
-            raise InputError(f"state is {shown(state)}; give one number, or take at(states) for several")
+        If names are numbers, a number is a name.
+        """
+        return self.probabilities[locate(self.names.get("states"), states, len(self.probabilities))]
+
+    def act(self, state: Any, rng: np.random.Generator | None = None) -> Any:
+        """Draw an action in one state, and return its name if it has one, else its number.
+
+        Without a generator, draw from one that is seeded by the system.
+        """
+        row = self._row(state)
         rng = np.random.default_rng() if rng is None else rng
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {shown(rng)}; give a generator: np.random.default_rng(seed)")
-        return int(rng.choice(self.probabilities.shape[1], p=self.at(state)))
+        return self._action(int(rng.choice(len(row), p=row)))
+
+    def __getitem__(self, state: Any) -> dict[Any, float]:
+        """Return the actions that are taken in a state, by names or numbers, with their probabilities."""
+        row = self._row(state)
+        return {self._action(int(a)): float(row[a]) for a in np.flatnonzero(row)}
+
+    __iter__ = None  # `policy[0]`, `policy[1]`, … are no sequence
+
+    def _row(self, state: Any) -> Array:
+        row = self.at(state)
+        if row.ndim > 1:
+            raise InputError(f"state is {shown(state)}; give one state, or take at(states) for several")
+        return row
+
+    def _action(self, action: int) -> Any:
+        names = self.names.get("actions")
+        return names[action] if names else action
+
+    def without_names(self) -> TabularPolicy:
+        """Return the same policy, whose states and actions are numbers."""
+        return TabularPolicy(self.probabilities, visits=self.visits) if self.names else self
+
+    def chain(self, problem: CMDP) -> CMDP:
+        """Return the Markov chain that the policy makes of a problem: P_π and u_π as a problem with one action.
+
+        Its `transition` and utilities are arrays, and `save` writes them, as a `.drn` file too.
+
+        >>> import painless
+        >>> world = painless.gridworld()
+        >>> painless.solve(world).policy.chain(world)
+        CMDP(25 states, 1 action, 1 constraint, discount 0.9, dense)
+        """
+        from painless.policies.chains import induced_chain
+
+        return induced_chain(require_problem(problem), self)
+
+    def simulate(
+        self,
+        problem: CMDP,
+        *,
+        episodes: int = 1,
+        steps: int = 100,
+        seed: int = 0,
+        make: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Return trajectories as a DataFrame with a row for each step: episode, step, state, action, next state and utilities.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns.
+
+        >>> import painless
+        >>> world = painless.gridworld()
+        >>> walk = painless.solve(world).policy.simulate(world, steps=3, make=dict)
+        >>> walk["state"][1:] == walk["next_state"][:-1]
+        True
+        """
+        from painless.policies.chains import trajectories
+
+        return trajectories(require_problem(problem), self, episodes, steps, seed, make)
+
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return a row for each state as a DataFrame: its name, the probability of each action, and the visits if known.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns; by default pandas does, or else Polars.
+
+        >>> TabularPolicy([[0.25, 0.75]], {"states": ["old"]}).to_frame(dict)
+        {'state': ['old'], 'action 0': array([0.25]), 'action 1': array([0.75])}
+        """
+        return to_frame(self._columns(), make)
+
+    def _columns(self) -> dict[str, Any]:
+        states, actions = self.probabilities.shape
+        named = self.names.get("actions")
+        titles = named.texts if named else [f"action {a}" for a in range(actions)]
+        titles = [f"action {title}" if title in TITLES else title for title in titles]
+        columns = {"state": list(self.names.get("states", range(states)))}
+        columns |= dict(zip(titles, self.probabilities.T, strict=True))
+        return columns if self.visits is None else columns | {"visits": self.visits}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to an `.npz` or `.csv` file, which `load_policy` reads."""
+        from painless.policies.storage import save_policy
+
+        save_policy(self, path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV, a row for each state, with names where there are any; write it to `path`.
 
         The last column has the discounted visits, where they are known. A state with 0 visits is never come to.
         """
-        states, actions = self.probabilities.shape
-        state_names = map(visible, self.names.get("states") or range(states))
-        action_names = map(visible, self.names.get("actions") or [f"action {a}" for a in range(actions)])
+        columns = self._columns()
+        states = map(visible, map(text_of, columns.pop("state")))
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        table = (
-            self.probabilities if self.visits is None else np.column_stack([self.probabilities, self.visits])
-        )
-        writer.writerow(["state", *action_names, *(() if self.visits is None else ("visits",))])
-        rows = zip(state_names, table.tolist(), strict=True)
-        writer.writerows([name, *(repr(p) for p in row)] for name, row in rows)
+        writer.writerow(["state", *map(visible, columns)])
+        rows = zip(states, np.column_stack([*columns.values()]).tolist(), strict=True)
+        writer.writerows([state, *map(repr, row)] for state, row in rows)
         if path is not None:
             files.write_atomically(path, lambda stream: stream.write(buffer.getvalue().encode()))
         return buffer.getvalue()
-
-
-def require_states(states: ArrayLike, count: int) -> NDArray[np.integer]:
-    """Check indices of states, 0..count − 1."""
-    index = as_numbers("states", states)
-    if index.size and index.dtype.kind not in "iu":
-        raise InputError(f"states are given as {index.dtype}; give whole numbers from 0 to {count - 1}")
-    wrong = (index < 0) | (index >= count)
-    if wrong.any():
-        shown = index[wrong].reshape(-1)[0]
-        raise InputError(f"there is no state {shown}; the policy has the states 0 to {count - 1}")
-    return index if index.size else index.astype(np.intp)
 
 
 def policy_table(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from painless.common.arguments import whole
 from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
+from painless.common.frames import to_frame
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
 from painless.problem import CMDP, validation
 from painless.storage import files
@@ -31,7 +33,7 @@ class TimedPolicy:
     """
 
     probabilities: Array  # (H, S, A)
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
     visits: Array | None = None  # (H, S), where they are known; 0 in states that it never comes to
 
     def __post_init__(self) -> None:
@@ -55,22 +57,32 @@ class TimedPolicy:
         visits = None if self.visits is None else self.visits[step]
         return TabularPolicy(self.probabilities[step], self.names, visits)
 
-    def at(self, states: ArrayLike, step: int) -> Array:
-        """Return the probabilities of all actions in some states at a step, (n, A)."""
+    def at(self, states: Any, step: int) -> Array:
+        """Return the probabilities of all actions at a step, (A,) in one state or (n, A) in several, by names or numbers."""
         return self.step(step).at(states)
 
-    def act(self, state: int, step: int, rng: np.random.Generator | None = None) -> int:
-        """Draw an action; without a generator, from one that is seeded by the system."""
+    def act(self, state: Any, step: int, rng: np.random.Generator | None = None) -> Any:
+        """Draw an action, and return its name if it has one; without a generator, from one that is seeded by the system."""
         return self.step(step).act(state, rng)
 
     @property
     def flat(self) -> TabularPolicy:
         """One table over all steps and states, numbered t·S + s."""
         steps, states, actions = self.probabilities.shape
-        given = self.names.get("states") or [f"state {s}" for s in range(states)]
+        known = self.names.get("states")
+        given = known.texts if known else [f"state {s}" for s in range(states)]
         names = {**self.names, "states": [f"step {t}, {name}" for t in range(steps) for name in given]}
         visits = None if self.visits is None else self.visits.reshape(-1)
         return TabularPolicy(self.probabilities.reshape(-1, actions), names, visits)
+
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return a row for each step and state as a DataFrame; see `TabularPolicy.to_frame`."""
+        columns = self.step(0).to_frame(dict)
+        steps, states, actions = self.probabilities.shape
+        parts = [column for column in columns if column not in ("state", "visits")]
+        tables = dict(zip(parts, self.probabilities.reshape(-1, actions).T, strict=True))
+        whole = {"step": np.repeat(np.arange(steps), states), "state": columns["state"] * steps, **tables}
+        return to_frame(whole if self.visits is None else whole | {"visits": self.visits.reshape(-1)}, make)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the tables of all steps as CSV, a row for each step and state; write it to `path`."""

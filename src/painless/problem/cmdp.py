@@ -8,7 +8,7 @@ is read back (solutions, files, tables) is in those terms.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +24,7 @@ from painless.common.errors import InputError, unknown
 from painless.problem import stages, transitions, validation
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
+from painless.problem.names import Names, is_whole, locate, naming
 from painless.problem.stages import Stages
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
@@ -46,7 +47,7 @@ class CMDP:
         constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
         constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
         actions: (S, A), which actions each state has; all of them by default.
-        names: lists of names under "states", "actions" and "constraints".
+        names: lists of distinct names under "states", "actions" and "constraints": texts, numbers, tuples or dates.
         copy: whether to copy the arrays. With False the problem shares transitions and utilities that need no
             conversion, which halves the memory of a large model: do not change them while the problem is in use.
 
@@ -72,7 +73,7 @@ class CMDP:
     actions: Mask  # (S, A)
     sense: tuple[str, ...]  # ">=" or "<=" for each constraint, as the user has it
     minimise: bool  # whether the user gave a cost
-    names: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, Names]
     horizon: int | None
     stages: Stages | None  # the steps of a horizon
 
@@ -92,7 +93,7 @@ class CMDP:
         budget: ArrayLike | None = None,
         constraint_final: ArrayLike | None = None,
         actions: ArrayLike | None = None,
-        names: Mapping[str, Sequence[str]] | None = None,
+        names: Mapping[str, Iterable[Hashable]] | None = None,
         copy: bool = True,
     ) -> None:
         start = validation.initial(initial)
@@ -108,25 +109,26 @@ class CMDP:
             "budget": budget,
         }
         process = None
-        if horizon is not None:
-            ends = (final, constraint_final)
-            checked = stages.checked(transition, horizon, actions, start, discount, utilities, ends, copy)
-            start, process, available, utility, gained, lower, paid, upper, gamma = checked
-            kernel = process.kernel(0)
-        elif final is not None or constraint_final is not None:
-            raise InputError("final and constraint_final come after a last step; give a horizon, too")
-        else:
-            gamma = validation.discount(discount)
-            n_actions = transitions.action_count(transition, len(start))
-            available = validation.actions(actions, (len(start), n_actions))
-            kernel = transitions.checked_transition(transition, available, copy)
-            gained, lower = validation.constraints(
-                "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
-            )
-            paid, upper = validation.constraints(
-                "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
-            )
-            utility = validation.utility(name, objective, kernel, available, copy)
+        with naming(names):
+            if horizon is not None:
+                ends = (final, constraint_final)
+                checked = stages.checked(transition, horizon, actions, start, discount, utilities, ends, copy)
+                start, process, available, utility, gained, lower, paid, upper, gamma = checked
+                kernel = process.kernel(0)
+            elif final is not None or constraint_final is not None:
+                raise InputError("final and constraint_final come after a last step; give a horizon, too")
+            else:
+                gamma = validation.discount(discount)
+                n_actions = transitions.action_count(transition, len(start))
+                available = validation.actions(actions, (len(start), n_actions))
+                kernel = transitions.checked_transition(transition, available, copy)
+                gained, lower = validation.constraints(
+                    "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
+                )
+                paid, upper = validation.constraints(
+                    "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
+                )
+                utility = validation.utility(name, objective, kernel, available, copy)
         self._set(
             frozen if copy else read_only,
             transition=kernel,
@@ -169,8 +171,17 @@ class CMDP:
         )
         return problem
 
-    def with_limits(self, limit: Sequence[float] | ArrayLike) -> CMDP:
-        """Return the same problem with other thresholds and budgets, in the user's terms, in order."""
+    def with_limits(self, limit: Mapping[Any, float] | Sequence[float] | ArrayLike) -> CMDP:
+        """Return the same problem with other thresholds and budgets, in the user's terms.
+
+        Either all of them in order, or some by name, such as `{"waste": 4}`; the others stay.
+        """
+        if isinstance(limit, Mapping):
+            named, limit = limit, self.limit.copy()
+            for name, value in named.items():
+                limit[self.index("constraints", name)] = arguments.number(
+                    f"limit of {name!r}", value, "give one"
+                )
         limits = validation.limits("limit", limit, self.sign[1:])
         return self._replace(threshold=frozen(limits * self.sign[1:]))
 
@@ -265,20 +276,31 @@ class CMDP:
         return self.threshold * self.sign[1:]
 
     def name(self, kind: str, index: int) -> str:
-        """Return the name of a state, an action or a constraint; its number if it has none."""
-        if not isinstance(kind, str) or kind not in NAME_KEYS:
-            raise unknown("kind of names", str(kind), NAME_KEYS)
-        count = self.shape[[*NAME_KEYS].index(kind)]
+        """Return the name of a state, an action or a constraint as text; its number if it has none."""
+        count = self._count(kind)
         if arguments.whole("index", index, least=0) >= count:
             raise InputError(f"index is {index}; the problem has {count} {kind}")
-        given = self.names.get(kind)
         if self.stages is not None and kind == "states":
             step, state = divmod(index, self.stages.states)
-            return f"step {step}, {given[state] if given else f'state {state}'}"
-        return given[index] if given else f"constraint {index + 1}" if kind == "constraints" else str(index)
+            named = self.names[kind].texts[state] if kind in self.names else f"state {state}"
+            return f"step {step}, {named}"
+        return self.names[kind].texts[index] if kind in self.names else _default_name(kind, index)
+
+    def index(self, kind: str, name: Hashable) -> int:
+        """Return the number of a state, an action or a constraint, given by its name or its number."""
+        count = self.transition.shape[-1] if kind == "states" else self._count(kind)
+        names = self.names.get(kind)
+        if names is None and kind == "constraints" and not is_whole(name):
+            names = Names(_default_name(kind, i) for i in range(count))
+        return int(locate(names, name, count, kind.removesuffix("s")))
+
+    def _count(self, kind: str) -> int:
+        if not isinstance(kind, str) or kind not in NAME_KEYS:
+            raise unknown("kind of names", str(kind), NAME_KEYS)
+        return self.shape[[*NAME_KEYS].index(kind)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms; see docs/problem-files.md."""
+        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms, which `load` reads."""
         transitions.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
@@ -305,7 +327,7 @@ class CMDP:
             if isinstance(kernel, np.ndarray)
             else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
         )
-        names = {NAME_KEYS[kind]: np.array(given) for kind, given in self.names.items()}
+        names = {NAME_KEYS[kind]: given.stored() for kind, given in self.names.items()}
         return process | utilities | rest | names
 
     def __repr__(self) -> str:
@@ -316,6 +338,10 @@ class CMDP:
         discount = "" if self.horizon is not None and self.discount == 1 else f", discount {self.discount:g}"
         horizon = "" if self.horizon is None else f", horizon {self.horizon}"
         return f"CMDP({size}{horizon}{discount}, {kind})"
+
+
+def _default_name(kind: str, index: int) -> str:
+    return f"constraint {index + 1}" if kind == "constraints" else str(index)
 
 
 def require_problem(given: Any) -> CMDP:
@@ -349,11 +375,11 @@ def load(
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
-    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`; nothing in it is executed.
+    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
     `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
-    `constraint_cost`.
+    `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
     given = {"discount": discount, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})

@@ -41,11 +41,19 @@ def action_count(kernel: Any, states: int) -> int:
                 "row s·A + a holds the successors of action a in state s"
             )
         return int(shape[0] // states)
+    if isinstance(kernel, list | tuple) or (isinstance(kernel, np.ndarray) and kernel.dtype == object):
+        _refuse_list_of_sparse(kernel)
     shape = as_numbers("transition", kernel).shape
     if len(shape) == 3 and shape[1] == shape[2] == states != shape[0]:
         raise InputError(
             f"transition has shape {shape}, which looks like (A, S, S); "
             "transpose it to (S, A, S): transition.transpose(1, 0, 2)"
+        )
+    if len(shape) == 2 and shape[1] == states:
+        raise InputError(
+            f"transition has shape {shape}, not (S, A, S) with S = {states} as in initial; for a row of each pair, give a "
+            "SciPy sparse matrix with row s·A + a, or use painless.from_quantecon(reward, transition, discount, s_indices, "
+            "a_indices, initial=…)"
         )
     if len(shape) != 3 or shape[0] != states or shape[2] != states or not shape[1]:
         raise InputError(
@@ -53,6 +61,14 @@ def action_count(kernel: Any, states: int) -> int:
             "transition[s, a, t] is the probability of t after action a in state s"
         )
     return int(shape[1])
+
+
+def _refuse_list_of_sparse(kernel: Any) -> None:
+    if getattr(kernel, "ndim", 1) and len(kernel) and is_sparse(kernel[0]):
+        raise InputError(
+            "transition is a list of sparse matrices, as in pymdptoolbox; use "
+            "painless.from_mdptoolbox(transition, reward, discount, initial=…)"
+        )
 
 
 def checked_transition(
@@ -98,8 +114,8 @@ def _sparse_transition(
             k = int(np.argmax(wrong))
             pair = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
             state, action = divmod(pair, available.shape[1])
-            where = f"[{state}, {action}, {matrix.indices[k]}]"
-            raise InputError(f"transition{where} is {matrix.data[k]:g}{what}")
+            place = (state, action, int(matrix.indices[k]))
+            raise InputError(f"transition{[*place]} is {matrix.data[k]:g}{what}").at(place)
     if taken is not None and not taken.all():
         pointer = np.concatenate([[0], np.cumsum(np.where(available.ravel(), count, 0))])
         parts = (matrix.data[taken], matrix.indices[taken], pointer.astype(matrix.indptr.dtype))
@@ -151,7 +167,7 @@ def _read_only_csr(matrix: scipy.sparse.csr_array[np.float64]) -> scipy.sparse.c
     return scipy.sparse.csr_array(parts, shape=matrix.shape)
 
 
-def require_sound(kernel: Array | scipy.sparse.csr_array[np.float64]) -> None:
+def require_sound(kernel: Any) -> None:
     """Reject a sparse matrix with indices out of bounds, which was changed after validation.
 
     One pass over the indices, so that compiled code never reads other memory.

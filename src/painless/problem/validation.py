@@ -21,9 +21,11 @@ from painless.common.arguments import (
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown, unknown
 from painless.problem.distributions import normalised
+from painless.problem.names import Names, as_objects
 from painless.problem.transitions import is_sparse, owned, without_strays
 
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
+KINDS = ("states", "actions", "constraints")  # of names
 SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and HiGHS takes 1 − γ for 0
 
 
@@ -73,7 +75,9 @@ def actions(values: ArrayLike | None, shape: tuple[int, int]) -> Mask:
     mask = given.astype(bool)
     if not mask.any(1).all():
         state = int(np.argmin(mask.any(1)))
-        raise InputError(f"state {state} has no actions; give it one that stays there, with reward 0")
+        raise InputError(f"state {state} has no actions; give it one that stays there, with reward 0").at(
+            [state]
+        )
     return mask
 
 
@@ -82,9 +86,19 @@ def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool 
     given = as_numbers(name, values)
     array = as_floats(name, given)
     states, n_actions = available.shape
+    if array.shape == (n_actions, states, states) and n_actions != states:
+        raise InputError(
+            f"{name} has shape {array.shape}, which looks like (A, S, S); transpose it to (S, A, S): {name}.transpose(1, 0, 2)"
+        )
     if array.shape not in (available.shape, (states, n_actions, states)):
         raise InputError(f"{name} has shape {array.shape}, not (S, A) = {available.shape} or (S, A, S)")
     pairs = available if array.ndim == 2 else available[:, :, None]
+    if array.ndim == 2 and (np.isneginf(array) & pairs).any():
+        wrong = np.isneginf(array) & pairs
+        raise InputError(
+            f"{name}{first(wrong)} is -inf; if that marks an action that the state does not have, give "
+            f"actions=np.isfinite({name})"
+        ).at(np.argwhere(wrong)[0])
     require_finite(name, array, pairs)
     largest = _require_size(name, array, pairs)
     array = without_strays(array, available, largest)
@@ -99,7 +113,7 @@ def _require_size(name: str, array: Array, where: Mask) -> float:
         raise InputError(
             f"{name}{first(wrong)} is {float(array[wrong][0])!r}, beyond ±{LARGEST:g}, so that values would "
             "overflow; give it in larger units"
-        )
+        ).at(np.argwhere(wrong)[0])
     return largest
 
 
@@ -177,11 +191,9 @@ def limits(name: str, values: ArrayLike, sign: Array | float = 1.0) -> Array:
     return owned(bound, given)
 
 
-def names(
-    given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, int]
-) -> dict[str, tuple[str, ...]]:
-    """Check that there is one name for each state, action or constraint that has any."""
-    counts = dict(zip(("states", "actions", "constraints"), shape, strict=True))
+def names(given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, int]) -> dict[str, Names]:
+    """Check that there is one name for each state, action or constraint that has any, and no two are the same."""
+    counts = dict(zip(KINDS, shape, strict=True))
     if not isinstance(given, Mapping | None):
         raise InputError(f"names is {shown(given)}; give lists of names under {', '.join(counts)}")
     checked = {}
@@ -190,7 +202,9 @@ def names(
             raise unknown("kind of names", str(kind), counts)
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"names['{kind}'] is {shown(values)}; give a list of {counts[kind]} names")
-        checked[kind] = tuple(str(value) for value in values)
+        checked[kind] = (
+            values if isinstance(values, Names) else Names.of(f"names['{kind}']", as_objects(values))
+        )
         if len(checked[kind]) != counts[kind]:
             raise InputError(
                 f"names['{kind}'] has {len(checked[kind])} entries, not {counts[kind]}; name every one"

@@ -5,7 +5,8 @@ saved folder. To add a kind of page, write a file and add a line to `saved_pages
 `figures`; `saved_figures` draws those of a saved folder.
 """
 
+from painless.report.comparison_figure import comparison_figure
 from painless.report.figures import grid_map, learning_curves, save_figure
 from painless.report.frontier_figure import frontier_figure
 
-__all__ = ["frontier_figure", "grid_map", "learning_curves", "save_figure"]
+__all__ = ["comparison_figure", "frontier_figure", "grid_map", "learning_curves", "save_figure"]

@@ -40,14 +40,14 @@ def build_page(
         title=title,
         subtitle=subtitle,
         version=painless.__version__,
-        page={"frontiers": [timeless(one) for one in frontiers], "fixed": fixed, "panels": panels},
+        page={"frontiers": [without_seconds(one) for one in frontiers], "fixed": fixed, "panels": panels},
         summary=summary,
         groups=numbered,
         number=number,
     )
 
 
-def timeless(data: Mapping[str, Any]) -> dict[str, Any]:
+def without_seconds(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return data without the clock's, so that the same answer gives the same page."""
     return {key: value for key, value in data.items() if key != "seconds"}
 

@@ -76,7 +76,8 @@ def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
 
 def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
-    table, names = solution.table.probabilities, solution.table.names
+    table = solution.table.probabilities
+    names = {kind: given.texts for kind, given in solution.table.names.items()}
     visited = [None] * len(table) if problem is None else visits_of(solution, problem).tolist()
     layout = None if problem is None else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)

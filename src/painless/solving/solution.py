@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +14,10 @@ import numpy as np
 from painless.common import render
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.common.frames import to_frame
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
+from painless.policies.table_files import table_arrays, table_of
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 from painless.storage import checked_entries as entries
@@ -148,17 +150,30 @@ class Solution:
             },
         }
 
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return the objective and each constraint as the rows of a DataFrame: value, bound or limit, and shadow price.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns. The policy is `solution.policy.to_frame()`.
+        """
+        objective, sense = ("cost", ">=") if self.minimise else ("reward", "<=")
+        columns: dict[str, Any] = {
+            "name": [objective, *self.constraint_names],
+            "value": np.append(self.reward_value, self.constraint_value),
+            "sense": [sense, *self.sense],
+            "limit": np.append(self.upper_bound, self.threshold),  # of the objective, the proved bound
+            "price": np.append(np.nan, self.multiplier),
+            "price_low": np.append(np.nan, self.price_range[:, 0]),
+            "price_high": np.append(np.nan, self.price_range[:, 1]),
+        }
+        return to_frame(columns, make)
+
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
-        arrays = {"probabilities": self.policy.probabilities}
-        if self.policy.visits is not None:
-            arrays["visits"] = self.policy.visits
+        arrays = table_arrays(self.policy)
         if self.trace is not None:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
-        for kind, names in self.policy.names.items():
-            arrays[f"names_{kind}"] = np.array(names)
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
             problem.save(folder / "problem.npz")
@@ -253,7 +268,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         "best_responses": entries.whole(content, "best_responses") if "best_responses" in content else 0,
         "iterations": entries.whole(content, "iterations"),
         "seconds": entries.number(content, "seconds", least=0.0),
-        "policy": _policy(arrays),
+        "policy": table_of(arrays),
         "status": Status(Kind(content["kind"]), _of(content, "status", str)),
         "sense": sense,
         "minimise": content["objective"] == "minimise",
@@ -296,16 +311,6 @@ def _price_range(content: dict[str, Any], count: int) -> Array:
     found = np.array([[_number(value) for value in one] for one in ranges], dtype=float).reshape(-1, 2)
     found[np.isnan(found[:, 1]) & ~np.isnan(found[:, 0]), 1] = np.inf
     return found
-
-
-def _policy(arrays: dict[str, Any]) -> TabularPolicy | TimedPolicy:
-    timed = np.ndim(arrays["probabilities"]) == 3
-    table = entries.distributions(arrays, "probabilities", (None,) * (3 if timed else 2))
-    counts = dict(zip(("states", "actions"), table.shape[-2:], strict=True))
-    kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
-    names = {kind: entries.texts(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
-    visits = entries.floats(arrays, "visits", table.shape[:-1], least=0.0) if "visits" in arrays else None
-    return TimedPolicy(table, names, visits) if timed else TabularPolicy(table, names, visits)
 
 
 def _trace(arrays: dict[str, Any], count: int) -> Trace | None:

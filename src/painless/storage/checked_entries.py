@@ -70,9 +70,9 @@ def distributions(content: Mapping[str, Any], name: str, shape: Shape) -> Array:
     return array
 
 
-def texts(content: Mapping[str, Any], name: str, count: int) -> list[str]:
-    """Return a list of texts."""
-    return [str(text) for text in _array(content, name, (count,), "U")]
+def names(content: Mapping[str, Any], name: str, count: int) -> list[str | int]:
+    """Return a list of texts or of whole numbers."""
+    return _array(content, name, (count,), "Uiu").tolist()
 
 
 def parsed(content: Mapping[str, Any], name: str) -> Any:

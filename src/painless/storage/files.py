@@ -192,7 +192,7 @@ def read(
     """
     path = as_path(path)
     if path.suffix not in (".npz", ".json"):
-        raise InputError(f"{path} is neither .npz nor .json; see docs/problem-files.md for the formats")
+        raise InputError(f"{path} is neither .npz nor .json; check the name")
     with open_file(path) as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise InputError(f"{path} is empty; write it again with problem.save(path)")

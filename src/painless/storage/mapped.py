@@ -37,6 +37,10 @@ R = TypeVar("R")
 
 LARGE = 2**23  # bytes from which an array is stored as it is, and may be mapped
 MAPPED = 2**30  # bytes of all arrays from which a file is mapped
+NEEDED = (
+    "a problem file needs transition (or transition_data, transition_indices and transition_indptr), reward or cost, initial "
+    "and discount"
+)
 BY_STATE = ("transition", "reward", "cost", "constraint_reward", "constraint_cost", "actions", "state_names")
 ALIGNMENT = 64
 PIECE = 2**24  # bytes that are written or summed at a time
@@ -158,9 +162,7 @@ def _require_plausible(archive: Archive, known: Collection[str]) -> None:
     if sum(header.size for header in headers.values()) < LARGE:
         return  # it is small, and checked when read
     if "initial" not in headers:
-        raise InputError(
-            f"{archive.path}: 'initial' is missing; docs/problem-files.md lists what a file needs"
-        )
+        raise InputError(f"{archive.path}: 'initial' is missing; {NEEDED}")
     states = math.prod(headers["initial"].shape)
     for key, header in headers.items():
         if key in BY_STATE and states not in header.shape:

@@ -58,14 +58,14 @@ def content_key(settings: Mapping[str, Any]) -> str:
 
     A problem file counts by what it holds, and not by its name.
     """
-    text = json.dumps([nameless(settings), source_digest()], sort_keys=True)
+    text = json.dumps([without_file_name(settings), source_digest()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def nameless(settings: Mapping[str, Any]) -> dict[str, Any]:
+def without_file_name(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings without the name of a problem file whose digest they have.
 
-    >>> nameless({"problem": {"name": "a.npz", "digest": "1f"}, "seed": 0})
+    >>> without_file_name({"problem": {"name": "a.npz", "digest": "1f"}, "seed": 0})
     {'problem': {'digest': '1f'}, 'seed': 0}
     """
     problem = dict(settings.get("problem") or {})
@@ -154,7 +154,7 @@ class Store:
         """Return the results of some settings."""
         path = self.path(settings)
         stored, found = read_unit(path)
-        if nameless(stored) != json.loads(json.dumps(nameless(settings))):
+        if without_file_name(stored) != json.loads(json.dumps(without_file_name(settings))):
             raise InputError(
                 f"{path} holds the results of other settings; remove it, and run the sweep again"
             )

@@ -14,6 +14,7 @@ from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.policies.fitting import require_fit
 from painless.policies.mixture import MixturePolicy
+from painless.policies.rules import aligned
 from painless.policies.table import TabularPolicy, checked_policy, policy_table
 from painless.problem import CMDP
 from painless.simulation.confidence import intervals
@@ -76,9 +77,10 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Roll out fresh episodes, and return the mean discounted returns with simultaneous confidence intervals.
+    """Draw fresh episodes, and return the mean discounted returns with simultaneous confidence intervals.
 
-    The intervals hold with the stated confidence if the ranges of a step are declared; otherwise they are about right.
+    This is for simulators, or to watch a policy play. For the exact values of a policy in a model, use `value`. The intervals hold with
+    the stated confidence if the ranges of a step are declared; otherwise they are about right.
 
     Arguments:
         policy: the `policy` of a solution or training, any object with `at(states)`, or for a table the probabilities (S, A).
@@ -135,8 +137,9 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
             f"policy is a {type(policy).__name__}, which cannot act; give {hint} or a table of probabilities (S, A)"
         )
     if isinstance(simulator, TableSimulator):
-        return TabularPolicy(checked_policy(policy, simulator.problem.actions))
-    found = policy if table else TabularPolicy(policy_table("policy", policy))
+        problem = simulator.problem
+        return TabularPolicy(aligned(policy, problem) if table else checked_policy(policy, problem.actions))
+    found = policy.without_names() if table else TabularPolicy(policy_table("policy", policy))
     _require_actions(found, simulator.specification.actions)
     return found
 

@@ -162,11 +162,13 @@ class Training:
             known: dict[str, Any] = {name: _known(content, key, utilities) for name, key in OPTIONAL.items()}
             multiplier = [np.nan if x is None else x for x in content["multiplier"]]
             bound = [np.inf if x is None else x for x in content["multiplier_bound"]]
-            interface = folder / "interface.json"
+            interface, policy = folder / "interface.json", load_policy(folder / "policy.npz")
+            if not isinstance(policy, MixturePolicy):
+                raise InputError("its policy is not one that train returned")
             return cls(
                 **record,
                 **known,
-                policy=load_policy(folder / "policy.npz"),
+                policy=policy,
                 multiplier=np.array(multiplier, dtype=float),
                 multiplier_bound=np.array(bound, dtype=float),
                 status=Status(Kind(content["kind"]), content["status"]),

@@ -13,23 +13,15 @@ from painless.common import arguments
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import validation
+from painless.storage import mapped
 
 NAME_KEYS = {"states": "state_names", "actions": "action_names", "constraints": "constraint_names"}
 LIMIT_KEYS = ("threshold", "budget")
 SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
-    *(
-        "constraint_cost",
-        "budget",
-        "initial",
-        "discount",
-        "horizon",
-        "final",
-        "constraint_final",
-        "actions",
-        *NAME_KEYS.values(),
-    ),
+    *("constraint_cost", "budget", "initial", "discount", "horizon", "final", "constraint_final"),
+    *("actions", *NAME_KEYS.values()),
 )
 
 
@@ -38,7 +30,7 @@ def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     content = {key: value for key, value in given.items() if value is not None}
     for key in ("initial", "horizon" if "horizon" in content else "discount"):
         if key not in content:
-            raise InputError(f"'{key}' is missing; docs/problem-files.md lists what a file needs")
+            raise InputError(f"'{key}' is missing; {mapped.NEEDED}")
     names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}
     content |= {key: _limit_numbers(content[key]) for key in LIMIT_KEYS if key in content}
     parts = [content.pop(key, None) for key in SPARSE_KEYS]
@@ -48,7 +40,7 @@ def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         kernel = _sparse(parts, len(validation.initial(content["initial"])))
         content["transition"] = _steps(kernel, content) if "horizon" in content else kernel
     if "transition" not in content:
-        raise InputError("'transition' is missing; docs/problem-files.md lists what a file needs")
+        raise InputError(f"'transition' is missing; {mapped.NEEDED}")
     return content | {"names": names}
 
 
@@ -65,12 +57,12 @@ def _limit_numbers(limits: Any) -> Any:
     return numbers.get(limits, limits) if isinstance(limits, str) else limits
 
 
-def _names(key: str, values: Any) -> list[str]:
+def _names(key: str, values: Any) -> list[str | int]:
     try:
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "USiuf":
             raise ValueError(f"an array of shape {array.shape} and type {array.dtype}")
-        return [str(name) for name in array.astype(str)]
+        return (array if array.dtype.kind in "iu" else array.astype(str)).tolist()
     except ValueError as error:
         raise InputError(f"'{key}' is not a list of names ({error}); give one text for each") from error
 
@@ -101,5 +93,7 @@ def _steps(kernel: scipy.sparse.csr_array[np.float64], content: Mapping[str, Any
 def _whole(key: str, values: Any) -> NDArray[np.signedinteger]:
     array = arguments.as_numbers(key, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{key} is not a list of whole numbers; see docs/problem-files.md")
+        raise InputError(
+            f"{key} is not a list of whole numbers; give that of a SciPy CSR matrix of shape (S·A, S)"
+        )
     return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)

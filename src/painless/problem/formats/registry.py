@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from painless.common.errors import InputError, either, unknown
 from painless.common.registry import require_settings
-from painless.problem.formats import drn
+from painless.problem.formats import csv, drn
 from painless.problem.formats.file_entries import FILE_KEYS, LIMIT_KEYS, limit_texts
 from painless.storage import files, mapped
 
@@ -51,6 +51,7 @@ FORMATS: dict[str, Format] = {
     ".npz": Format(_read, mapped.write_npz),
     ".json": Format(_read, _write_json),
     ".drn": Format(drn.read, drn.write, drn.PARAMETERS),
+    ".csv": Format(csv.read, None, csv.PARAMETERS),
 }
 
 
@@ -69,7 +70,9 @@ def _by_ending(path: PathLike, known: Mapping[str, Entry]) -> Entry:
     for ending, entry in known.items():
         if name.endswith(ending) and name != ending:
             return entry
-    raise InputError(f"{path} must end in {either(known)}; see docs/problem-files.md for the formats")
+    raise InputError(
+        f"{path} must end in {either(known)}; .npz and .json hold arrays, .drn a model for Storm, and .csv a table of transitions"
+    )
 
 
 def write(path: PathLike, content: Mapping[str, Any]) -> None:

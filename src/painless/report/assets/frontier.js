@@ -3,7 +3,7 @@
 const TOLERANCE = 1e-9; // by which a limit may be missed, as everywhere in painless
 
 class Frontier {
-  /** `data` is a frontier's JSON, as docs/frontier.md describes it. */
+  /** `data` is a frontier's JSON, as Frontier.save writes it. */
   constructor(data) {
     this.data = data;
     this.index = data.constraint;

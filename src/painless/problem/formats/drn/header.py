@@ -21,6 +21,7 @@ REFUSED = {
 }
 ALIASES = {"MARKOV AUTOMATON": "MA", "S2PG": "SMG"}
 VALUES = ("double", "rational")
+SECTIONS = ("@parameters", "@placeholders", "@reward_models", "@nr_states", "@nr_choices")
 DIGITS = 18  # of a number of states or choices, at most
 LINE = 8  # bytes that a state takes at least: "state 0", and the end of the line
 
@@ -82,9 +83,11 @@ def _section(header: Header, number: int, line: str, lines: Iterator[tuple[int, 
                 number, f"the values are {values}; export numbers, with every parameter or interval fixed"
             )
         return
-    if line not in ("@parameters", "@placeholders", "@reward_models", "@nr_states", "@nr_choices"):
+    if line not in SECTIONS:
         raise fault(
-            number, f"'{line[:40]}' is no part of the header of a .drn file; see docs/problem-files.md"
+            number,
+            f"'{line[:40]}' is no part of the header of a .drn file; before @model stand @type, @value_type, "
+            f"{', '.join(SECTIONS)} and comments",
         )
     number, content = next(lines, (number, ""))
     if line in ("@parameters", "@placeholders"):

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from painless.common.arguments import SINGLE_TOLERANCE, SUM_TOLERANCE
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, unknown
+from painless.problem.formats import parsing
 from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
 from painless.problem.formats.drn.text import ModelText, line_of, parse
 from painless.problem.formats.drn.writing import labels
+from painless.problem.names import limit_names
 from painless.storage.files import open_file
 from painless.storage.memory import require_room
 from painless.storage.results import MISFIT
@@ -237,33 +239,16 @@ def _constraints(
         if chosen.get(role):
             result |= {role: arrays[role], bound: limits[: len(arrays[role])]}
             limits = limits[len(arrays[role]) :]
-    return result | {"constraint_names": settings.get("constraint_names", names) if names else None}
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("not a number") from None
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError("not a list of numbers with commas") from None
-
-
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
+    shown = limit_names(*(chosen.get(role, []) for role in CONSTRAINTS))
+    return result | {"constraint_names": settings.get("constraint_names", shown) if names else None}
 
 
 # What `load` takes for these files, and how each is read from text on the command line.
 PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(OBJECTIVES, str),
-    **dict.fromkeys(CONSTRAINTS, _split),
-    "discount": _number,
-    "limit": _numbers,
+    **dict.fromkeys(CONSTRAINTS, parsing.names),
+    "discount": parsing.number,
+    "limit": parsing.numbers,
 }
 
 

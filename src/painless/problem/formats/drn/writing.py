@@ -61,9 +61,11 @@ def reward_models(content: Mapping[str, Any]) -> dict[str, list[str]]:
     return {role: given for role, given in roles.items() if given}
 
 
-def _property(content: Mapping[str, Any]) -> str:
-    """Return the problem as a property for Storm, for total rewards of the file."""
+def _property(content: Mapping[str, Any], chain: bool) -> str:
+    """Return the problem as a property for Storm, for total rewards of the file; of a chain, its values."""
     roles = reward_models(content)
+    if chain:
+        return "; ".join(f'R{{"{name}"}}=? [C]' for names in roles.values() for name in names)
     best = "min" if "cost" in roles else "max"
     bounds = {"constraint_reward": (">=", "threshold"), "constraint_cost": ("<=", "budget")}
     parts = [f'R{{"{roles["cost" if best == "min" else "reward"][0]}"}}{best}=? [C]']
@@ -114,13 +116,14 @@ def _header(content: Mapping[str, Any], sheet: _Sheet, discount: float) -> Itera
         if key in content:
             note[key] = [str(name) for name in content[key]]
     yield f"// Total rewards of this model are rewards of the problem, discounted by {discount!r}."
-    yield f"// property: {_property(content)}"
+    chain = len(sheet.pairs) == states  # one action in each state
+    yield f"// property: {_property(content, chain)}"
     yield NOTE + json.dumps(note)
     rounding = lost(sheet.probability, discount)
     if rounding is not None:
         yield ROUNDING + rounding
     names = " ".join(name for given in roles.values() for name in given)
-    yield from ("@type: MDP", "@parameters", "", "@reward_models", names)
+    yield from (f"@type: {'DTMC' if chain else 'MDP'}", "@parameters", "", "@reward_models", names)
     yield from ("@nr_states", f"{states + 2}", "@nr_choices", f"{len(sheet.pairs) + 2}", "@model")
 
 

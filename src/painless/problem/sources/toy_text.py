@@ -1,4 +1,4 @@
-"""Problems from other sources: lists of transitions, and the tables of toy-text environments."""
+"""Problems from the tables of toy-text environments."""
 
 from __future__ import annotations
 
@@ -8,95 +8,16 @@ from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from painless.common import arguments
 from painless.common.arguments import as_floats
-from painless.common.arrays import Array, Mask
+from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.problem import CMDP, transitions, validation
-from painless.problem.distributions import sparse_divisors
+from painless.problem import CMDP, validation
+from painless.problem.sources.rows import from_rows
 
 UTILITIES = ("constraint_reward", "constraint_cost")
-LARGEST_ACTION = 2**31 - 1
 ToyTable = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
-
-
-def from_rows(
-    rows: ArrayLike,
-    *,
-    initial: ArrayLike,
-    discount: float,
-    threshold: ArrayLike | None = None,
-    budget: ArrayLike | None = None,
-    **options: Any,
-) -> CMDP:
-    """Make a problem of rows (s, a, s', p, reward, constraint rewards…), one for each transition.
-
-    Utilities are averaged over the successor. A pair (s, a) without rows is an action that the state does
-    not have. The model is stored sparse. `budget` in place of `threshold` reads the constraint columns as
-    costs. `options`, such as names, go to `CMDP`.
-
-    >>> rows = [(0, 0, 0, 0.5, 1.0), (0, 0, 1, 0.5, 1.0), (1, 0, 1, 1.0, 0.0)]
-    >>> from_rows(rows, initial=[1.0, 0.0], discount=0.9)
-    CMDP(2 states, 1 action, 0 constraints, discount 0.9, sparse)
-    """
-    table = as_floats("rows", rows)
-    if table.ndim != 2 or table.shape[1] < 5 or not len(table):
-        raise InputError(f"rows has shape {table.shape}, not (N, 5 + K): s, a, s', p, reward, constraints…")
-    arguments.require_finite("rows", table)
-    start = validation.initial(initial)
-    states = len(start)
-    state, action, successor = _indices(table[:, :3], states).T
-    n_actions = int(action.max()) + 1
-    pair, pairs = state * n_actions + action, states * n_actions
-    kernel = scipy.sparse.csr_array((table[:, 3], (pair, successor)), shape=(pairs, states))
-    available = np.bincount(pair, minlength=pairs).reshape(states, n_actions) > 0
-    probability = table[:, 3] / _divisors(kernel, available)[pair]
-    utility = np.array([np.bincount(pair, probability * column, pairs) for column in table[:, 4:].T])
-    utility = utility.reshape(-1, states, n_actions)
-    given = _limits(utility[1:], threshold, budget) | {"initial": start, "discount": discount}
-    return CMDP(kernel, utility[0], actions=available, copy=False, **given, **options)
-
-
-def _divisors(kernel: scipy.sparse.csr_array[np.float64], available: Mask) -> Array:
-    """Return what the probabilities of each pair are divided by as they are normalised, (S·A,)."""
-    transitions.checked_transition(kernel, available, copy=False)  # rejects what is no distribution
-    sums = np.asarray(kernel @ np.ones(kernel.shape[1]))
-    divisors = sparse_divisors(kernel.data, kernel.indptr, sums, available.ravel())
-    return np.ones(len(sums)) if divisors is None else divisors
-
-
-def _indices(columns: Array, states: int) -> NDArray[np.intp]:
-    largest = (states - 1, LARGEST_ACTION, states - 1)
-    wrong = (columns != np.floor(columns)) | (columns < 0) | (columns > largest)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        what = ("s", "a", "s'")[column]
-        raise InputError(
-            f"rows[{row}] has {what} = {columns[row, column]:g}; states are 0..{states - 1} (the length of "
-            "initial) and actions whole numbers from 0"
-        )
-    return columns.astype(np.intp)
-
-
-def _limits(utility: Array, threshold: ArrayLike | None, budget: ArrayLike | None) -> dict[str, Any]:
-    """Return the constraint columns and their limits as arguments of `CMDP`."""
-    if threshold is not None and budget is not None:
-        raise InputError("give threshold (the constraint columns are rewards) or budget (costs), not both")
-    if threshold is None and budget is None:
-        if len(utility):
-            raise InputError(f"rows has {len(utility)} constraint column(s); give their threshold or budget")
-        return {}
-    name, values = ("threshold", threshold) if budget is None else ("budget", budget)
-    limit = np.atleast_1d(as_floats(name, values))
-    if len(limit) != len(utility):
-        raise InputError(
-            f"{name} has {len(limit)} entries but rows has {len(utility)} constraint column(s); "
-            "give one number for each"
-        )
-    return {"constraint_reward" if budget is None else "constraint_cost": utility, name: limit}
 
 
 class ToyOutcome(NamedTuple):
