@@ -204,6 +204,7 @@ def test_limits_on_whole_episodes():
     training = quick(constraints="episode cost<=3", steps=20_000)
     assert training.constraint_names == ("episode cost",)
     assert training.verdict == ("met",)
+    assert "Episode cost met by the learned model, with about 95 % confidence." in str(training.status)
     assert 2.0 < training.estimate.mean[1] <= 3.15
     assert training.estimate.mean[1] == pytest.approx(training.total[1])
     assert training.discounted[1] < 0.95 * training.total[1]

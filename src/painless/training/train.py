@@ -10,6 +10,7 @@ import csv
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -287,8 +288,10 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
 def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
     """Return how the run ended, the verdicts, and what the learned model says."""
     estimate = judged.estimate
+    alone = replace(estimate, words=None).verdict  # by the fresh episodes alone
+    words = zip(specification.constraint_names, estimate.verdict, alone, strict=True)
     verdicts = ", ".join(
-        f"{name} {word}" for name, word in zip(specification.constraint_names, estimate.verdict, strict=True)
+        f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
     )
     share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     value, error = judged.judged.value * specification.sign, judged.judged.error
