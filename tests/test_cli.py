@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -250,6 +251,83 @@ def test_train_an_environment(run, tmp_path):
     assert code == 0
 
 
+HALL = """
+import gymnasium
+import numpy as np
+
+
+class Hall(gymnasium.Env):
+    observation_space = gymnasium.spaces.MultiDiscrete([9, 2])
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, length=4, colour="red"):
+        self.length, self.colour = length, colour
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return np.array([0, 0]), {}
+
+    def step(self, action):
+        self.place = max(0, self.place + (1 if action else -1))
+        ended = self.place == self.length
+        return np.array([self.place, 0]), float(ended), ended, False, {"cost": float(action), self.colour: 1.0}
+
+
+def hall():
+    return Hall()
+
+
+gymnasium.register("Test/Hall-v0", entry_point=Hall, max_episode_steps=40)
+"""
+
+
+@pytest.fixture
+def hall(tmp_path, monkeypatch):
+    """A folder with a module `hall_of_tests` that registers an environment."""
+    (tmp_path / "hall_of_tests.py").write_text(HALL)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    gymnasium.registry.pop("Test/Hall-v0", None)
+    sys.modules.pop("hall_of_tests", None)
+    sys.path[:] = [path for path in sys.path if path != str(tmp_path)]
+
+
+def test_train_an_environment_of_your_own(run, hall):
+    limits = ("--constraint", "cost<=3.5", "--constraint", "blue<=9", "--discount", "0.9")
+    budget = ("--steps", "3000", "-p", "length=3", "-p", "colour=blue", "--save", "saved", "--log", "log.csv")
+    code, out, err = run("train", "gym:hall_of_tests:Test/Hall-v0", *limits, *budget, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["algorithm"] == "counted"
+    assert found["verdict"] == ["met", "met"]
+    assert found["reward_value"] == pytest.approx(0.81)
+    assert (hall / "log.csv").read_text().startswith("steps,")
+    code, out, _ = run("evaluate", "saved", "--episodes", "20", "--json")
+    assert code == 0
+    assert json.loads(out)["constraint_value"] == pytest.approx([2.71, 2.71])
+    for command in ("report", "plot"):
+        code, out, err = run(command, "saved")
+        assert code == 0, err
+    assert (hall / "saved" / "report.html").exists()
+    code, out, _ = run("train", "gym:Test/Hall-v0", "--import", "hall_of_tests", "--seconds", "0.3")
+    assert code == 0
+    assert "by counted" in out
+
+
+def test_what_python_saved_is_evaluated(run, hall):
+    assert run("train", "gym:Test/Hall-v0", "--import", "hall_of_tests", "--steps", "1000")[0] == 0
+    module = sys.modules["hall_of_tests"]
+    painless.train(module.hall, constraints="cost<=9", steps=1000, time_limit=40).save("factory")
+    code, _, err = run("evaluate", "factory", "--episodes", "20", "--json")
+    assert code == 0, err
+    painless.train(lambda: module.hall(), steps=1000, time_limit=40).save("lambda")
+    code, _, err = run("evaluate", "lambda")
+    assert code == 2
+    assert "cannot be made again from a file" in err
+    assert run("report", "lambda")[0] == 0
+
+
 def test_dirichlet_start_depends_on_the_seed(run):
     values = []
     for seed in (1, 1, 2):
@@ -357,6 +435,12 @@ def test_large_problems_have_no_optimal_value(run):
         (("train", "cartpole", "--multiplier-bound", "-1"), "positive number"),
         (("train", "gym:CartPole-v1", "--constraint", "cost<=25"), "info has no key 'cost'"),
         (("train", "gym:CartPole-v1", "--constraint", "cost"), "is not a constraint"),
+        (("train", "gym:no_such_module:Env-v0"), "cannot import no_such_module"),
+        (("train", "gym:FrozenLake-v1", "--import", "no_such_module"), "cannot import no_such_module"),
+        (("train", "gym:FrozenLake-v1", "-p", "map_name"), "not of the form name=value"),
+        (("train", "gym:FrozenLake-v1", "-p", "map_nam=8x8"), "could not be made"),
+        (("train", "gym:FrozenLake-v1", "--log", "log.txt"), "must end in .csv"),
+        (("train", "gridworld", "--steps", "100"), "are for simulators"),
         (("train", "gym:CartPole-v1", "--threshold", "3"), "use --constraint with gym:ID"),
         (("train", "gym:CartPole-v1", "--features", "deep"), "unknown kind of features"),
         (("evaluate", "no-such-folder"), "contains no saved solution"),

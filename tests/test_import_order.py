@@ -21,8 +21,8 @@ ROOMS = [
         "simulation",
         "policies",
     ),
-    *("engines", "planning", "frontiers", "duals", "evaluators", "loop", "solving", "training", "checks"),
-    *("problems", "environments", "study", "report", "cli"),
+    *("engines", "planning", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
+    *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -157,12 +158,49 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
     from painless import problems
 
     settings = dict(about)
-    name = str(settings.pop("simulator", None))
-    if name.startswith("gym:"):
+    given = settings.pop("simulator", None)
+    if given is None and "reason" in settings:
+        raise InputError(
+            f"the environment cannot be made again from a file: {settings['reason']}; use painless.evaluate in Python"
+        )
+    name = str(given)
+    if name.startswith(("gym:", "python:")):
         from painless.environments import from_gymnasium
 
-        return from_gymnasium(name.removeprefix("gym:"), **settings)
+        import_modules(settings.pop("imports", []))
+        if name.count(":") > 1:
+            import_modules([name.split(":")[1]])
+        options = settings.pop("options", {})
+        environment = name.removeprefix("gym:") if name.startswith("gym:") else _factory(name)
+        return from_gymnasium(environment, **settings, **options)
     return problems.make_simulator(name, **settings)
+
+
+def import_modules(names: Sequence[str] | None) -> None:
+    """Import modules that register environments, also from the current folder."""
+    for name in names or []:
+        with _importable(name):
+            importlib.import_module(name)
+
+
+def _factory(name: str) -> Any:
+    """Return the function or class of "python:module:name"."""
+    _, module, function = name.split(":", 2)
+    with _importable(module):
+        return getattr(importlib.import_module(module), function)
+
+
+@contextmanager
+def _importable(name: str) -> Iterator[None]:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        yield
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"cannot import {name}: {error}; install it, or run in the folder where it is"
+        ) from error
 
 
 def make_algorithm(name: str, make: Callable[..., Any], settings: list[str] | None, **options: Any) -> Any:

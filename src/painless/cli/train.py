@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,10 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_file,
     check_folder,
     find_problem,
+    import_modules,
     interruptible,
     make_algorithm,
     make_simulator,
@@ -38,23 +41,26 @@ from painless.loop.algorithms import ALGORITHMS, find_algorithm
 
 if TYPE_CHECKING:
     from painless.backends import Backend
+    from painless.training.counted import CountedProgress
+    from painless.training.linear import TrainingProgress
     from painless.training.result import Training
-    from painless.training.train import TrainingProgress
 
 
 @with_backend
 def train(
     problem: Annotated[
         str,
-        typer.Argument(help="Simulator such as cartpole, gym:ID for Gymnasium, or a table to sample from."),
+        typer.Argument(
+            help="gym:ID or gym:module:ID for a Gymnasium environment, a simulator such as cartpole, or a table."
+        ),
     ],
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(ALGORITHMS)}; on simulators, the time of prm is quadratic in the iterations.",
+            help=f"{either(ALGORITHMS)}; default: cbp, but a learned model for gym with observations that repeat.",
         ),
-    ] = "cbp",
+    ] = None,
     settings: Settings = None,
     parameters: Parameters = None,
     evaluator: Annotated[
@@ -64,7 +70,24 @@ def train(
             help=f"{either(EVALUATORS)}; default: anchored-lstdq on simulators, td on tables.",
         ),
     ] = None,
-    iterations: Annotated[int, typer.Option(help="Number of iterations T.")] = 200,
+    iterations: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of iterations T of the algorithm; default: 200, for gym what --steps allow."
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=2, help="Budget in steps, verification included; default for gym: 200,000."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Budget in seconds.")] = None,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Module that registers environments; repeatable."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV file with a line for each report of progress.")
+    ] = None,
     rollouts: Annotated[int, typer.Option(min=1, help="Episodes per evaluation.")] = 50,
     samples: Annotated[
         int, typer.Option(min=1, help="For tables: samples per state-action pair and evaluation.")
@@ -78,7 +101,7 @@ def train(
     constraint: Annotated[
         list[str] | None,
         typer.Option(
-            help="For gym: a limit on a discounted sum, such as 'cost<=25' or 'reward[1]>=-3'; repeatable."
+            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable."
         ),
     ] = None,
     objective: Annotated[
@@ -116,17 +139,23 @@ def train(
     check_folder(save)
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
-    chosen = make_algorithm(algorithm, find_algorithm(algorithm), settings, entropy=entropy)
+    check_file(log, (".csv",))
+    import_modules(modules)
+    named = algorithm is not None or bool(settings) or entropy is not None
+    name = algorithm or "cbp"
+    chosen = make_algorithm(name, find_algorithm(name), settings, entropy=entropy)
     gym = problem.startswith("gym:")
     if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
     if gym:
         about = _environment(problem, parameters, discount, threshold, constraint)
-        about |= {"objective": objective, "time_limit": time_limit, "seed": seed}
+        about |= {"objective": objective, "time_limit": time_limit, "seed": seed, "imports": modules or []}
     elif problem in SIMULATORS:
         given = problem_arguments(SIMULATORS[problem], problem, parameters, discount, threshold)
         about = {"simulator": problem, **given}
     else:
+        if any(one is not None for one in (steps, seconds, log)):
+            raise InputError("--steps, --seconds and --log are for simulators; give --iterations for a table")
         if backend is not None:
             raise InputError("--workers and --backend are for simulators; a table is trained in this process")
         cmdp = find_problem(problem, parameters, discount, threshold)
@@ -138,7 +167,7 @@ def train(
             save=save,
             report_file=report_file,
             note="" if evaluator == "exact" else _about_samples(problem),
-            iterations=iterations,
+            iterations=iterations or 200,
             evaluator=_evaluator(
                 evaluator or "td", problem, simulated=False, samples=samples, rollouts=samples
             ),
@@ -147,17 +176,28 @@ def train(
         )
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
+    linear = named or any(
+        one is not None for one in (evaluator, iterations, multiplier_bound, features, exploration, backend)
+    )
+    options: dict[str, Any] = {}
+    if linear or not getattr(simulator, "repeats", False):
+        options["features"] = _features(simulator, features)
+        options["evaluator"] = _evaluator(
+            evaluator or "anchored-lstdq", problem, simulated=True, rollouts=rollouts, exploration=share
+        )
+    budgeted = steps is not None or seconds is not None
+    if linear and iterations is None and not budgeted:
+        iterations = 200
     with interruptible(), progress_bar(not as_json) as report:
         from painless.training.train import train as run
 
         training = run(
             simulator,
-            chosen,
-            features=_features(simulator, features),
-            evaluator=_evaluator(
-                evaluator or "anchored-lstdq", problem, simulated=True, rollouts=rollouts, exploration=share
-            ),
+            chosen if linear or options else None,
+            **options,
             iterations=iterations,
+            steps=200_000 if gym and not budgeted and iterations is None else steps,
+            seconds=seconds,
             multiplier_bound=multiplier_bound,
             episodes=episodes,
             seed=seed,
@@ -166,6 +206,7 @@ def train(
             resume=resume,
             backend=backend,
             progress=_describe(report),
+            log=log,
         )
     report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
@@ -183,12 +224,25 @@ def _environment(
     constraint: list[str] | None,
 ) -> dict[str, Any]:
     """Describe a Gymnasium environment; only --constraint sets its limits."""
-    if parameters or threshold:
-        raise InputError(
-            "--parameter and --threshold are for registered problems; use --constraint with gym:ID"
-        )
+    if threshold:
+        raise InputError("--threshold is for registered problems; use --constraint with gym:ID")
     chosen = 0.99 if discount is None else discount
-    return {"simulator": problem, "constraints": constraint or [], "discount": chosen}
+    about = {"simulator": problem, "constraints": constraint or [], "discount": chosen}
+    return about | {"options": dict(map(_option, parameters or []))}
+
+
+def _option(pair: str) -> tuple[str, Any]:
+    """Read "name=value" for `gymnasium.make`: a value is JSON, true, false or none in any case, or else text."""
+    name, equals, text = pair.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"'{pair}' is not of the form name=value")
+    special = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in special:
+        return name, special[text.lower()]
+    try:
+        return name, json.loads(text)
+    except json.JSONDecodeError:
+        return name, text
 
 
 def _features(simulator: Any, kind: str | None) -> Any:
@@ -208,10 +262,18 @@ def _evaluator(name: str, problem: str, *, simulated: bool, **options: Any) -> C
 def _describe(report: Any) -> Any:
     """Turn a training's progress into a line for the terminal."""
     from painless.common.render import number
+    from painless.training.linear import TrainingProgress
 
-    def shown(now: TrainingProgress) -> None:
+    def shown(now: CountedProgress | TrainingProgress) -> None:
         values = ", ".join(number(value) for value in now.value)
-        report(f"iteration {now.iteration}: {values}", now.iteration, now.iterations)
+        if isinstance(now, TrainingProgress):
+            report(f"iteration {now.iteration}: {values}", now.iteration, now.iterations)
+        else:
+            report(
+                f"{now.phase}, {now.steps:,} steps, {now.states:,} states: {values}",
+                round(1000 * now.used),
+                1000,
+            )
 
     return None if report is None else shown
 
@@ -226,11 +288,12 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
     if as_json:
         say_json({"problem": problem, **training.as_dict()})
     else:
-        heading = (
-            f"{problem} by {training.algorithm}, {len(training.trace)} iterations, {training.seconds:.1f} s"
-        )
+        done = f"{len(training.trace)} iterations"
+        if training.model is not None:
+            done = f"{sum(training.steps.values()):,} steps"
+        heading = f"{problem} by {training.algorithm}, {done}, {training.seconds:.1f} s"
         print_table(heading, HEADER, training.rows())
-        if len(training.trace):
+        if training.model is None and len(training.trace):
             average = float(training.trace.reward_value.mean())
             say(about_average(average, None, training.average_violation))
         say(training.status)

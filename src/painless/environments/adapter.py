@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+import importlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import gymnasium
@@ -13,15 +14,21 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
-from painless.common.errors import InputError
-from painless.environments.constraint import Constraint, constraints_of
+from painless.common.arguments import function, whole
+from painless.common.arrays import Array, Mask
+from painless.common.errors import InputError, shown
+from painless.environments.constraint import Constraint, Function, Given, constraints_of
+from painless.environments.interface import Interface
+from painless.environments.utilities import Utilities
+from painless.policies.observed import rows_of
 from painless.problem import CMDP
 from painless.problem.sources import from_toy_text
 from painless.problem.validation import discount as checked_discount
 from painless.simulation.simulator import Outcome, Specification, States
 
 PILOT = 20  # episodes of random actions, to see the ranges that were not declared
+PILOT_STEPS = 4000  # after which no other of them begins
+REPEATED = 0.5  # the share of new observations among those of random actions up to which they can be counted
 STEPS = 1000  # the time limit of an environment that has none
 
 Maker = Callable[[], Any]
@@ -30,39 +37,49 @@ Maker = Callable[[], Any]
 def from_gymnasium(
     environment: str | gymnasium.Env[Any, Any] | Maker,
     *,
-    constraints: str | Constraint | Iterable[str | Constraint] = (),
+    constraints: Given | Iterable[Given] = (),
     discount: float,
     objective: int | None = None,
+    reward: Function | None = None,
     time_limit: int | None = None,
     reward_range: tuple[float, float] | None = None,
     seed: int = 0,
     **options: Any,
 ) -> GymnasiumSimulator:
-    """Make a simulator of an environment with discrete actions and Box or Discrete observations.
+    """Make a simulator of an environment.
 
     Arguments:
-        environment: an id, an environment, or a function that makes one.
+        environment: an id, also as "module:id", an environment, or a function that makes one. Actions are Discrete or products of
+            such; observations may be Discrete, Box, MultiDiscrete or MultiBinary, and tuples and dictionaries of these.
         constraints: on discounted sums: from `info` ("cost<=25"), from Safety-Gymnasium's six-tuple (also "cost"),
-            or from a vector reward ("reward[1]>=-3"); as text or as `Constraint`.
+            from a vector reward ("reward[1]>=-3"), or from a function of (observation, action, next_observation, reward,
+            terminated, info), given as (function, "<=25"). "episode cost<=25" limits the undiscounted sum over an episode.
         discount: γ.
         objective: the entry of a vector reward to maximise.
+        reward: a function of the same arguments to maximise instead of the reward.
         time_limit: of an episode; the environment's own by default, or 1000 steps.
         reward_range: the least and the largest reward of a step; what random episodes show, if not given.
         seed: of those episodes.
         options: passed on to `gymnasium.make` with an id.
     """
+    given, environment = environment, _imported(environment)
     make = _maker(environment, options)
-    first = make()
+    function("reward", reward)
+    if objective is not None:
+        whole("objective", objective, least=0)
+    first = _made(make, environment)
     own = getattr(getattr(first, "spec", None), "max_episode_steps", None)
     limit = time_limit or own or STEPS
     wanted = constraints_of(constraints)
     name = environment if isinstance(environment, str) else _name(first)
-    settings = (make, wanted, checked_discount(discount), objective, limit, name, reward_range)
+    settings = (make, wanted, checked_discount(discount), objective, limit, name, reward_range, reward)
     simulator = GymnasiumSimulator(*settings)
-    if isinstance(environment, str) and _has_vector_version(environment, first, wanted):
+    plain = objective is None and reward is None
+    if plain and isinstance(environment, str) and _has_vector_version(environment, first, wanted):
         from painless.environments.vectorised import VectorGymnasiumSimulator
 
         simulator = VectorGymnasiumSimulator(*settings, options=options)
+    simulator.source = _source(given, first, options)
     simulator.pool.append(first)
     simulator.look_around(seed)
     return simulator
@@ -72,7 +89,7 @@ def _has_vector_version(name: str, environment: Any, constraints: tuple[Constrai
     """Whether there is a native vector version that can report all that is asked of it."""
     vector = gymnasium.spec(name).vector_entry_point is not None
     box = isinstance(environment.observation_space, spaces.Box)
-    return vector and box and all(constraint.index is None for constraint in constraints)
+    return vector and box and all(one.index is None and one.function is None for one in constraints)
 
 
 def _name(environment: Any) -> str:
@@ -81,19 +98,83 @@ def _name(environment: Any) -> str:
     return type(environment).__name__ if spec is None else str(spec.id)
 
 
+def _imported(environment: Any) -> Any:
+    """Import the module of "module:id", and return the id; return anything else as it is."""
+    if not isinstance(environment, str) or ":" not in environment:
+        return environment
+    module, name = environment.split(":", 1)
+    try:
+        importlib.import_module(module)
+    except (ImportError, ValueError, TypeError) as error:
+        raise InputError(
+            f"cannot import {shown(module)}: {shown(str(error))}; install it, or run in the folder where it is"
+        ) from error
+    return name
+
+
 def _maker(environment: Any, options: dict[str, Any]) -> Maker:
     """Return a function that makes environments like the given one."""
     if isinstance(environment, str):
         try:
             gymnasium.spec(environment)
         except gymnasium.error.Error as error:
-            raise InputError(f"Gymnasium does not know '{environment}': {error}") from error
+            raise InputError(_unknown(environment, error)) from error
         return lambda: gymnasium.make(environment, **options)
-    if isinstance(environment, type) or not hasattr(environment, "step"):
-        return environment
-    if getattr(environment, "spec", None) is not None:
+    if isinstance(environment, type) or (callable(environment) and not hasattr(environment, "step")):
+        return lambda: environment(**options)
+    if not hasattr(environment, "step") or not hasattr(environment, "reset"):
+        raise InputError(
+            f"{shown(environment)} is no environment; give an id, an environment with reset and step, or a function that makes one"
+        )
+    if getattr(environment, "spec", None) is not None and not _is_changed(environment):
         return lambda: gymnasium.make(environment.spec)
     return lambda: copy.deepcopy(environment)
+
+
+def _is_changed(environment: Any) -> bool:
+    """Whether an environment has wrappers that its specification does not make again."""
+    try:
+        return type(gymnasium.make(environment.spec)) is not type(environment)
+    except Exception:  # whatever it is, the environment is copied instead
+        return True
+
+
+def _unknown(name: str, error: Exception) -> str:
+    """Return one line on an id that cannot be made."""
+    reason = " ".join(str(error).split())
+    text = f"Gymnasium does not know '{name}': {reason}"
+    advice = "; write module:id, or import the module that registers it (--import)"
+    return (text if len(text) + len(advice) <= 200 else f"Gymnasium does not know '{name[:60]}'") + advice
+
+
+def _made(make: Maker, environment: Any) -> Any:
+    """Make the first environment, or say in one line why not."""
+    try:
+        first = make()
+    except Exception as error:
+        raise InputError(
+            f"{shown(environment)} could not be made: {shown(error)}; check its arguments"
+        ) from error
+    if not callable(getattr(first, "step", None)) or not hasattr(first, "action_space"):
+        raise InputError(f"{shown(environment)} made {shown(first)}, which is no environment; return one")
+    return first
+
+
+def _source(environment: Any, first: Any, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Describe how to make the environment again in another process; None if there is no way."""
+    if isinstance(environment, str):
+        return {"simulator": f"gym:{environment}", "options": options}
+    module, name = getattr(environment, "__module__", None), getattr(environment, "__qualname__", "")
+    if (
+        module not in (None, "__main__")
+        and name.isidentifier()
+        and hasattr(importlib.import_module(module), name)
+    ):
+        return {"simulator": f"python:{module}:{name}", "options": options}
+    spec = getattr(first, "spec", None)
+    if spec is not None and not callable(environment) and not _is_changed(first):
+        return {"simulator": f"gym:{spec.id}", "options": dict(spec.kwargs)}
+    return None
 
 
 @dataclass(eq=False)
@@ -109,18 +190,21 @@ class GymnasiumSimulator:
     time_limit: int
     name: str
     reward_range: tuple[float, float] | None = None
+    reward: Function | None = None
+    source: dict[str, Any] | None = None  # how to make the environment again
     pool: list[Any] = field(default_factory=list)
     _alive: list[tuple[int, Any]] = field(
         default_factory=list
     )  # the episodes that continue: number, environment
+    _last: dict[int, Any] = field(default_factory=dict)  # the latest observation of each
     _steps: int = 0
     _seen: list[Array] = field(default_factory=list)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environments behind: a copy elsewhere makes its own."""
         assert self.specification is not None  # what it knows from them goes along
-        assert self.observation_space is not None
-        return {**self.__dict__, "pool": [], "_alive": []}
+        assert self.interface is not None
+        return {**self.__dict__, "pool": [], "_alive": [], "_last": {}}
 
     @cached_property
     def specification(self) -> Specification:
@@ -145,21 +229,52 @@ class GymnasiumSimulator:
             declared=all(d[0] is not None and d[1] is not None for d in declared),
         )
 
-    @cached_property
+    @property
     def actions(self) -> int:
-        """A; the actions must be discrete."""
-        space = self.pool[0].action_space
-        if not isinstance(space, spaces.Discrete):
-            raise InputError(f"{self.name} has actions {space}; only Discrete actions can be trained")
-        return int(space.n)
+        """A."""
+        return self.interface.actions
 
     @cached_property
-    def observation_space(self) -> Any:
-        """Where states lie: Box or Discrete."""
-        space = self.pool[0].observation_space
-        if not isinstance(space, spaces.Box | spaces.Discrete):
-            raise InputError(f"{self.name} has observations {space}; only Box and Discrete can be trained")
-        return space
+    def interface(self) -> Interface:
+        """The spaces; those that cannot be taken are rejected."""
+        one = self.pool[0]
+        return Interface.of(one.observation_space, one.action_space, self.name)
+
+    @cached_property
+    def utilities(self) -> Utilities:
+        """How a step's utilities are read."""
+        return Utilities(self.objective, self.reward, self.constraints)
+
+    @property
+    def episodic(self) -> Mask:
+        """Which limits are on the undiscounted sum over an episode, (K,)."""
+        return np.array([one.episode for one in self.constraints], dtype=bool)
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether observations repeat, so that they can be counted: few by their space, or seen again by random actions."""
+        if self.interface.small:
+            return True
+        distinct = len(np.unique(self.observed.reshape(len(self.observed), -1), axis=0))
+        return bool(distinct <= REPEATED * len(self.observed))
+
+    def described(self) -> dict[str, Any]:
+        """Return what makes this simulator again in another process, or why that is impossible."""
+        functions = self.reward is not None or any(one.function is not None for one in self.constraints)
+        if self.source is None or functions:
+            what = (
+                "its rewards or constraints are functions"
+                if functions
+                else f"{self.name} was made by a function or object"
+            )
+            return {"simulator": None, "reason": what}
+        return {
+            **self.source,
+            "constraints": [one.text for one in self.constraints],
+            "discount": self.discount,
+            "objective": self.objective,
+            "time_limit": self.time_limit,
+        }
 
     def features(self) -> Any:
         """Suggest features for the observations."""
@@ -170,10 +285,14 @@ class GymnasiumSimulator:
     def look_around(self, seed: int) -> None:
         """Take random actions for some episodes, to see the ranges and that all is as it should be."""
         rng = np.random.default_rng(seed)
-        self.observation_space  # noqa: B018  rejected here, before any episode
+        self.interface  # noqa: B018  rejected here, before any episode
         observed: list[States] = []
+        episodes = 0
         for _ in range(PILOT):
+            if len(observed) >= PILOT_STEPS:
+                break
             states = self.reset(1, rng)
+            episodes += 1
             for _ in range(self.time_limit):
                 outcome = self.step(states, rng.integers(self.actions, size=1), rng)
                 self._seen.append(outcome.utilities[0])
@@ -182,6 +301,7 @@ class GymnasiumSimulator:
                 if not self._alive:
                     break
         self.observed = np.array(observed)
+        self.length = len(observed) / episodes  # of an episode with random actions
 
     def reset(self, count: int, rng: np.random.Generator) -> States:
         """Start `count` episodes, each with a seed drawn from `rng`."""
@@ -189,9 +309,16 @@ class GymnasiumSimulator:
             self.pool.append(self.make())
         self._alive, self._steps, first = list(enumerate(self.pool[:count])), 0, []
         for (number, one), seed in zip(self._alive, rng.integers(2**31, size=count), strict=True):
-            returned = self._call(number, partial(one.reset, seed=int(seed)))
-            first.append(self._state(returned[0], number))
+            first.append(self.begin(number, one, int(seed)))
         return np.array(first)
+
+    def begin(self, number: int, one: Any, seed: int) -> Any:
+        """Reset one environment; return its first state."""
+        try:
+            self._last[number] = one.reset(seed=seed)[0]
+            return self.interface.state(self._last[number])
+        except Exception as error:
+            raise self._trouble(number, error) from error
 
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
         """Step every episode that continues; `states` are those that the last call led to."""
@@ -202,7 +329,7 @@ class GymnasiumSimulator:
             )
         self._steps += 1
         results = [
-            self._step(number, one, int(action))
+            self.proceed(number, one, int(action))
             for (number, one), action in zip(self._alive, actions, strict=True)
         ]
         following, utilities, terminated, truncated = (np.array(part) for part in zip(*results, strict=True))
@@ -210,76 +337,76 @@ class GymnasiumSimulator:
         self._alive = [pair for pair, over in zip(self._alive, ended, strict=True) if not over]
         return Outcome(following, utilities, terminated, truncated)
 
-    def _step(self, number: int, one: Any, action: int) -> tuple[Any, Array, bool, bool]:
-        start = int(getattr(one.action_space, "start", 0))
-        result = self._call(number, partial(one.step, start + action))
-        if len(result) == 6:  # Safety-Gymnasium: the cost stands between reward and terminated
-            observation, reward, cost, terminated, truncated, info = result
-            info = {**info, "cost": cost}
-        else:
-            observation, reward, terminated, truncated, info = result
-        utilities = [self._reward(reward, self.objective, number)]
-        for constraint in self.constraints:
-            if constraint.index is not None:
-                value = self._reward(reward, constraint.index, number)
-            else:
-                value = self._info(info, str(constraint.key), number)
-            utilities.append(constraint.sign * value)
-        return self._state(observation, number), np.array(utilities), bool(terminated), bool(truncated)
+    def proceed(self, number: int, one: Any, action: int) -> tuple[Any, list[float], bool, bool]:
+        """Step one environment; return its state, the utilities, and whether it was terminated or truncated."""
+        try:
+            chosen = self.interface.action(action)
+            observation, values, terminated, truncated = self.utilities.read(
+                self._last[number], chosen, one.step(chosen)
+            )
+            self._last[number] = observation
+            return self._state(observation), values, terminated, truncated
+        except Exception as error:
+            raise self._trouble(number, error) from error
+
+    def _state(self, observation: Any) -> Any:
+        state = self.interface.state(observation)
+        if not self.interface.discrete and not np.isfinite(state).all():
+            raise InputError(f"the observation is not finite: {shown(state)}")
+        return state
 
     def _call(self, number: int, function: Callable[[], Any]) -> Any:
         try:
             return function()
-        except InputError:
-            raise
         except Exception as error:
-            raise InputError(f"{self._place(number)} the environment raised {error!r}") from error
+            raise self._trouble(number, error) from error
+
+    def _trouble(self, number: int, error: Exception) -> InputError:
+        """Return the error that says where something went wrong."""
+        what = str(error) if isinstance(error, InputError) else f"the environment raised {error!r}"
+        return InputError(f"{self._place(number)} {what}")
 
     def _place(self, number: int) -> str:
         return f"{self.name}, episode {number}, step {self._steps}:"
 
-    def _state(self, observation: Any, number: int) -> Any:
-        state = np.asarray(observation)
-        if isinstance(self.observation_space, spaces.Discrete):
-            return int(state) - int(self.observation_space.start)
-        if state.shape != self.observation_space.shape:
-            raise InputError(
-                f"{self._place(number)} the observation has shape {state.shape}, not {self.observation_space.shape}"
-            )
-        flat = state.astype(float).reshape(-1)
-        if not np.isfinite(flat).all():
-            raise InputError(f"{self._place(number)} the observation is not finite: {flat}")
-        return flat
 
-    def _reward(self, reward: Any, index: int | None, number: int) -> float:
-        values = np.atleast_1d(np.asarray(reward, dtype=float))
-        if index is None and values.size != 1:
-            raise InputError(
-                f"{self._place(number)} the reward has {values.size} entries; say which to maximise with objective="
-            )
-        if index is not None and not 0 <= index < values.size:
-            raise InputError(
-                f"{self._place(number)} the reward has {values.size} entries, so there is no reward[{index}]"
-            )
-        return self._finite(values[index or 0], "reward" if index is None else f"reward[{index}]", number)
+class GymnasiumEpisodes:
+    """One environment of a simulator, an episode after the other; observations are keys that can be counted."""
 
-    def _info(self, info: Any, key: str, number: int) -> float:
-        if key not in info:
-            known = ", ".join(sorted(map(str, info))) or "none"
-            raise InputError(f"{self._place(number)} info has no key '{key}'; its keys: {known}")
-        value = np.asarray(info[key], dtype=float)
-        if value.size != 1:
-            raise InputError(
-                f"{self._place(number)} info['{key}'] has shape {value.shape}, not a single number"
-            )
-        return self._finite(value.reshape(-1)[0], f"info['{key}']", number)
+    def __init__(self, simulator: GymnasiumSimulator) -> None:
+        self.simulator = simulator
+        self.environment = simulator.pool[0] if simulator.pool else simulator.make()
+        self._number = -1
+        discrete = simulator.interface.discrete
+        self._key: Callable[[Any], Any] = int if discrete else _bytes
 
-    def _finite(self, value: Any, what: str, number: int) -> float:
-        if not np.isfinite(value):
-            raise InputError(
-                f"{self._place(number)} {what} is {value}; every step must report a finite number"
-            )
-        return float(value)
+    @property
+    def specification(self) -> Specification:
+        """That of the simulator."""
+        return self.simulator.specification
+
+    def start(self, seed: int) -> Any:
+        """Begin an episode."""
+        self._number += 1
+        self.simulator._steps = 0
+        self.simulator._last.clear()
+        return self._key(self.simulator.begin(self._number, self.environment, seed))
+
+    def step(self, action: int) -> tuple[Any, list[float], bool, bool]:
+        """Take a step of the episode."""
+        self.simulator._steps += 1
+        state, utilities, terminated, truncated = self.simulator.proceed(
+            self._number, self.environment, action
+        )
+        return self._key(state), utilities, terminated, truncated
+
+    def observations(self, keys: Sequence[Any]) -> Array:
+        """Return the observations behind keys, (n, D)."""
+        return rows_of(keys)
+
+
+def _bytes(state: Array) -> bytes:
+    return (state + 0.0).tobytes()
 
 
 def table_from_gymnasium(

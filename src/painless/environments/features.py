@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from gymnasium import spaces
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError, unknown
+from painless.environments.interface import bounds_of
 from painless.features import FeatureMap, Fourier, OneHot, TileCoding
 
 if TYPE_CHECKING:
@@ -21,21 +21,21 @@ TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a t
 
 
 def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> FeatureMap:
-    """Return one-hot features for Discrete observations; tile coding or a Fourier basis for a Box."""
-    space = simulator.observation_space
-    kind = kind or ("one-hot" if isinstance(space, spaces.Discrete) else "tiles")
+    """Return one-hot features for Discrete observations; tile coding or a Fourier basis for others."""
+    interface = simulator.interface
+    kind = kind or ("one-hot" if interface.discrete else "tiles")
     if kind not in KINDS:
         raise unknown("kind of features", kind, KINDS)
     if kind == "one-hot":
-        if not isinstance(space, spaces.Discrete):
+        if not interface.discrete:
             raise InputError(
-                f"one-hot features need Discrete observations, not {space}; use tiles or fourier"
+                f"one-hot features need Discrete observations; those of {simulator.name} are {interface.dimension} "
+                "numbers: use tiles or fourier"
             )
-        return OneHot(int(space.n), simulator.actions)
-    if isinstance(space, spaces.Discrete):
-        lower, upper = np.zeros(1), np.array([float(space.n)])
-    else:
-        lower, upper = bounds(space, simulator.observed)
+        return OneHot(int(interface.observation["n"]), simulator.actions)
+    lower, upper = bounds_of(interface.observation)
+    if not interface.discrete:
+        lower, upper = bounds(lower, upper, simulator.observed)
     if kind == "fourier":
         return Fourier(lower.tolist(), upper.tolist(), order=3, actions=simulator.actions)
     exact = TileCoding(lower, upper, TILES, TILINGS, simulator.actions)
@@ -47,9 +47,8 @@ def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> 
     )
 
 
-def bounds(space: spaces.Box, observed: Array) -> tuple[Array, Array]:
-    """Return the bounds of a Box where they say something, else what was seen and some more."""
-    lower, upper = (np.asarray(end, dtype=float).reshape(-1) for end in (space.low, space.high))
+def bounds(lower: Array, upper: Array, observed: Array) -> tuple[Array, Array]:
+    """Return the bounds of observations, (D,) each, where they say something, else what was seen and some more."""
     least, most = observed.min(0), observed.max(0)
     spread = np.where(most > least, most - least, 1.0)
     known = (np.abs(lower) < LARGE) & (np.abs(upper) < LARGE)

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from painless.common.arrays import Array
-from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import run_groups
-from painless.storage import checked_entries as entries
 from painless.storage import files, results
 from painless.training.evaluate import Estimate
-from painless.training.result import HEADER, Training, estimate_rows
+from painless.training.result import HEADER, Training, estimate_rows, read_record
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,49 +49,7 @@ class TrainingRecord:
         content = results.read(folder / "training.json", "training")
         trace = files.read(folder / "trace.npz")
         with results.understood(folder, "training"):
-            return _record(content, trace)
-
-
-def _record(content: dict[str, Any], trace: dict[str, Any]) -> TrainingRecord:
-    sense, names = content["sense"], content["constraint_names"]
-    texts = (*sense, *names, content["status"], content["algorithm"], content["objective"])
-    count = len(sense)
-    if len(names) != count or not {*sense} <= {">=", "<="} or not all(isinstance(t, str) for t in texts):
-        raise InputError("its constraints have no names or no senses")
-    values = {
-        "mean": [content["reward_value"], *content["constraint_value"]],
-        "interval": [content["reward_interval"], *content["constraint_interval"]],
-    }
-    intervals = entries.floats(values, "interval", (1 + count, 2))
-    estimate = Estimate(
-        mean=entries.floats(values, "mean", (1 + count,)),
-        low=intervals[:, 0],
-        high=intervals[:, 1],
-        threshold=entries.floats(content, "threshold", (count,)),
-        sense=tuple(sense),
-        confidence=entries.number(content, "confidence"),
-        episodes=entries.whole(content, "episodes"),
-        steps=entries.whole(content["steps"], "evaluation"),
-    )
-    reward = entries.floats(trace, "reward_value", (None,))
-    shape, error = (len(reward), count), "standard_error"
-    return TrainingRecord(
-        estimate=estimate,
-        trace=Trace(
-            reward,
-            entries.floats(trace, "constraint_value", shape),
-            entries.floats(trace, "multiplier", shape),
-            exact=False,
-        ),
-        standard_error=entries.floats(trace, error, (len(reward), 1 + count), infinite=True)
-        if error in trace
-        else None,
-        status=content["status"],
-        constraint_names=tuple(names),
-        minimise=content["objective"] == "minimise",
-        algorithm=content["algorithm"],
-        seconds=entries.number(content, "seconds"),
-    )
+            return cls(status=content["status"], **read_record(content, trace))
 
 
 def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:

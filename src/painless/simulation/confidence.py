@@ -11,6 +11,7 @@ number of samples, and adapts to the variance.
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 
+RARE = 30  # samples with an event below which their number gives the interval
 GRID = 2000  # candidate means; the interval is widened by one of them on each side
 LIMIT = 0.5  # of the share of its fortune that a gambler stakes
 
@@ -77,3 +79,50 @@ def _stakes(samples: Array, alpha: float) -> Array:
     variance = (0.25 + ((samples - mean) ** 2).cumsum()) / (count + 1)
     before = np.append(0.25, variance[:-1])
     return np.sqrt(2 * np.log(2 / alpha) / (len(samples) * before))
+
+
+def about(samples: Array, confidence: float, largest: float) -> tuple[float, float]:
+    """Return an interval for the mean of samples (n,) of an unknown range, about right.
+
+    `largest` is the size of an event where none was seen.
+
+    >>> low, high = about(np.zeros(1000), 0.95, largest=1.0)
+    >>> low, round(high, 4)
+    (0.0, 0.0037)
+    """
+    count, mean = len(samples), float(samples.mean())
+    tail = (1 - confidence) / 2
+    events = samples[samples != 0]
+    one_sign = (events >= 0).all() or (events <= 0).all()
+    if len(events) < min(RARE, count) and one_sign:
+        from scipy.special import gammaincinv
+
+        size = float(np.abs(events).mean()) if len(events) else largest
+        sign = -1.0 if (events.sum() or largest) < 0 else 1.0
+        least = float(gammaincinv(len(events), tail)) if len(events) else 0.0
+        most = float(gammaincinv(len(events) + 1, 1 - tail))
+        low, high = (rate * abs(size) / count for rate in (least, most))
+        return (low, high) if sign > 0 else (-high, -low)
+    spread = float(samples.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
+    width = NormalDist().inv_cdf(1 - tail) * spread
+    return mean - width, mean + width
+
+
+def intervals(
+    samples: Array, extent: tuple[Array, Array] | None, confidence: float, sizes: Array
+) -> tuple[Array, Array]:
+    """Return simultaneous intervals (J,) for the means of samples (n, J).
+
+    Arguments:
+        extent: the least and the largest that a sample can be, (J,) each, if that is known.
+        confidence: the probability that all intervals hold together; without an extent, about that.
+        sizes: of an event, (J,), for utilities in which none was seen.
+    """
+    single = 1 - (1 - confidence) / samples.shape[1]  # a union bound
+    if extent is not None:
+        triples = zip(samples.T, *extent, strict=True)
+        parts = [betting_interval(x, least, most, single)[1:] for x, least, most in triples]
+    else:
+        parts = [about(x, single, size) for x, size in zip(samples.T, sizes, strict=True)]
+    low, high = np.array(parts).T
+    return low, high

@@ -39,23 +39,30 @@ class TrainingState:
     def __post_init__(self) -> None:
         self.mark()
 
+    def keep(self, policy: FeaturePolicy, most: int) -> None:
+        """Keep an iterate of about every n-th iteration, where n doubles whenever there are too many."""
+        spacing = 1
+        while len(self.values) >= most * spacing:
+            spacing *= 2
+        if not len(self.values) % spacing:
+            self.kept = [one for one in self.kept if not one.updates % spacing] + [policy]
+
     def mark(self) -> None:
         """Remember this state, at the end of an iteration."""
         self._marked = (
             self.position,
             self.rng.bit_generator.state,
             len(self.values),
-            len(self.kept),
+            self.kept,
             self.steps,
         )
 
     def rewind(self) -> None:
         """Go back to the last mark, after an interrupt in the middle of an iteration."""
-        self.position, state, count, kept, self.steps = self._marked
+        self.position, state, count, self.kept, self.steps = self._marked
         self.rng.bit_generator.state = state
         for record in (self.values, self.errors, self.weights):
             del record[count:]
-        del self.kept[kept:]
 
 
 def save_checkpoint(

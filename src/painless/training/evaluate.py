@@ -17,10 +17,11 @@ from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import aligned
 from painless.policies.table import TabularPolicy, checked_policy, policy_table
 from painless.problem import CMDP
-from painless.simulation.confidence import betting_interval
+from painless.simulation.confidence import intervals
 from painless.simulation.rollouts import Acts, roll_out
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
 
+MEANING: dict[str, bool | None] = {"met": True, "missed": False, "unclear": None}
 BATCH = 500  # episodes in lockstep
 
 
@@ -39,6 +40,8 @@ class Estimate:
     confidence: float
     episodes: int
     steps: int
+    words: tuple[str, ...] | None = None  # verdicts that come from more than the intervals
+    exact: bool = True  # whether the intervals hold with the confidence, or are about right
 
     @property
     def slack(self) -> Array:
@@ -49,6 +52,8 @@ class Estimate:
     @property
     def met(self) -> tuple[bool | None, ...]:
         """For each constraint: True if met with the stated confidence, False if missed, None if unclear."""
+        if self.words is not None:
+            return tuple(MEANING[word] for word in self.words)
         verdicts: list[bool | None] = []
         for low, high, limit, sense in zip(
             self.low[1:], self.high[1:], self.threshold, self.sense, strict=True
@@ -56,6 +61,12 @@ class Estimate:
             inside, outside = (low >= limit, high < limit) if sense == ">=" else (high <= limit, low > limit)
             verdicts.append(True if inside else False if outside else None)
         return tuple(verdicts)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """One word for each constraint: "met", "missed" or "unclear"."""
+        words = {meaning: word for word, meaning in MEANING.items()}
+        return tuple(words[met] for met in self.met)
 
 
 def evaluate(
@@ -66,9 +77,10 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Draw fresh episodes, and return the mean returns with simultaneous confidence intervals.
+    """Draw fresh episodes, and return the mean discounted returns with simultaneous confidence intervals.
 
-    This is for simulators, or to watch a policy play. For the exact values of a policy in a model, use `value`.
+    This is for simulators, or to watch a policy play. For the exact values of a policy in a model, use `value`. The intervals hold with
+    the stated confidence if the ranges of a step are declared; otherwise they are about right.
 
     Arguments:
         policy: the `policy` of a solution or training, any object with `at(states)`, or for a table the probabilities (S, A).
@@ -92,19 +104,16 @@ def evaluate(
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
-    least, most = specification.return_range
-    if not specification.declared:  # an estimated range: widen it to what was seen since
-        least, most = np.minimum(least, returns.min(0)), np.maximum(most, returns.max(0))
-    single = 1 - (1 - confidence) / len(least)  # a union bound over the utilities
-    intervals = [betting_interval(r, a, b, single) for r, a, b in zip(returns.T, least, most, strict=True)]
-    mean, low, high = np.array(intervals).T
+    extent = specification.return_range if specification.declared else None
+    sizes = np.where(-specification.low > specification.high, specification.low, specification.high)
+    low, high = intervals(returns, extent, confidence, sizes)
     if isinstance(problem, CMDP):
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
         low = low + rest * np.minimum(specification.low, 0.0)
         high = high + rest * np.maximum(specification.high, 0.0)
     sign = specification.sign
     return Estimate(
-        mean=mean * sign,
+        mean=returns.mean(0) * sign,
         low=np.where(sign > 0, low, -high),
         high=np.where(sign > 0, high, -low),
         threshold=specification.limit,
@@ -112,6 +121,7 @@ def evaluate(
         confidence=confidence,
         episodes=episodes,
         steps=steps,
+        exact=specification.declared,
     )
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from painless.common import render
 from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.loop.framework import Trace
 from painless.policies import MixturePolicy
-from painless.policies.storage import save_policy
-from painless.solving.solution import Status
+from painless.policies.storage import load_policy, save_policy
+from painless.problem import CMDP, load
+from painless.solving.solution import Kind, Status
+from painless.storage import checked_entries as entries
 from painless.storage import files, results
-from painless.training.evaluate import Estimate
+from painless.training.evaluate import MEANING, Estimate
 
-VERDICT = {True: "met", False: "missed", None: "unclear"}
+if TYPE_CHECKING:
+    from painless.environments.interface import Interface
+    from painless.environments.predict import Predictor
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,29 @@ class Training:
     seconds: float
     steps: dict[str, int]  # of the simulator, in each phase
     standard_error: Array | None = None  # (T, J) of the estimates in the trace
+    total: Array | None = None  # (J,) the mean undiscounted total of a fresh episode
+    discounted: Array | None = (
+        None  # (J,) the mean discounted one, where limits on whole episodes are estimated
+    )
+    model: CMDP | None = None  # the learned model, for finite environments
+    visits: Array | None = None  # (S, A) how often each pair of it was tried
+    hoped: float | None = None  # the reward that an optimist could still hope for
+    interface: Interface | None = None  # of the environment, to act in it
+    source: Mapping[str, Any] | None = None  # how to make the environment again
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """One word for each constraint: "met", "missed" or "unclear"."""
+        return self.estimate.verdict
+
+    def predictor(self, seed: int = 0) -> Predictor:
+        """Return the policy as a callable from an observation to an action that `env.step` takes.
+
+        Call its `reset()` at the start of every episode; its `predict` has the signature of Stable-Baselines3.
+        """
+        from painless.environments.predict import Predictor
+
+        return Predictor(self.policy, seed, self.interface)
 
     @property
     def feasible(self) -> bool | None:
@@ -89,13 +117,20 @@ class Training:
             "met": list(estimate.met),
             "episodes": estimate.episodes,
             "steps": self.steps,
+            "verdict": list(self.verdict),
+            "exact_intervals": estimate.exact,
+            "episode_total": None if self.total is None else self.total.tolist(),
+            "episode_discounted": None if self.discounted is None else self.discounted.tolist(),
+            "hoped": self.hoped,
+            "states": None if self.model is None else self.model.shape[0],
         }
 
     def save(self, folder: str | os.PathLike[str], problem: Mapping[str, Any] | None = None) -> None:
-        """Write `policy.npz`, `trace.npz` and finally `training.json` into a folder.
+        """Write `policy.npz`, `trace.npz` and finally `training.json` into a folder; also `model.npz` and `interface.json`, if any.
 
-        `problem` describes the simulator, as the command line does, for `problem.json`.
+        `problem` describes the simulator, as the command line does, for `problem.json`; by default what `train` knows of it.
         """
+        problem = self.source if problem is None else problem
         folder = files.require_folder(folder)
         save_policy(self.policy, folder / "policy.npz")
         trace = self.trace
@@ -107,7 +142,42 @@ class Training:
         if problem is not None:
             files.write_json(folder / "problem.json", problem)
         beside = ["policy.npz", "trace.npz", *(["problem.json"] if problem is not None else [])]
+        if self.model is not None:
+            self.model.save(folder / "model.npz")
+            beside.append("model.npz")
+        if self.interface is not None:
+            files.write_json(folder / "interface.json", self.interface.as_dict())
+            beside.append("interface.json")
         results.write(folder / "training.json", "training", content, beside)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; nothing in it is executed."""
+        folder = files.as_path(folder)
+        content = results.read(folder / "training.json", "training")
+        stored = files.read(folder / "trace.npz")
+        with results.understood(folder, "training"):
+            record = read_record(content, stored)
+            utilities = 1 + len(record["constraint_names"])
+            known: dict[str, Any] = {name: _known(content, key, utilities) for name, key in OPTIONAL.items()}
+            multiplier = [np.nan if x is None else x for x in content["multiplier"]]
+            bound = [np.inf if x is None else x for x in content["multiplier_bound"]]
+            interface, policy = folder / "interface.json", load_policy(folder / "policy.npz")
+            if not isinstance(policy, MixturePolicy):
+                raise InputError("its policy is not one that train returned")
+            return cls(
+                **record,
+                **known,
+                policy=policy,
+                multiplier=np.array(multiplier, dtype=float),
+                multiplier_bound=np.array(bound, dtype=float),
+                status=Status(Kind(content["kind"]), content["status"]),
+                steps={str(name): int(count) for name, count in content["steps"].items()},
+                hoped=content.get("hoped"),
+                model=load(folder / "model.npz") if (folder / "model.npz").exists() else None,
+                interface=_interface(files.read(interface)) if interface.exists() else None,
+                source=files.read(folder / "problem.json") if (folder / "problem.json").exists() else None,
+            )
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the rows of the printed table: the objective, then each constraint."""
@@ -119,6 +189,66 @@ class Training:
 
     def _repr_html_(self) -> str:
         return render.html_summary(str(self.status), HEADER, self.rows())
+
+
+OPTIONAL = {"total": "episode_total", "discounted": "episode_discounted"}
+
+
+def _known(content: Mapping[str, Any], key: str, utilities: int) -> Array | None:
+    return None if content.get(key) is None else entries.floats(content, key, (utilities,))
+
+
+def _interface(content: Mapping[str, Any]) -> Interface:
+    from painless.environments.interface import Interface
+
+    return Interface.from_dict(content)
+
+
+def read_record(content: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `training.json` and `trace.npz` hold, checked, under the names of the fields of `Training`."""
+    sense, names = content["sense"], content["constraint_names"]
+    texts = (*sense, *names, content["status"], content["algorithm"], content["objective"])
+    count = len(sense)
+    if len(names) != count or not {*sense} <= {">=", "<="} or not all(isinstance(t, str) for t in texts):
+        raise InputError("its constraints have no names or no senses")
+    values = {
+        "mean": [content["reward_value"], *content["constraint_value"]],
+        "interval": [content["reward_interval"], *content["constraint_interval"]],
+    }
+    interval = entries.floats(values, "interval", (1 + count, 2))
+    words = content.get("verdict")
+    if words is not None and (len(words) != count or not {*words} <= {*MEANING}):
+        raise InputError("its verdicts are no verdicts")
+    estimate = Estimate(
+        mean=entries.floats(values, "mean", (1 + count,)),
+        low=interval[:, 0],
+        high=interval[:, 1],
+        threshold=entries.floats(content, "threshold", (count,)),
+        sense=tuple(sense),
+        confidence=entries.number(content, "confidence"),
+        episodes=entries.whole(content, "episodes"),
+        steps=entries.whole(content["steps"], "evaluation"),
+        words=None if words is None else tuple(words),
+        exact=content.get("exact_intervals", True) is True,
+    )
+    reward = entries.floats(trace, "reward_value", (None,))
+    shape, error = (len(reward), count), "standard_error"
+    return {
+        "estimate": estimate,
+        "trace": Trace(
+            reward,
+            entries.floats(trace, "constraint_value", shape),
+            entries.floats(trace, "multiplier", shape),
+            exact=False,
+        ),
+        "standard_error": entries.floats(trace, error, (len(reward), 1 + count), infinite=True)
+        if error in trace
+        else None,
+        "constraint_names": tuple(names),
+        "minimise": content["objective"] == "minimise",
+        "algorithm": content["algorithm"],
+        "seconds": entries.number(content, "seconds"),
+    }
 
 
 HEADER = ("", "value", "interval", "limit", "")
@@ -134,9 +264,11 @@ def estimate_rows(
         ("cost" if minimise else "reward", number(estimate.mean[0]), spans[0], "", "")
     ]
     parts = zip(
-        names, estimate.mean[1:], spans[1:], estimate.sense, estimate.threshold, estimate.met, strict=True
+        *(names, estimate.mean[1:], spans[1:]),
+        *(estimate.sense, estimate.threshold, estimate.verdict),
+        strict=True,
     )
-    for name, mean, span, sense, limit, met in parts:
+    for name, mean, span, sense, limit, word in parts:
         sign = "≥" if sense == ">=" else "≤"
-        rows.append((name, number(mean), span, f"{sign} {number(limit)}", VERDICT[met]))
+        rows.append((name, number(mean), span, f"{sign} {number(limit)}", word))
     return rows

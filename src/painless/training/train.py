@@ -1,13 +1,17 @@
-"""`train`: learn a policy over features from a simulator, without a model."""
+"""`train`: learn a policy from an environment or a simulator, by the way that fits its observations.
+
+Observations that repeat are counted: a model is learned, and planned on (see `counted`). Others get features, and the paper's
+algorithms (see `linear`).
+"""
 
 from __future__ import annotations
 
+import csv
 import os
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,49 +19,51 @@ from numpy.typing import ArrayLike
 
 from painless.backends import Backend
 from painless.common import arguments
-from painless.common.arguments import as_floats, function, number, share, whole
-from painless.common.arrays import Array, one_thread
+from painless.common.arguments import function, number, share, whole
+from painless.common.arrays import one_thread
 from painless.common.errors import InputError
-from painless.evaluators.base import Evaluator
-from painless.evaluators.trajectories import AnchoredLSTDQ
+from painless.common.render import number as rounded
 from painless.features.base import FeatureMap
-from painless.loop.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
-from painless.loop.framework import Position, Trace, take_step
-from painless.loop.prepare import INITIAL_MULTIPLIER
-from painless.policies import MixturePolicy, start_policy
+from painless.loop.algorithms import Algorithm
+from painless.loop.framework import Trace
+from painless.policies import MixturePolicy
+from painless.policies.observed import ObservedPolicy
 from painless.problem import CMDP
-from painless.simulation.distributed_rollouts import CHUNK, DistributedSimulator
-from painless.simulation.scaled_simulator import ScaledSimulator
-from painless.simulation.simulator import Simulator, Specification, require_simulator
+from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
 from painless.solving.solution import Kind, Status
 from painless.storage import files
-from painless.training.checkpoint import Checkpoint, TrainingState, save_checkpoint
-from painless.training.evaluate import Estimate, evaluate
-from painless.training.iterate_mixture import training_mixture
+from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
+from painless.training.episodes import Episodes, SimulatedEpisodes
+from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
 from painless.training.result import Training
-from painless.training.sampled_feasibility import sampled_slack
+from painless.training.safe_plan import Limits
+from painless.training.verification import Verified, verified
 
-KEPT_ITERATES = 64  # equally spaced iterates of a run, from which the returned mixture is made
+STEPS = 200_000  # the default budget
+DISCOUNT = 0.99  # of an environment, unless given
+ITERATIONS = 200  # of the paper's algorithms, unless given
+FEWEST = 10  # iterations for which the budget of an environment is divided
+ROLLOUTS = 100  # episodes of one iteration, those that explore included
+BOUND = 20.0  # of multipliers in normalised units, without a search for a feasible policy: a slack of a tenth of the range
+LONGEST = 80  # characters of the name of a state
 
-EvaluatorMaker = Callable[[Simulator, FeatureMap], Evaluator[Any]]
-
-
-@dataclass(frozen=True)
-class TrainingProgress:
-    """The progress of a training run: the latest estimates, in the user's terms, the reward first."""
-
-    iteration: int
-    iterations: int
-    value: Array  # (J,)
+Progress = Callable[[Any], None]
 
 
 def train(
-    simulator: Simulator,
+    environment: Any,
     algorithm: Algorithm | None = None,
     *,
+    constraints: Any = (),
+    discount: float | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    objective: int | None = None,
+    reward: Callable[..., float] | None = None,
+    time_limit: int | None = None,
     features: FeatureMap | None = None,
     evaluator: EvaluatorMaker | None = None,
-    iterations: int = 200,
+    iterations: int | None = None,
     multiplier_bound: ArrayLike | None = None,
     feasibility_iterations: int = 200,
     episodes: int = 1000,
@@ -67,285 +73,275 @@ def train(
     save_every: float = 5.0,
     resume: bool = False,
     backend: Backend | None = None,
-    progress: Callable[[TrainingProgress], None] | None = None,
+    progress: Progress | None = None,
+    log: str | os.PathLike[str] | None = None,
 ) -> Training:
-    """Learn a policy that meets the constraints, from episodes of a simulator.
+    """Learn a policy that meets the constraints, and verify it on fresh episodes.
 
     Arguments:
-        algorithm: `CBP()` by default.
-        features: φ(s, a); by default those that the simulator suggests.
-        evaluator: a function from a simulator and features to an evaluator; by default `AnchoredLSTDQ`, with the exploration
-            that the simulator suggests: 0.2 for Gymnasium environments, else none.
-        iterations: the number of iterations T.
-        multiplier_bound: U, one for each constraint; by default a feasibility phase finds it.
-        feasibility_iterations: the maximum number of iterations of that phase.
-        episodes: the number of episodes to evaluate the returned policy.
-        confidence: the probability that all of its intervals hold together.
-        checkpoint: a file to save the run into regularly, so that `resume` can continue from it.
-        save_every: seconds between two checkpoints.
-        backend: workers that roll out the episodes, for a slow simulator. The result depends on the seed and not on the
-            number of workers, but differs from the result without a backend.
-        progress: called after every iteration with a `TrainingProgress`.
+        environment: a Gymnasium environment, its id, a function that makes one, or a simulator.
+        algorithm: one of the paper's, over features; by default observations that repeat are counted, and others get `CBP()`.
+        constraints: of an environment: "cost<=25" is a limit on the discounted sum of `info["cost"]`, "episode cost<=25" on the
+            undiscounted sum over an episode, "reward[1]>=-8" on an entry of a vector reward, and (function, "<=25") on what a
+            function of (observation, action, next_observation, reward, terminated, info) returns.
+        discount: γ of an environment, 0.99 by default.
+        steps: the budget in steps of the environment, verification included; 200,000 by default.
+        seconds: the budget in time, in place of `steps` or beside it.
+        objective: the entry of a vector reward to maximise.
+        reward: a function of the same arguments to maximise instead of the reward.
+        time_limit: steps of an episode; the environment's own by default, or 1000.
+        features, evaluator, iterations, multiplier_bound, feasibility_iterations, episodes, backend: of the paper's
+            algorithms, see `train_linear`; giving the first four, an algorithm or a backend chooses them.
+        confidence: the probability that all verdicts hold together.
+        seed: random seed.
+        checkpoint, save_every, resume: a file that keeps the state of the run, the seconds between two writes, and whether to
+            continue from it; a run that learns a model may continue with a larger budget.
+        progress: called with a `CountedProgress` or a `TrainingProgress` as the run goes on.
+        log: a CSV file that gets a line for each of these.
 
-    Ctrl-C returns the best result so far, and keeps the checkpoint.
+    Ctrl-C, the end of the budget and an exception of the environment return the best answer so far.
+
+    >>> training = train("FrozenLake-v1", discount=0.9, steps=3000, time_limit=50)
+    >>> training.algorithm, training.model.shape[1]
+    ('counted', 4)
     """
-    simulator = _simulator(simulator)
-    if algorithm is not None:
-        require_single(require_algorithm(algorithm))
-    if backend is not None and not (hasattr(backend, "workers") and hasattr(backend, "__enter__")):
-        raise InputError(f"backend is {backend!r}; give one such as painless.backends.Local(4)")
-    whole("iterations", iterations)
-    whole("feasibility_iterations", feasibility_iterations)
-    whole("episodes", episodes, least=2)
+    budget = _budget(steps, seconds)
     share("confidence", confidence)
     seed = arguments.seed(seed)
-    if not number("save_every", save_every, "give seconds") >= 0:
-        raise InputError(f"save_every is {save_every}; give seconds, at least 0")
-    for name, given in (("evaluator", evaluator), ("progress", progress)):
-        function(name, given)
-    suggest = getattr(simulator, "features", None)
-    chosen = features if features is not None else suggest() if callable(suggest) else None
-    if chosen is None:
-        raise InputError("this simulator suggests no features; give features, such as a TileCoding")
-    if (
-        isinstance(chosen, type)
-        or not callable(getattr(chosen, "at", None))
-        or not hasattr(chosen, "actions")
-    ):
-        raise InputError(f"features is {chosen!r}; give a feature map, such as a TileCoding")
-    if chosen.actions != simulator.specification.actions:
-        raise InputError(
-            f"the features have {chosen.actions} actions and the simulator {simulator.specification.actions}"
+    function("progress", progress)
+    chosen = [
+        one
+        for one in (algorithm, features, evaluator, iterations, multiplier_bound, backend)
+        if one is not None
+    ]
+    simulator, ours = _simulator(
+        environment,
+        constraints=constraints,
+        discount=discount,
+        objective=objective,
+        reward=reward,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    budgeted = steps is not None or seconds is not None
+    episodic = getattr(simulator, "episodic", np.zeros(len(simulator.specification.threshold), dtype=bool))
+    report = _Log(log, progress, simulator) if log is not None else progress
+    if not chosen and _countable(simulator, budgeted):
+        limits = Limits(
+            simulator.specification.threshold, episodic, simulator.specification.time_limit or 0, confidence
         )
-    with one_thread(), backend or nullcontext():
-        return _Train(
-            simulator if backend is None else DistributedSimulator(simulator, backend),
-            algorithm or CBP(),
-            chosen,
-            evaluator or partial(AnchoredLSTDQ, exploration=getattr(simulator, "exploration", 0.0)),
-            iterations,
-            feasibility_iterations,
-            episodes,
-            confidence,
-            seed,
-            checkpoint,
-            save_every,
-            progress,
-        ).run(multiplier_bound, resume=resume)
+        with one_thread():
+            rng, point = (
+                np.random.default_rng(seed),
+                _checkpointing(simulator, seed, checkpoint, save_every, resume),
+            )
+            run = CountedRun(_episodes(simulator), limits, budget, rng, report, point)
+            return _training(run.run(), simulator, confidence, budget)
+    if episodic.any():
+        raise InputError(
+            "a limit on whole episodes needs observations that repeat; write the limit for the discounted sum: 'cost<=…'"
+        )
+    if iterations is None:
+        planned = budgeted or ours
+        iterations = _iterations(simulator, budget) if planned else ITERATIONS
+        if planned and multiplier_bound is None and len(simulator.specification.threshold):
+            span = simulator.specification.span
+            multiplier_bound = BOUND * span[0] / span[1:]
+    return train_linear(
+        simulator,
+        algorithm,
+        features=features,
+        evaluator=evaluator,
+        iterations=iterations,
+        multiplier_bound=multiplier_bound,
+        feasibility_iterations=feasibility_iterations,
+        episodes=episodes,
+        confidence=confidence,
+        seed=seed,
+        checkpoint=checkpoint,
+        save_every=save_every,
+        resume=resume,
+        backend=backend,
+        progress=report,
+        stop=(lambda done: budget.used(done) >= 1) if budgeted or ours else (lambda done: False),
+    )
 
 
-def _simulator(given: Any) -> Simulator:
+def _budget(steps: int | None, seconds: float | None) -> Budget:
+    if steps is not None:
+        steps = whole("steps", steps, least=2)
+    if seconds is not None and not 0 < number("seconds", seconds, "give a positive number") < np.inf:
+        raise InputError(f"seconds is {seconds}; give a positive number")
+    return Budget(STEPS if steps is None and seconds is None else steps, seconds)
+
+
+def _simulator(given: Any, *, seed: int, **settings: Any) -> tuple[Simulator, bool]:
+    """Return a simulator, and whether it was made here of an environment."""
     if isinstance(given, CMDP):
         raise InputError(
             "a table is solved, not trained: solve(problem); or give a simulator, TableSimulator(problem)"
         )
-    return require_simulator(given)
+    simulated = hasattr(given, "step") and not hasattr(given, "action_space")
+    if not isinstance(given, type) and (hasattr(given, "specification") or simulated):
+        named = [name for name, value in settings.items() if value is not None and value != ()]
+        if named:
+            raise InputError(f"{named[0]} is for environments; a simulator has its own: leave it out")
+        return require_simulator(given), False
+    if not (isinstance(given, str) or callable(given) or hasattr(given, "action_space")):
+        return require_simulator(given), False
+    from painless.environments import from_gymnasium
+
+    settings["discount"] = DISCOUNT if settings["discount"] is None else settings["discount"]
+    return from_gymnasium(given, seed=seed, **settings), True
 
 
-class _Train:
-    """One training run."""
-
-    def __init__(
-        self,
-        simulator: Simulator,
-        algorithm: Algorithm,
-        features: FeatureMap,
-        evaluator: EvaluatorMaker,
-        iterations: int,
-        feasibility_iterations: int,
-        episodes: int,
-        confidence: float,
-        seed: int,
-        checkpoint: str | os.PathLike[str] | None,
-        save_every: float,
-        progress: Callable[[TrainingProgress], None] | None,
-    ) -> None:
-        self.start = time.perf_counter()
-        self.simulator, self.algorithm, self.features = simulator, algorithm, features
-        self.iterations, self.episodes, self.confidence = iterations, episodes, confidence
-        self.save_every, self.feasibility_iterations = save_every, feasibility_iterations
-        self.checkpoint = None if checkpoint is None else files.as_path(checkpoint)
-        self.progress = progress
-        self.scaled = ScaledSimulator(simulator)
-        self.evaluator = evaluator(self.scaled, features)
-        self.seeds = np.random.SeedSequence(seed).spawn(3)
-        self.settings = {
-            "algorithm": repr(algorithm),
-            "features": repr(features),
-            "evaluator": type(self.evaluator).__name__,
-            "rollouts": getattr(self.evaluator, "rollouts", None),
-            "iterations": iterations,
-            "seed": seed,
-            "threshold": self.specification.threshold.tolist(),
-            "discount": self.specification.discount,
-            "spread": CHUNK if isinstance(simulator, DistributedSimulator) else None,
-        }
-
-    @property
-    def specification(self) -> Specification:
-        """The specification of the simulator, in the user's units."""
-        return self.simulator.specification
-
-    def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
-        """Find U, train, and evaluate the result."""
-        stored = self._stored() if resume else None
-        bound = self._bound(multiplier_bound) if stored is None else stored.bound()
-        if bound.get("policy") is not None:
-            return self._not_found(bound)
-        learner, dual = self.algorithm.build(self._situation(bound["multiplier_bound"]))
-        policy = start_policy(learner, self.features)
-        if stored is not None:
-            run = stored.state(policy, dual)
-        else:
-            multiplier = np.full((1, len(self.specification.threshold)), INITIAL_MULTIPLIER)
-            position = Position(policy, dual.init(multiplier))
-            run = TrainingState(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
-        status = self._iterate(run, dual, bound)
-        return self._finish(run, bound, status)
-
-    def _bound(self, given: ArrayLike | None) -> dict[str, Any]:
-        """Return U in normalised units, as given or from the feasibility phase."""
-        count, span = len(self.specification.threshold), self.specification.span
-        if given is not None:
-            upper = np.atleast_1d(as_floats("multiplier_bound", given))
-            if upper.shape not in ((1,), (count,)) or not (np.isfinite(upper) & (upper > 0)).all():
-                raise InputError(
-                    f"multiplier_bound is {given}; give a positive number for each of {count} constraint(s)"
-                )
-            return {"multiplier_bound": upper * span[1:] / span[0], "steps": 0}
-        if not count:
-            return {"multiplier_bound": np.empty(0), "steps": 0}
-        rng = np.random.default_rng(self.seeds[0])
-        found = sampled_slack(
-            self.scaled, self.features, self.evaluator, rng, self.confidence, self.feasibility_iterations
-        )
-        missing = None if found.found else found.policy
-        return {
-            "multiplier_bound": found.multiplier_bound,
-            "steps": found.steps,
-            "policy": missing,
-            "interrupted": found.interrupted,
-        }
-
-    def _stored(self) -> Checkpoint | None:
-        """Return the checkpoint to continue from, if there is one."""
-        if self.checkpoint is None:
-            return None
-        files.remove_leftovers(self.checkpoint)
-        if not self.checkpoint.exists():
-            return None
-        constraints = len(self.specification.threshold)
-        return Checkpoint(self.checkpoint, self.settings, constraints, self.iterations)
-
-    def _situation(self, bound: Array) -> Situation:
-        scaled = self.scaled.specification
-        return Situation(
-            1 - scaled.discount, scaled.actions, scaled.threshold, bound, self.iterations, simulated=True
-        )
-
-    def _iterate(self, run: TrainingState, dual: Any, bound: dict[str, Any]) -> Status:
-        """Run to the horizon, and save checkpoints."""
-        kept = set(np.linspace(0, self.iterations - 1, KEPT_ITERATES).astype(int).tolist())
-        scaled = self.scaled.specification
-        saved = time.perf_counter()
-        try:
-            while len(run.values) < self.iterations:
-                step, run.position = take_step(scaled, self.evaluator, dual, run.position, [run.rng])
-                if len(run.values) in kept:
-                    run.kept.append(step.policy)
-                error = step.evaluation.standard_error
-                run.errors.append(np.zeros(len(scaled.low)) if error is None else error[0])
-                run.weights.append(step.weight[0])
-                run.steps += step.evaluation.steps
-                run.values.append(step.evaluation.value[0])
-                run.mark()
-                self._report(run)
-                if self.checkpoint is not None and time.perf_counter() - saved > self.save_every:
-                    self._save(run, bound)
-                    saved = time.perf_counter()
-        except KeyboardInterrupt:
-            run.rewind()
-            self._save(run, bound)
-            return Status(Kind.STOPPED, "Stopped: interrupted; resume from the checkpoint to continue.")
-        except SystemExit:  # a signal asks to end, and there is no time to evaluate a policy
-            run.rewind()
-            self._save(run, bound)
-            raise
-        self._save(run, bound)
-        return Status(Kind.COMPLETED, f"Completed: {self.iterations} iterations done.")
-
-    def _save(self, run: TrainingState, bound: dict[str, Any]) -> None:
-        if self.checkpoint is not None and run.values:
-            kept = {"multiplier_bound": bound["multiplier_bound"], "steps": bound["steps"]}
-            save_checkpoint(self.checkpoint, run, self.settings, kept)
-
-    def _report(self, run: TrainingState) -> None:
-        if self.progress is not None:
-            value = run.values[-1] * self.specification.span * self.specification.sign
-            self.progress(TrainingProgress(len(run.values), self.iterations, value))
-
-    def _finish(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
-        mixture = training_mixture(run, self.scaled.specification.threshold)
-        estimate = self._estimate(mixture)
-        verdict = _verdicts(estimate, self.specification)
-        steps = {"feasibility": int(bound["steps"]), "training": run.steps, "evaluation": estimate.steps}
-        return self._training(
-            mixture, estimate, run, bound, Status(status.kind, f"{status} {verdict}".rstrip()), steps
-        )
-
-    def _estimate(self, policy: Any) -> Estimate:
-        seed = int(np.random.default_rng(self.seeds[2]).integers(2**63))
-        return evaluate(policy, self.simulator, episodes=self.episodes, confidence=self.confidence, seed=seed)
-
-    def _not_found(self, bound: dict[str, Any]) -> Training:
-        """Return the policy that came closest; without a model, infeasibility cannot be proved."""
-        mixture = MixturePolicy.uniform((bound["policy"],))
-        estimate = self._estimate(mixture)
-        why = (
-            "interrupted in the feasibility phase; run it again."
-            if bound["interrupted"]
-            else "no feasible policy found. Loosen the limits, add rollouts or features, or give multiplier_bound to train anyway."
-        )
-        status = Status(Kind.STOPPED, f"Stopped: {why} {_verdicts(estimate, self.specification)}")
-        empty = TrainingState(Position(bound["policy"], None), np.random.default_rng(), [], [], [], [])
-        steps = {"feasibility": int(bound["steps"]), "training": 0, "evaluation": estimate.steps}
-        return self._training(mixture, estimate, empty, bound, status, steps)
-
-    def _training(
-        self,
-        mixture: MixturePolicy,
-        estimate: Estimate,
-        run: TrainingState,
-        bound: dict[str, Any],
-        status: Status,
-        steps: dict[str, int],
-    ) -> Training:
-        specification = self.specification
-        span, utilities = specification.span, len(specification.low)
-        values = np.array(run.values).reshape(-1, utilities) * span * specification.sign
-        weights = np.array(run.weights).reshape(-1, utilities)[:, 1:] * span[0] / span[1:]
-        return Training(
-            policy=mixture,
-            estimate=estimate,
-            trace=Trace(values[:, 0], values[:, 1:], weights, exact=False),
-            multiplier=weights.mean(0) if len(weights) else np.full(utilities - 1, np.nan),
-            multiplier_bound=np.asarray(bound["multiplier_bound"]) * span[0] / span[1:],
-            status=status,
-            constraint_names=specification.constraint_names,
-            minimise=specification.minimise,
-            algorithm=self.algorithm.name,
-            seconds=time.perf_counter() - self.start,
-            steps=steps,
-            standard_error=np.array(run.errors).reshape(-1, utilities) * span,
-        )
+def _countable(simulator: Simulator, budgeted: bool) -> bool:
+    """Whether a model is learned by counting: observations repeat, or a table is given with a budget."""
+    if isinstance(simulator, TableSimulator):
+        return budgeted
+    return bool(getattr(simulator, "repeats", False))
 
 
-def _verdicts(estimate: Estimate, specification: Specification) -> str:
-    """Return a sentence on whether each constraint is met."""
-    words = {True: "met", False: "missed"}
-    share = f"{100 * estimate.confidence:g} % confidence"
+def _episodes(simulator: Any) -> Episodes:
+    if isinstance(simulator, TableSimulator):
+        if not simulator.problem.actions.all():
+            raise InputError(
+                "some states of this table lack actions, which cannot be learned; use solve(problem)"
+            )
+        return SimulatedEpisodes(simulator)
+    from painless.environments.adapter import GymnasiumEpisodes
+
+    return GymnasiumEpisodes(simulator)
+
+
+def _checkpointing(
+    simulator: Simulator, seed: int, path: str | os.PathLike[str] | None, save_every: float, resume: bool
+) -> Checkpointing | None:
+    if path is None:
+        return None
+    specification = simulator.specification
+    settings = {
+        "seed": seed,
+        "discount": specification.discount,
+        "threshold": specification.threshold.tolist(),
+        "constraints": list(specification.constraint_names),
+        "actions": specification.actions,
+    }
+    return Checkpointing(files.as_path(path), settings, save_every, resume)
+
+
+def _iterations(simulator: Any, budget: Budget) -> int:
+    """Return how many iterations a budget may allow, by the length of random episodes."""
+    if budget.steps is None:
+        return ITERATIONS
+    length = getattr(simulator, "length", None) or simulator.specification.time_limit or 1
+    return int(np.clip(budget.steps / (ROLLOUTS * length), FEWEST, ITERATIONS))
+
+
+def _names(found: Found, interface: Any) -> list[str]:
+    """Return the observations as text."""
+    rows = found.observations
+    if rows.shape[1] == 1:
+        start = 0 if interface is None or not interface.discrete else interface.observation["start"]
+        return [f"{value + start:g}" for value in rows[:, 0]]
+    return [f"({', '.join(f'{value:g}' for value in row)})"[:LONGEST] for row in rows]
+
+
+def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -> Training:
+    """Put together what a run by counting found, in the user's terms."""
+    specification = simulator.specification
+    judged = verified(found, specification, confidence)
+    interface = getattr(simulator, "interface", None)
+    sign, answers = specification.sign, [*found.trace, found.answer]
+    values = np.array([one.judged.value for one in answers]) * sign
+    policy = ObservedPolicy(found.observations, found.answer.judged.policy)
+    model = found.nominal
+    names = _names(found, interface)
+    unique = names if len({*names}) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
+    return Training(
+        policy=MixturePolicy.uniform((policy,)),
+        estimate=judged.estimate,
+        trace=Trace(values[:, 0], values[:, 1:], np.array([one.multiplier for one in answers]), exact=False),
+        multiplier=found.answer.multiplier,
+        multiplier_bound=np.full(len(specification.threshold), np.inf),
+        status=_status(found, judged, specification, getattr(interface, "left_out", [])),
+        constraint_names=specification.constraint_names,
+        minimise=specification.minimise,
+        algorithm="counted",
+        seconds=time.perf_counter() - budget.start,
+        steps={
+            "feasibility": 0,
+            "training": found.training_steps,
+            "evaluation": found.verification_steps,
+        },
+        standard_error=np.array([one.judged.error for one in answers]),
+        total=judged.total,
+        discounted=judged.discounted,
+        model=model.table(unique, specification.sense, specification.constraint_names),
+        visits=model.memory.visits,
+        hoped=float(found.hoped * sign[0]),
+        interface=interface,
+        source=described(simulator),
+    )
+
+
+def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
+    """Return how the run ended, the verdicts, and what the learned model says."""
+    estimate = judged.estimate
+    alone = replace(estimate, words=None).verdict  # by the fresh episodes alone
+    words = zip(specification.constraint_names, estimate.verdict, alone, strict=True)
+    verdicts = ", ".join(
+        f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
+    )
+    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
+    value, error = judged.judged.value * specification.sign, judged.judged.error
+    known = ", ".join(
+        f"{name} {rounded(float(mean))} ± {rounded(float(width))}"
+        for name, mean, width in zip(("reward", *specification.constraint_names), value, error, strict=True)
+    )
+    hope = rounded(float(found.hoped * specification.sign[0]))
+    start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
     parts = [
-        f"{name} {words[met]} with {share}" if met is not None else f"{name} unclear at {share}"
-        for name, met in zip(specification.constraint_names, estimate.met, strict=True)
+        start,
+        f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
+        f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
+        f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
+        ""
+        if found.answer.safe
+        else "No plan keeps a safe margin from the limits: loosen them, or allow more steps.",
     ]
-    return (", ".join(parts) + ".").capitalize() if parts else ""
+    kind = Kind.STOPPED if found.stopped else Kind.COMPLETED
+    return Status(kind, " ".join(part for part in parts if part))
+
+
+class _Log:
+    """Writes a CSV line for each report of progress, and passes it on."""
+
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None, simulator: Simulator) -> None:
+        self.path, self.progress = files.as_path(path), progress
+        names = simulator.specification.constraint_names
+        self.names = ["reward", *names]
+        self._begun = False
+
+    def __call__(self, now: CountedProgress | TrainingProgress) -> None:
+        """Write one line."""
+        plain = {name: value for name, value in vars(now).items() if np.ndim(value) == 0}
+        for field in ("value", "error"):
+            for name, value in zip(self.names, getattr(now, field, ()), strict=False):
+                plain[name if field == "value" else f"{name} {field}"] = value
+        self._write(plain)
+        if self.progress is not None:
+            self.progress(now)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        try:
+            with Path(self.path).open("a" if self._begun else "w", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                if not self._begun:
+                    writer.writerow(row)
+                writer.writerow(row.values())
+        except OSError as error:
+            raise InputError(
+                f"cannot write {self.path}: {error.strerror}; choose another file for the log"
+            ) from error
+        self._begun = True

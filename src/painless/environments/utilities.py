@@ -1,0 +1,94 @@
+"""What a step of an environment is worth: the objective and all constraints, read from what `step` returned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from painless.common.errors import InputError
+from painless.environments.constraint import Constraint, Function
+
+
+@dataclass(frozen=True)
+class Utilities:
+    """Reads the J utilities of a step, in the internal sense.
+
+    Arguments:
+        objective: the entry of a vector reward to maximise.
+        reward: a function of (observation, action, next_observation, reward, terminated, info) to maximise instead.
+        constraints: what else is read.
+    """
+
+    objective: int | None
+    reward: Function | None
+    constraints: tuple[Constraint, ...]
+
+    def read(self, before: Any, action: Any, result: tuple[Any, ...]) -> tuple[Any, list[float], bool, bool]:
+        """Return the observation, utilities (J,), and whether the episode was terminated or truncated."""
+        if len(result) == 6:  # Safety-Gymnasium: the cost stands between reward and terminated
+            observation, reward, cost, terminated, truncated, info = result
+            info = {**info, "cost": cost}
+        else:
+            observation, reward, terminated, truncated, info = result
+        step = (before, action, observation, reward, bool(terminated), info)
+        first = (
+            _entry(reward, self.objective) if self.reward is None else _called(self.reward, step, "reward")
+        )
+        values = [first]
+        for one in self.constraints:
+            if one.function is not None:
+                value = _called(one.function, step, one.source)
+            elif one.index is not None:
+                value = _entry(reward, one.index)
+            else:
+                value = _info(info, str(one.key))
+            values.append(value if one.sense == ">=" else -value)
+        return observation, values, bool(terminated), bool(truncated)
+
+
+def _called(function: Function, step: tuple[Any, ...], name: str) -> float:
+    try:
+        value = function(*step)
+    except Exception as error:
+        raise InputError(f"the function {name} raised {error!r}") from error
+    return _number(value, f"the value of {name}")
+
+
+def _entry(reward: Any, index: int | None) -> float:
+    """Return a reward, or an entry of a vector reward."""
+    if index is None and isinstance(reward, float | int):
+        return _finite(float(reward), "reward")
+    values = np.atleast_1d(np.asarray(reward, dtype=float))
+    if index is None and values.size != 1:
+        raise InputError(f"the reward has {values.size} entries; say which to maximise with objective=")
+    if index is not None and not 0 <= index < values.size:
+        raise InputError(f"the reward has {values.size} entries, so there is no reward[{index}]")
+    return _finite(float(values[index or 0]), "reward" if index is None else f"reward[{index}]")
+
+
+def _info(info: Any, key: str) -> float:
+    if key not in info:
+        known = ", ".join(sorted(map(str, info))) or "none"
+        raise InputError(f"info has no key '{key}'; its keys: {known}")
+    return _number(info[key], f"info['{key}']")
+
+
+def _number(given: Any, what: str) -> float:
+    if isinstance(given, float | int):
+        return _finite(float(given), what)
+    try:
+        value = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is {type(given).__name__}, not a number") from None
+    if value.size != 1:
+        raise InputError(f"{what} has shape {value.shape}, not a single number")
+    return _finite(float(value.reshape(-1)[0]), what)
+
+
+def _finite(value: float, what: str) -> float:
+    if not math.isfinite(value):
+        raise InputError(f"{what} is {value}; every step must report a finite number")
+    return value

@@ -1,0 +1,287 @@
+"""Learn a finite environment as a model by counting, and plan on it: to explore, to answer, and to say how good the answer is.
+
+Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with one imaginary visit of every pair to heaven, and
+its optimal policy is played: it goes where too little is known, and nowhere else. A share ½(1−h)² of each batch is spent on the current answer, where h is
+the share of time that the explorer expects in heaven. At the end the best safe plan (see `safe_plan`) is verified on fresh episodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from painless.bellman import policy_value
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.training.counted_checkpoint import load_counted, save_counted
+from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
+from painless.training.learned_model import LearnedModel, extreme_share
+from painless.training.memory import Memory
+from painless.training.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
+
+FIRST = 500  # steps of the first batch
+GROWTH = 1.15  # of one batch to the next
+REHEARSALS = (0.72, 0.8)  # shares of the budget up to which the answer is played, and then planned again
+VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
+LEAST_VERIFICATION = 0.05  # if planning used up the time
+FEW = 20  # steps of an answer that are worth a plan
+INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The steps and seconds that a run may take; at least one is given."""
+
+    steps: int | None = None
+    seconds: float | None = None
+    start: float = field(default_factory=time.perf_counter)
+
+    def used(self, steps: int) -> float:
+        """Return the share of the budget that is used after some steps."""
+        of_steps = 0.0 if self.steps is None else steps / self.steps
+        of_time = 0.0 if self.seconds is None else (time.perf_counter() - self.start) / self.seconds
+        return max(of_steps, of_time)
+
+    def left(self, steps: int, share: float) -> float:
+        """Return the steps left until a share of the budget is used; infinite if only seconds are given."""
+        return np.inf if self.steps is None else share * self.steps - steps
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """Where and how often a run is saved."""
+
+    path: Path
+    settings: Mapping[str, Any]  # that must be the same when it continues
+    seconds: float = 5.0
+    resume: bool = False
+
+    @property
+    def resumes(self) -> bool:
+        """Whether there is something to continue."""
+        return self.resume and self.path.exists()
+
+
+@dataclass(frozen=True)
+class CountedProgress:
+    """The progress of a run, in the user's terms."""
+
+    steps: int
+    used: float  # share of the budget
+    seconds: float
+    seconds_left: float  # an estimate
+    states: int
+    phase: str  # "exploring" or "verifying"
+    value: Array  # (J,) of the answer so far, by the learned model; NaN before there is one
+    error: Array  # (J,) its standard errors
+    hope: float  # the share of time that the explorer expects in heaven
+
+
+@dataclass
+class Found:
+    """What a run found, in the internal sense."""
+
+    answer: Candidate
+    nominal: LearnedModel  # the model that the answer was planned on
+    pooled: LearnedModel  # with the steps of the verification
+    limits: Limits
+    returns: list[Returns]  # of fresh episodes
+    observations: Array  # (S, D)
+    hoped: float  # the reward that an optimist could hope for
+    stopped: str  # why it stopped early; empty if it did not
+    trace: list[Candidate]  # the answers on the way
+    training_steps: int
+    verification_steps: int
+
+
+class CountedRun:
+    """One run of learning by counting.
+
+    Arguments:
+        episodes: the environment.
+        limits: in the internal sense.
+        budget: of the whole run, its verification included.
+        rng: for everything random.
+        progress: called after every batch, and twice a second.
+        checkpoint: where the run is saved between batches.
+    """
+
+    def __init__(
+        self,
+        episodes: Episodes,
+        limits: Limits,
+        budget: Budget,
+        rng: np.random.Generator,
+        progress: Callable[[CountedProgress], None] | None = None,
+        checkpoint: Checkpointing | None = None,
+    ) -> None:
+        self.specification = episodes.specification
+        utilities = 1 + len(limits.threshold)
+        self.memory = Memory(self.specification.actions, utilities)
+        self.player = Player(episodes, self.memory, rng)
+        self.episodes, self.limits, self.budget, self.rng = episodes, limits, budget, rng
+        self.progress, self._reported = progress, time.perf_counter()
+        self.checkpoint, self._saved = checkpoint, time.perf_counter()
+        self.batch = 0.0  # steps of the latest one
+        self.threshold = limits.threshold  # (K,) on discounted values
+        self.answer: Candidate | None = None
+        self.hope, self.phase = 1.0, "exploring"
+        self.trace: list[Candidate] = []
+
+    def run(self) -> Found:
+        """Explore until the budget but for the verification is used; then answer and verify."""
+        stopped = self._try(self._explore)
+        steps = self.player.steps
+        model = self._model()
+        limits, answer = self._final(model)
+        returns: list[Returns] = []
+        self.phase = "verifying"
+        again = self._try(lambda: self._verify(answer, returns, steps, bool(stopped)))
+        return Found(
+            answer=answer,
+            nominal=model,
+            pooled=self._model(),
+            limits=limits,
+            returns=returns,
+            observations=self.episodes.observations(list(self.player.numbers))[: model.states],
+            hoped=self._hoped(),
+            stopped=stopped or again,
+            trace=self.trace,
+            training_steps=steps,
+            verification_steps=self.player.steps - steps,
+        )
+
+    def _try(self, phase: Callable[[], None]) -> str:
+        """Run a phase; return why it ended early, if it did and there is something to return."""
+        try:
+            phase()
+        except KeyboardInterrupt:
+            if not self.memory.steps:
+                raise
+            return "interrupted"
+        except InputError as error:
+            if not self.memory.steps:
+                raise
+            return str(error)
+        return ""
+
+    def _explore(self) -> None:
+        until = 2 * REHEARSALS[0] - REHEARSALS[1]
+        if self.checkpoint is not None and self.checkpoint.resumes:
+            self.batch, self.threshold = load_counted(
+                self.checkpoint.path, self.player, self.checkpoint.settings
+            )
+        else:
+            self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
+            self._play([], self.batch, until, [], explore=True)
+            self.threshold = self._first_threshold()
+        while self.budget.used(self.player.steps) < until:
+            self.batch *= GROWTH
+            left = self.budget.left(self.player.steps, until)
+            self._batch(min(self.batch, left), until)
+            self._report(every=0.0)
+            self._save(every=True)
+        self._save(every=False)
+        for until in REHEARSALS:
+            self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
+
+    def _batch(self, steps: float, until: float) -> None:
+        model = self._model()
+        problem = model.sampled(self.rng, model.largest_value())
+        policy = plan(problem).policy
+        self.hope = extreme_share(problem, policy)
+        own = 0.5 * (1 - self.hope) ** 2 * steps
+        if own >= FEW:
+            self._rehearse(model, INTERIM, own, until)
+        else:
+            own = 0.0
+        self._play(choices_of(policy[: model.states]), steps - own, until, [], explore=True)
+
+    def _rehearse(
+        self, model: LearnedModel, imaginary: tuple[float, ...], steps: float, until: float
+    ) -> None:
+        """Plan an answer, and play it for some steps."""
+        self.answer = safe_plan(model, self.limits, model.threshold, imaginary)
+        judged, slack, scale, *_ = self.answer
+        if self.limits.episodic.any():
+            exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
+            self.threshold = np.where(self.limits.episodic, exact, self.threshold)
+        self.trace.append(self.answer)
+        self._play(choices_of(judged.policy), steps, until, [], explore=False)
+
+    def _save(self, *, every: bool) -> None:
+        """Save the run, with `every` only if it is time to."""
+        point, now = self.checkpoint, time.perf_counter()
+        if point is None or (every and now - self._saved < point.seconds):
+            return
+        save_counted(point.path, self.player, self.batch, self.threshold, point.settings)
+        self._saved = now
+
+    def _play(
+        self, choices: list[Choice], steps: float, until: float, returns: list[Returns], *, explore: bool
+    ) -> None:
+        def stop() -> bool:
+            self._report()
+            return self.budget.used(self.player.steps) >= until
+
+        self.player.play(choices, steps, explore=explore, returns=returns, stop=stop)
+
+    def _first_threshold(self) -> Array:
+        """Return thresholds on discounted values, (K,), before any answer is known."""
+        memory = self.memory
+        length = memory.steps / max(memory.starts.sum(), 1.0)
+        return self.limits.discounted(self.specification.discount, length)
+
+    def _model(self) -> LearnedModel:
+        return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
+
+    def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
+        limits = self.limits
+        halves = [LearnedModel(self.memory.half(i), model.discount, model.threshold) for i in range(2)]
+        if len(limits.threshold) and all(half.episodes and half.memory.steps for half in halves):
+            limits = with_curse((halves[0], halves[1]), limits, model.threshold)
+        return limits, safe_plan(model, limits, model.threshold)
+
+    def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:
+        """Play the answer on fresh episodes, up to the whole budget; after an early stop, a share of what was done."""
+        steps = VERIFICATION * (self.budget.steps or before)
+        if stopped:
+            steps = min(steps, VERIFICATION * before)
+        elif self.budget.steps is not None:
+            steps = max(self.budget.steps - before, 1)
+        until = np.inf if stopped else max(1.0, self.budget.used(self.player.steps) + LEAST_VERIFICATION)
+        self._play(choices_of(answer.judged.policy), steps, until, returns, explore=False)
+        self._report(every=0.0)
+
+    def _hoped(self) -> float:
+        model = self._model()
+        problem = model.hopeful(model.largest_value())
+        return float(policy_value(problem, plan(problem).policy)[0])
+
+    def _report(self, every: float = 0.5) -> None:
+        now = time.perf_counter()
+        if self.progress is None or now - self._reported < every:
+            return
+        self._reported = now
+        used = min(self.budget.used(self.player.steps), 1.0)
+        seconds = now - self.budget.start
+        unknown = np.full(self.memory.utilities, np.nan)
+        judged = None if self.answer is None else self.answer.judged
+        self.progress(
+            CountedProgress(
+                steps=self.player.steps,
+                used=used,
+                seconds=seconds,
+                seconds_left=seconds * (1 / used - 1) if used > 0 else np.inf,
+                states=len(self.player.tries),
+                phase=self.phase,
+                value=unknown if judged is None else judged.value * self.specification.sign,
+                error=unknown if judged is None else judged.error,
+                hope=self.hope,
+            )
+        )

@@ -1,0 +1,91 @@
+"""Checkpoints of a run that learns by counting: what was counted, the observations, and the state of the generator.
+
+Plans follow from these, so that a run that continues ends with the same policy as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.policies.observed import key_of, rows_of
+from painless.storage import checked_entries as entries
+from painless.storage import results
+from painless.training.episodes import Player
+from painless.training.memory import HALVES, Memory
+
+KIND = "counted"
+
+
+def save_counted(
+    path: str | os.PathLike[str], player: Player, batch: float, threshold: Array, settings: Mapping[str, Any]
+) -> None:
+    """Write the state of a run between two batches; `settings` must be the same when it continues."""
+    memory = player.memory
+    keys = list(player.numbers)
+    content = {
+        "kind": KIND,
+        "settings": json.dumps(dict(settings)),
+        "rng": json.dumps(player.rng.bit_generator.state),
+        "observations": rows_of(keys),
+        "single": not isinstance(keys[0], bytes),
+        "tries": np.array(player.tries, dtype=np.int64),
+        "played": player.played,
+        "batch": batch,
+        "threshold": threshold,
+        **{
+            name: getattr(memory, name)
+            for name in ("keys", "counts", "sums", "squares", "starts", "low", "high")
+        },
+    }
+    results.write(path, "checkpoint", content)
+
+
+def load_counted(
+    path: str | os.PathLike[str], player: Player, settings: Mapping[str, Any]
+) -> tuple[float, Array]:
+    """Bring a player to the state of a checkpoint; return the batch and the thresholds of the run."""
+    content = results.read(path, "checkpoint")
+    if str(content.get("kind")) != KIND:
+        raise InputError(f"{path} belongs to another kind of run; start again in another folder")
+    with results.understood(path, "checkpoint"):
+        stored = entries.parsed(content, "settings")
+        for name, value in settings.items():
+            if stored.get(name) != value:
+                raise InputError(
+                    f"it belongs to a run with {name} = {stored.get(name)}, not {value}; resume with the same settings"
+                )
+        player.rng.bit_generator.state = entries.parsed(content, "rng")
+        memory, tries = _memory(content, player.memory), content["tries"]
+        rows = entries.floats(content, "observations", (None, None))
+        observed = [key_of(int(row[0])) if content["single"] else key_of(row) for row in rows]
+        tries = entries.wholes(content, "tries", (len(observed), memory.actions))
+        player.numbers = {key: index for index, key in enumerate(observed)}
+        player.tries = tries.tolist()
+        player.played = entries.whole(content, "played")
+        player.steps = memory.steps
+        threshold = entries.floats(content, "threshold", (memory.utilities - 1,))
+        return entries.number(content, "batch", least=0.0), threshold
+
+
+def _memory(content: Mapping[str, Any], memory: Memory) -> Memory:
+    """Fill a memory with what was counted."""
+    entry = len(content["keys"])
+    memory.keys = entries.wholes(content, "keys", (entry,))
+    memory.counts = entries.floats(content, "counts", (HALVES, entry), least=0.0)
+    memory.starts = entries.floats(content, "starts", (HALVES, None), least=0.0)
+    for name in ("sums", "squares"):
+        setattr(memory, name, entries.floats(content, name, (HALVES, entry, memory.utilities)))
+    memory.low = entries.floats(content, "low", (memory.utilities,))
+    memory.high = entries.floats(content, "high", (memory.utilities,))
+    if (np.diff(memory.keys) <= 0).any() or not (memory.counts.sum(0) > 0).all():
+        raise InputError("'keys' is not in order, or an entry was never counted")
+    if entry and max(memory.pairs[-1] // memory.actions, (memory.successors).max() - 1) >= memory.states:
+        raise InputError("'keys' names states that were not seen")
+    return memory

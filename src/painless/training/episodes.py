@@ -1,0 +1,218 @@
+"""Episodes of a finite environment, one step at a time: what the learner of models asks for, and the player that records them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.policies.observed import key_of, rows_of
+from painless.simulation.simulator import Simulator, Specification
+from painless.training.memory import HALVES, Memory
+
+EXHAUSTED = (
+    0.3  # the share of steps in which a plan's action was tried often enough, at which a new plan is due
+)
+DRAWS = 4096  # random numbers that are drawn at once
+
+
+class Episodes(Protocol):
+    """An environment whose observations repeat; `start` and `step` return observations as hashable keys."""
+
+    @property
+    def specification(self) -> Specification:
+        """Actions, discount, limits and the time limit."""
+
+    def start(self, seed: int) -> Hashable:
+        """Begin an episode."""
+
+    def step(self, action: int) -> tuple[Hashable, Sequence[float], bool, bool]:
+        """Return the next observation, all J utilities in the internal sense, and whether the episode was terminated or truncated."""
+
+    def observations(self, keys: Sequence[Any]) -> Array:
+        """Return the observations behind keys as numbers, (n, D)."""
+
+
+class SimulatedEpisodes:
+    """The episodes of a simulator, one at a time."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+
+    @property
+    def specification(self) -> Specification:
+        """That of the simulator."""
+        return self.simulator.specification
+
+    def start(self, seed: int) -> Hashable:
+        """Begin an episode."""
+        self._rng = np.random.default_rng(seed)
+        self._states = self.simulator.reset(1, self._rng)
+        return key_of(self._states[0])
+
+    def step(self, action: int) -> tuple[Hashable, Sequence[float], bool, bool]:
+        """Take a step of the episode."""
+        outcome = self.simulator.step(self._states, np.array([action]), self._rng)
+        self._states = outcome.states
+        truncated = outcome.truncated is not None and bool(outcome.truncated[0])
+        key = key_of(self._states[0])
+        return key, outcome.utilities[0].tolist(), bool(outcome.terminated[0]), truncated
+
+    def observations(self, keys: Sequence[Any]) -> Array:
+        """Return the observations behind keys, (n, D)."""
+        return rows_of(keys)
+
+
+Choice = int | list[float] | None  # an action, cumulative probabilities, or none: the action tried least
+
+
+def choices_of(policy: Array) -> list[Choice]:
+    """Return the rows of a policy (S, A) as what `Player` plays.
+
+    >>> choices_of(np.array([[0.0, 1.0], [0.5, 0.5]]))
+    [1, [0.5, 1.0]]
+    """
+    best, certain = policy.argmax(1).tolist(), (policy.max(1) > 1 - 1e-9).tolist()
+    cumulative = policy.cumsum(1).tolist()
+    return [a if sure else row for a, sure, row in zip(best, certain, cumulative, strict=True)]
+
+
+class Returns(NamedTuple):
+    """What one episode collected."""
+
+    discounted: list[float]  # (J,)
+    total: list[float]  # (J,)
+    length: int
+
+
+class Player:
+    """Plays policies, numbers the states in the order of first sight, and counts every step in a memory.
+
+    In states that a policy does not know the action tried least is taken. When it explores, the same happens once a pair was tried as often in
+    one batch as in all batches before it.
+    """
+
+    def __init__(self, episodes: Episodes, memory: Memory, rng: np.random.Generator) -> None:
+        self.episodes, self.memory, self.rng = episodes, memory, rng
+        self.numbers: dict[Hashable, int] = {}
+        self.tries: list[list[int]] = []  # (S, A)
+        self.steps = self.played = 0  # steps and episodes
+        self.forced = 0  # steps in which the plan's action was tried often enough
+        self._draws = self._uniform()
+
+    def _uniform(self) -> Iterator[float]:
+        while True:
+            yield from self.rng.random(DRAWS).tolist()
+
+    def play(
+        self,
+        choices: list[Choice],
+        steps: float,
+        *,
+        explore: bool,
+        returns: list[Returns],
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Play whole episodes until `steps` are done or `stop()` says so; add what each collected to `returns`.
+
+        What was recorded until an exception is kept.
+        """
+        record = _Record()
+        self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
+        most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
+        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps
+        try:
+            while self.steps < target and self.forced <= exhausted and not stop():
+                returns.append(self._episode(choices, most, record))
+        finally:
+            record.store(self.memory)
+
+    def _episode(self, choices: list[Choice], most: list[list[int]] | None, record: _Record) -> Returns:
+        specification = self.episodes.specification
+        step, numbers, tries, draws = self.episodes.step, self.numbers, self.tries, self._draws
+        discount, known = specification.discount, len(choices)
+        half = record.halves[self.played % HALVES]
+        self.played += 1
+        key = self.episodes.start(int(self.rng.integers(2**31)))
+        state = numbers.get(key)
+        if state is None:
+            state = self._number(key)
+        half.starts.append(state)
+        total, discounted, factor, length = (
+            [0.0] * self.memory.utilities,
+            [0.0] * self.memory.utilities,
+            1.0,
+            0,
+        )
+        for _ in range(specification.time_limit or 0):
+            choice = choices[state] if state < known else None
+            row = tries[state]
+            if choice is None:
+                action = self._least(row)
+            else:
+                action = choice if isinstance(choice, int) else _drawn(choice, next(draws))
+                if most is not None and row[action] >= most[state][action]:
+                    action = self._least(row)
+                    self.forced += 1
+            key, utilities, terminated, truncated = step(action)
+            successor = -1 if terminated else numbers.get(key)
+            if successor is None:
+                successor = self._number(key)
+            half.steps.append((state, action, successor))
+            half.utilities.append(utilities)
+            row[action] += 1
+            length += 1
+            for j, utility in enumerate(utilities):
+                total[j] += utility
+                discounted[j] += factor * utility
+            factor *= discount
+            state = successor
+            if terminated or truncated:
+                break
+        self.steps += length
+        return Returns(discounted, total, length)
+
+    def _number(self, key: Hashable) -> int:
+        self.numbers[key] = state = len(self.tries)
+        self.tries.append([0] * self.memory.actions)
+        return state
+
+    def _least(self, row: list[int]) -> int:
+        """Draw one of the actions tried least."""
+        least = min(row)
+        options = [action for action, tried in enumerate(row) if tried == least]
+        return options[int(next(self._draws) * len(options))]
+
+
+def _drawn(cumulative: list[float], draw: float) -> int:
+    target = draw * cumulative[-1]
+    for action, share in enumerate(cumulative):
+        if target < share:
+            return action
+    return len(cumulative) - 1
+
+
+class _Half:
+    """Steps of one half of the data that are not yet in the memory."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int]] = []
+        self.utilities: list[Sequence[float]] = []
+        self.starts: list[int] = []
+
+
+class _Record:
+    def __init__(self) -> None:
+        self.halves = [_Half() for _ in range(HALVES)]
+
+    def store(self, memory: Memory) -> None:
+        """Add all complete steps to the memory."""
+        for index, half in enumerate(self.halves):
+            count = min(len(half.steps), len(half.utilities))
+            if count:
+                steps = np.array(half.steps[:count], dtype=np.int64)
+                utilities = np.array(half.utilities[:count], dtype=float)
+                starts = np.array(half.starts, dtype=np.int64)
+                memory.add(index, steps[:, 0], steps[:, 1], steps[:, 2], utilities, starts)

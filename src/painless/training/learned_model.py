@@ -1,0 +1,323 @@
+"""The model that counts give: as it is, as one draw from what it may be, and with imaginary visits.
+
+Two states are added to the S that were seen: the end, worth 0, and one extreme state. To explore it is a heaven, where the largest
+value seen waits; to answer it is a hell, where every step is as bad as the worst one seen. Pairs that were never tried lead there.
+
+A row of the model is P(s'|s, a) = N(s, a, s')/N(s, a). A draw from the posterior has rows from a Dirichlet distribution with these counts and
+one imaginary visit to heaven, and mean utilities from a normal distribution with their standard errors.
+
+The standard error of a policy's value V_j(ρ), by the delta method, with d(s, a) its occupancy and n the number of episodes:
+
+    s.e.² = Σ d(s, a)² Var[u_j + γ V_j(s')] / N(s, a) + Var[V_j(s_0)] / n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from painless.bellman import policy_transition, policy_utility, resolvent
+from painless.common.arrays import Array, Mask
+from painless.problem import CMDP
+from painless.training.memory import Indices, Memory
+
+DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
+EXTRA = 2  # states that are added: the end, and heaven or hell
+SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
+PRECISION = 1e-3  # of that value, relative to the range of values
+
+
+class Judged(NamedTuple):
+    """A policy on a learned model."""
+
+    policy: Array  # (S, A)
+    value: Array  # (J,) at the start
+    error: Array  # (J,) standard errors
+    state_value: Array  # (J, S)
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """What a memory says of an environment with a discount and thresholds (K,), in the internal sense."""
+
+    memory: Memory
+    discount: float
+    threshold: Array  # (K,)
+
+    @cached_property
+    def pairs(self) -> Indices:
+        """The pair of each transition seen, (M,)."""
+        return self.memory.pairs
+
+    @cached_property
+    def successors(self) -> Indices:
+        """Its successor, (M,); S for the end."""
+        return self.memory.successors
+
+    @cached_property
+    def count(self) -> Array:
+        """How often it was seen, (M,)."""
+        return self.memory.counts.sum(0)
+
+    @cached_property
+    def visits(self) -> Array:
+        """N(s, a), (S·A,)."""
+        return self.memory.visits.reshape(-1)
+
+    @cached_property
+    def tried(self) -> Mask:
+        """Which pairs were tried, (S, A)."""
+        return (self.visits > 0).reshape(-1, self.memory.actions)
+
+    @cached_property
+    def tried_or_all(self) -> Mask:
+        """The actions that a plan may take, (S, A): those that were tried, or all where none was."""
+        return self.tried | ~self.tried.any(1, keepdims=True)
+
+    @property
+    def states(self) -> int:
+        """S."""
+        return self.memory.states
+
+    @cached_property
+    def probability(self) -> Array:
+        """P(s'|s, a) of each transition seen, (M,)."""
+        return self.count / self.visits[self.pairs]
+
+    @cached_property
+    def outcome(self) -> Array:
+        """The mean utilities of each transition, (J, M)."""
+        return self.memory.sums.sum(0).T / self.count
+
+    @cached_property
+    def utility(self) -> Array:
+        """The mean utilities of each pair, (J, S·A)."""
+        return self._per_pair(self.probability * self.outcome)
+
+    @cached_property
+    def variance(self) -> Array:
+        """The variance of the utilities of each pair, (J, S·A)."""
+        square = self._per_pair(self.memory.squares.sum(0).T / self.visits[self.pairs])
+        return np.maximum(square - self.utility**2, 0.0)
+
+    def _per_pair(self, values: Array) -> Array:
+        """Sum values of transitions (J, M) over each pair, (J, S·A)."""
+        return np.array([np.bincount(self.pairs, row, len(self.visits)) for row in values])
+
+    @cached_property
+    def initial(self) -> Array:
+        """The share of episodes that began in each state, (S,)."""
+        first = self.memory.starts.sum(0)
+        return first / first.sum()
+
+    @property
+    def episodes(self) -> float:
+        """The number of episodes."""
+        return float(self.memory.starts.sum())
+
+    @property
+    def worst(self) -> Array:
+        """The utilities of a step in hell, (J,): the worst seen, or 0."""
+        return np.minimum(self.memory.low, 0.0)
+
+    def _assemble(
+        self, probability: Array, extreme: Array, utility: Array, at_extreme: Array, allowed: Mask
+    ) -> tuple[Any, Array, Mask]:
+        """Return transition, utilities (J, S + 2, A) and actions of a model with the two states added.
+
+        `probability` are those of the transitions seen, (M,), `extreme` the probability of heaven or hell from each pair, (S·A,);
+        what is missing from 1 ends the episode. `at_extreme` are the utilities of a step there, (J,).
+        """
+        states, actions = self.states, self.memory.actions
+        rest = 1 - extreme - np.bincount(self.pairs, probability, len(extreme))
+        size = states * actions
+        own = size + np.arange(EXTRA * actions)
+        rows = np.concatenate([self.pairs, np.arange(size), np.arange(size), own])
+        columns = np.concatenate(
+            [
+                self.successors,
+                np.full(size, states + 1),
+                np.full(size, states),
+                states + np.repeat(np.arange(EXTRA), actions),
+            ]
+        )
+        data = np.concatenate(
+            [probability, extreme, np.where(rest > 1e-9, rest, 0.0), np.ones(EXTRA * actions)]
+        )
+        kept = data > 0
+        transition = scipy.sparse.csr_array(
+            (data[kept], (rows[kept], columns[kept])), shape=((states + EXTRA) * actions, states + EXTRA)
+        )
+        transition.sum_duplicates()
+        total = np.bincount(transition.nonzero()[0], transition.data, transition.shape[0])
+        transition.data /= np.repeat(total, np.diff(transition.indptr))
+        whole = np.zeros((len(utility), states + EXTRA, actions))
+        whole[:, :states] = utility.reshape(len(utility), states, actions)
+        whole[:, states + 1] = at_extreme[:, None]
+        return transition, whole, np.vstack([allowed, np.ones((EXTRA, actions), dtype=bool)])
+
+    def _problem(self, parts: tuple[Any, Array, Mask], threshold: Array) -> CMDP:
+        transition, utility, actions = parts
+        return CMDP(
+            transition,
+            utility[0],
+            initial=np.append(self.initial, np.zeros(EXTRA)),
+            discount=self.discount,
+            constraint_reward=utility[1:] if len(threshold) else None,
+            threshold=threshold if len(threshold) else None,
+            actions=actions,
+            copy=False,
+        )
+
+    @cached_property
+    def _nominal(self) -> tuple[Any, Array, Mask]:
+        unknown = (~self.tried).reshape(-1).astype(float)
+        return self._assemble(self.probability, unknown, self.utility, self.worst, self.tried_or_all)
+
+    @cached_property
+    def _with_unknown(self) -> CMDP:
+        """The model as it is, in which pairs that were not tried lead to hell."""
+        transition, utility, actions = self._nominal
+        return self._problem((transition, utility, np.ones_like(actions)), self.threshold)
+
+    def nominal(self, threshold: Array) -> CMDP:
+        """Return the model as it is; only actions that were tried are available, where any was."""
+        return self._problem(self._nominal, threshold)
+
+    def cautious(self, threshold: Array, state_value: Array, visits: float) -> CMDP:
+        """Return the model with `visits` imaginary ones to every tried pair, which end as badly as the worst state does.
+
+        `state_value` (J, S) says how badly that is.
+        """
+        live = self.tried.any(1)
+        worst = self.discount * state_value[:, live].min(1)  # (J,)
+        share = np.where(self.visits > 0, visits / (visits + self.visits), 0.0)  # (S·A,)
+        utility = (1 - share) * self.utility + share * worst[:, None]
+        extreme = (~self.tried).reshape(-1).astype(float)
+        probability = (1 - share)[self.pairs] * self.probability
+        parts = self._assemble(probability, extreme, utility, self.worst, self.tried_or_all)
+        return self._problem(parts, threshold)
+
+    def sampled(self, rng: np.random.Generator, heaven: float) -> CMDP:
+        """Draw a model from the posterior, with one imaginary visit of every pair to a heaven of this value."""
+        weight = rng.standard_gamma(self.count)
+        hope = np.where(self.visits > 0, rng.standard_exponential(len(self.visits)), 1.0)
+        total = np.bincount(self.pairs, weight, len(hope)) + hope
+        error = np.sqrt(self.variance / np.maximum(self.visits, 1))
+        utility = self.utility + error * rng.standard_normal(self.utility.shape)
+        return self._hopeful(weight / total[self.pairs], hope / total, utility, heaven)
+
+    def hopeful(self, heaven: float) -> CMDP:
+        """Return the model with one imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
+        hope = 1 / (1 + self.visits)
+        return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
+
+    def _hopeful(self, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
+        best = np.maximum(self.memory.high, 0.0)
+        best[0] = heaven * (1 - self.discount)
+        everything = np.ones_like(self.tried)
+        parts = self._assemble(probability, hope, (1 - hope) * utility, best, everything)
+        return self._problem(parts, self.threshold)
+
+    def largest_value(self) -> float:
+        """Return the value of heaven: the largest unconstrained value of a state, and one standard deviation of rewards."""
+        memory = self.memory
+        count, total = self.count.sum(), memory.sums[..., 0].sum()
+        spread = float(np.sqrt(max(memory.squares[..., 0].sum() / count - (total / count) ** 2, 0.0)))
+        extent = max(abs(memory.low[0]), abs(memory.high[0]))
+        transition, utility, actions = self._nominal
+        reward = np.where(actions, utility[0], -np.inf)
+        value = np.zeros(len(reward))
+        value[-1] = utility[0, -1, 0] / (1 - self.discount)
+        for _ in range(SWEEPS):
+            new = (reward + self.discount * (transition @ value).reshape(reward.shape)).max(1)
+            change = np.abs(new - value)[:-1].max()
+            value = new
+            if change * self.discount <= PRECISION * extent:
+                break
+        top = float(value[:-1].max())
+        return top + (spread if spread > 1e-9 * extent else extent or 1.0)
+
+    def _chain(self, policy: Array) -> tuple[CMDP, Array, Any]:
+        """Return the model, a policy (S, A) with rows for the states added, and the chain of the two."""
+        problem = self._with_unknown
+        table = np.vstack([policy, np.full((EXTRA, policy.shape[1]), 1 / policy.shape[1])])
+        return problem, table, policy_transition(problem, table)
+
+    def episode_values(self, policy: Array, time_limit: int) -> tuple[Array, Array]:
+        """Return the mean total of an episode up to a time limit, (J,), without and with discounting."""
+        problem, table, chain = self._chain(policy)
+        utility = policy_utility(problem.utility, table)  # (J, S + 2)
+        total, discounted = np.zeros(len(utility)), np.zeros(len(utility))
+        share, factor, backward = problem.initial, 1.0, chain.T.tocsr()
+        for _ in range(time_limit):
+            now = utility @ share
+            total, discounted = total + now, discounted + factor * now
+            share, factor = backward @ share, factor * self.discount
+        return total, discounted
+
+    def judge(self, policy: Array) -> Judged:
+        """Evaluate a policy (S, A), with standard errors; untried pairs lead to hell."""
+        states = self.states
+        problem, table, chain = self._chain(policy)
+        inverse = resolvent(_by_density(chain), self.discount)
+        value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
+        occupancy = inverse.state_occupancy(problem.initial)[:states, None] * policy
+        return Judged(policy, value @ problem.initial, self._error(value, occupancy), value[:, :states])
+
+    def _error(self, value: Array, occupancy: Array) -> Array:
+        """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A).
+
+        Every pair counts one imaginary observation as far from the mean as half the range of values, so that a pair that was tried once
+        is not taken for certain.
+        """
+        target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
+        mean = self._per_pair(self.probability * target)
+        between = self._per_pair(self.probability * target**2) - mean**2
+        explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
+        variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
+        visits = np.maximum(self.visits, 1)
+        known = value[:, : self.states]
+        doubt = (0.5 * self.discount * (known.max(1) - known.min(1))) ** 2  # (J,)
+        variance = (variance * visits + doubt[:, None]) / (visits + 1)
+        first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
+        steps = (occupancy.reshape(-1) ** 2 * variance / visits).sum(1)
+        return np.sqrt(steps + np.maximum(first, 0.0) / self.episodes)
+
+    def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
+        """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""
+        transition, utility, actions = self._nominal
+        lower = [k for k, one in enumerate(sense) if one == ">="]
+        upper = [k for k, one in enumerate(sense) if one == "<="]
+        return CMDP(
+            transition,
+            utility[0],
+            initial=np.append(self.initial, np.zeros(EXTRA)),
+            discount=self.discount,
+            constraint_reward=utility[[1 + k for k in lower]] if lower else None,
+            threshold=self.threshold[lower] if lower else None,
+            constraint_cost=-utility[[1 + k for k in upper]] if upper else None,
+            budget=-self.threshold[upper] if upper else None,
+            actions=actions,
+            names={
+                "states": [*names, "end", "unknown"],
+                "constraints": [constraints[k] for k in lower + upper],
+            },
+        )
+
+
+def extreme_share(problem: CMDP, policy: Array) -> float:
+    """Return the share of the discounted time that a policy (S + 2, A) expects to be in the extreme state."""
+    inverse = resolvent(_by_density(policy_transition(problem, policy)), problem.discount)
+    share = inverse.state_occupancy(problem.initial)[-1] * (1 - problem.discount)
+    return float(np.clip(share, 0.0, 1.0))
+
+
+def _by_density(chain: Any) -> Any:
+    """Return a chain as a dense array where the factors of a sparse one would be nearly full."""
+    return chain.toarray() if chain.nnz > DENSE * chain.shape[0] else chain

@@ -1,0 +1,202 @@
+"""Plans on a learned model that hold on the truth.
+
+A plan that is optimal for an estimate exploits the errors of the estimate: it breaks its limits nearly always. So a plan counts as safe if
+its constraint values, by the model, keep a margin from the limits:
+
+    V_c − (z·s.e. + curse) ≥ b,     z = Φ⁻¹(1 − (1 − confidence)/K)
+
+The curse is what the search for the best plan gains by the errors: plans made on one half of the data are evaluated on the other, and half
+of their mean excess counts, since the whole has twice the data. Candidates are planned on the model as it is and with imaginary visits to the worst
+state, each again at limits that are tightened by its own margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.common.arrays import Array, Mask
+from painless.common.clock import Clock
+from painless.planning.column_generation import ColumnGeneration
+from painless.planning.planner import Case, Task
+from painless.policies.table import restricted
+from painless.problem import CMDP
+from painless.training.learned_model import EXTRA, Judged, LearnedModel
+
+TOLERANCE = 1e-3  # of plans, relative to the value
+FINE = 1e-4  # of the plans among which the answer is chosen
+IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
+ROUNDS = 2  # of tightening
+SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
+BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
+REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
+
+
+class Plan(NamedTuple):
+    """A policy, and the price of each limit in it."""
+
+    policy: Array  # (S, A)
+    multiplier: Array  # (K,) 0 where no policy meets the limits
+
+
+def plan(problem: CMDP, tolerance: float = TOLERANCE, start: Array | None = None) -> Plan:
+    """Return the optimal policy of a problem, or the one that comes closest to its limits."""
+    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock(), start=start))
+    multiplier = np.zeros(len(problem.threshold))
+    if found.answer is None:
+        return Plan(found.case.slater.policy, multiplier)
+    units = found.case.units
+    multiplier[units.kept] = found.answer.multiplier * units.span[0] / units.span[1 + units.kept]
+    return Plan(found.answer.policy, multiplier)
+
+
+class Collected(NamedTuple):
+    """What an episode collects, in the constraint's own terms."""
+
+    value: Array  # (K,)
+    scale: Array  # (K,) by how much it changes with the discounted value
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits as the user means them, in the internal sense.
+
+    Arguments:
+        threshold: b, (K,).
+        episodic: which limits are on the undiscounted total of an episode, (K,).
+        time_limit: of an episode.
+        confidence: the probability with which each safe plan meets all limits.
+        curse: (K,) in units of discounted values.
+    """
+
+    threshold: Array
+    episodic: Mask
+    time_limit: int
+    confidence: float = 0.95
+    curse: Array | float = 0.0
+
+    @property
+    def deviations(self) -> float:
+        """The number of standard errors z in a margin."""
+        return NormalDist().inv_cdf(1 - (1 - self.confidence) / max(len(self.threshold), 1))
+
+    def discounted(self, discount: float, length: float) -> Array:
+        """Return thresholds on discounted values, (K,), if what counts is spread evenly over episodes of some length."""
+        steps = length * (1 - discount) / max(1 - discount**length, 1e-12)
+        return np.where(self.episodic, self.threshold / max(steps, 1.0), self.threshold)
+
+    def collected(self, model: LearnedModel, judged: Judged) -> Collected:
+        """Return what episodes collect.
+
+        Where a limit is on discounted values and the time limit matters, it is the worse of what an episode collects up to it and of the
+        endless value.
+        """
+        value, scale = judged.value[1:], np.ones(len(self.threshold))
+        if not self.episodic.any() and model.discount**self.time_limit <= REST:
+            return Collected(value, scale)
+        total, cut = model.episode_values(judged.policy, self.time_limit)
+        sound = np.abs(value) > 1e-9 * np.abs(total[1:])
+        ratio = total[1:] / np.where(sound, value, 1.0)
+        scale = np.where(self.episodic & sound & (ratio > 0), ratio, scale)
+        return Collected(np.where(self.episodic, total[1:], np.minimum(value, cut[1:])), scale)
+
+    def slack(self, model: LearnedModel, judged: Judged) -> tuple[Array, Array]:
+        """Return how far each constraint is met beyond its margin, (K,), and the scale of `collected`."""
+        value, scale = self.collected(model, judged)
+        margin = (self.deviations * judged.error[1:] + self.curse) * scale
+        return value - margin - self.threshold, scale
+
+
+class Candidate(NamedTuple):
+    """A plan, and by how much it meets the limits beyond its margins."""
+
+    judged: Judged
+    slack: Array  # (K,)
+    scale: Array  # (K,)
+    safe: bool
+    merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors
+    multiplier: Array  # (K,)
+
+
+def candidate(model: LearnedModel, policy: Array, limits: Limits, multiplier: Array) -> Candidate:
+    """Judge a policy (S, A)."""
+    judged = model.judge(policy)
+    slack, scale = limits.slack(model, judged)
+    allowance = 1e-9 * np.abs(limits.threshold) + 1e-12
+    safe = bool((slack >= -allowance).all())
+    error = np.maximum(judged.error, 1e-12)
+    merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * error[1:])).min()
+    return Candidate(judged, slack, scale, safe, float(merit), multiplier)
+
+
+def safe_plan(
+    model: LearnedModel,
+    limits: Limits,
+    threshold: Array,
+    imaginary: tuple[float, ...] = IMAGINARY,
+    start: Array | None = None,
+    tolerance: float = FINE,
+) -> Candidate:
+    """Return the best safe candidate, or the one that comes closest.
+
+    Arguments:
+        threshold: on discounted values, (K,), to begin with.
+        imaginary: visits to the worst state, one kind of candidate for each.
+        start: a policy to begin the search with, (S, A).
+    """
+    states = model.states
+
+    def at(make: Callable[[Array], CMDP], limit: Array) -> Candidate:
+        first = (
+            None
+            if start is None
+            else np.vstack([start, np.full((EXTRA, start.shape[1]), 1 / start.shape[1])])
+        )
+        problem = make(limit)
+        first = None if first is None else restricted(first, problem.actions)
+        policy, multiplier = plan(problem, tolerance, first)
+        return candidate(model, policy[:states], limits, multiplier)
+
+    nominal = at(model.nominal, threshold)
+    value = nominal.judged.state_value
+    found = [nominal]
+    for visits in imaginary:
+        make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
+        now = nominal if not visits else at(make, threshold)
+        found.append(now)
+        limit = threshold
+        for _ in range(SEARCH if limits.episodic.any() else ROUNDS):
+            if now.safe and not _too_tight(now, limits):
+                break
+            limit = _moved(now, limits, limit)
+            now = at(make, limit)
+            found.append(now)
+    return max(found, key=lambda one: (one.safe, one.merit))
+
+
+def _too_tight(one: Candidate, limits: Limits) -> bool:
+    """Whether an undiscounted limit leaves room: the plan for it was made at a discounted limit that was a guess."""
+    room = one.slack > 0.02 * np.abs(limits.threshold)
+    return bool((limits.episodic & room).any())
+
+
+def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
+    """Return thresholds on discounted values at which the next plan should be just safe, (K,)."""
+    value, need = one.judged.value[1:], -one.slack / one.scale
+    moved = value + need * np.where(need > 0, BEYOND, 1.0)
+    tightened = np.where(need > 0, np.maximum(moved, threshold + 0.02 * need), threshold)
+    return np.where(limits.episodic, moved, tightened)
+
+
+def with_curse(memory_halves: tuple[LearnedModel, LearnedModel], limits: Limits, threshold: Array) -> Limits:
+    """Return limits with the curse: half the mean excess of plans made on one half and evaluated on the other, at least 0."""
+    one, other = memory_halves
+    excess = np.zeros(len(threshold))
+    for own, judge in ((one, other), (other, one)):
+        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE).judged
+        excess += made.value[1:] - judge.judge(restricted(made.policy, judge.tried_or_all)).value[1:]
+    return replace(limits, curse=np.maximum(0.25 * excess, 0.0))

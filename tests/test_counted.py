@@ -1,0 +1,183 @@
+"""Finite environments learned as models by counting: what is counted, what it is worth, and that answers hold on the truth."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import painless
+from painless.bellman import policy_value
+from painless.common.errors import InputError
+from painless.simulation.simulator import TableSimulator
+from painless.training.counted import Budget, CountedRun
+from painless.training.episodes import Player, SimulatedEpisodes, choices_of
+from painless.training.learned_model import LearnedModel
+from painless.training.memory import Memory
+from painless.training.safe_plan import Limits, safe_plan, with_curse
+
+GRIDWORLD = 1.6527218430
+
+
+def world(time_limit=60):
+    return SimulatedEpisodes(TableSimulator(painless.gridworld(), time_limit))
+
+
+def remembered(steps, seed=0, episodes=None):
+    """Return the memory of random steps in the gridworld, and its states in the order in which they were seen."""
+    episodes = episodes or world()
+    memory = Memory(episodes.specification.actions, 2)
+    player = Player(episodes, memory, np.random.default_rng(seed))
+    player.play([], steps, explore=True, returns=[])
+    return memory, episodes.observations(list(player.numbers))[:, 0].astype(int)
+
+
+def as_model(memory, threshold=1.5):
+    return LearnedModel(memory, 0.9, np.array([threshold]))
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 3)] * 2, st.integers(-1, 3), st.floats(-5, 5)), min_size=1), st.data()
+)
+def test_a_memory_counts_every_step_once(steps, data):
+    memory = Memory(actions=4, utilities=1)
+    rows = np.array([row[:3] for row in steps])
+    utility = np.array([row[3:] for row in steps])
+    cut = data.draw(st.integers(0, len(steps)))
+    for half, part in enumerate((slice(0, cut), slice(cut, None))):
+        states, actions, successors = rows[part].T
+        memory.add(half, states, actions, successors, utility[part], states[:1])
+    assert memory.steps == len(steps)
+    for pair, successor, count, total in zip(
+        memory.pairs, memory.successors, memory.counts.sum(0), memory.sums.sum(0)[:, 0], strict=True
+    ):
+        same = (rows[:, 0] * 4 + rows[:, 1] == pair) & (
+            rows[:, 2] == (-1 if successor == memory.states else successor)
+        )
+        assert count == same.sum()
+        assert total == pytest.approx(utility[same].sum())
+    assert sum(memory.half(index).steps for index in (0, 1)) == memory.steps
+
+
+def test_a_model_of_many_steps_is_the_truth():
+    memory, states = remembered(20_000)
+    assert memory.states == 25
+    policy = np.random.default_rng(1).dirichlet(np.ones(4), 25)
+    truth = policy_value(painless.gridworld(), policy)
+    judged = as_model(memory).judge(policy[states])
+    assert (np.abs(judged.value - truth) <= 4 * judged.error).all()
+    assert (judged.error < 0.05).all()
+
+
+def test_standard_errors_are_those_of_repetitions():
+    """The spread of estimates over independent data sets is the error that each of them states."""
+    policy = np.full((25, 4), 0.25)
+    judged = [as_model(remembered(2000, seed)[0]).judge(policy) for seed in range(40)]
+    spread = np.std([one.value for one in judged], axis=0)
+    stated = np.mean([one.error for one in judged], axis=0)
+    assert (stated > 0.8 * spread).all()
+    assert (stated < 2.5 * spread).all()
+
+
+def test_what_was_never_tried_is_bad_for_an_answer_and_good_for_an_explorer():
+    memory = Memory(actions=2, utilities=2)
+    one = np.array([0])
+    memory.add(0, one, one, np.array([-1]), np.array([[1.0, -1.0]]), one)
+    model = as_model(memory, -5.0)
+    assert model.judge(np.array([[1.0, 0.0]])).value == pytest.approx([1.0, -1.0])
+    assert model.judge(np.array([[0.0, 1.0]])).value == pytest.approx([0.0, -9.0])
+    hopeful = model.hopeful(heaven=7.0)
+    unknown = np.array([[0.0, 1.0]] * 3)
+    assert policy_value(hopeful, unknown) == pytest.approx([0.9 * 7.0, 0.0])
+
+
+def test_episodes_that_are_cut_off_are_evaluated_as_they_are():
+    memory, _ = remembered(5000)
+    model, policy = as_model(memory), np.full((memory.states, 4), 0.25)
+    total, discounted = model.episode_values(policy, 400)
+    assert discounted == pytest.approx(model.judge(policy).value)
+    assert (total > 20 * discounted).all()
+    assert (model.episode_values(policy, 5)[1] < discounted).all()
+
+
+def test_safe_plans_are_safe_where_plain_ones_are_not():
+    """From little data the optimal plan of the estimate misses the true limit; a safe one does not."""
+    problem = painless.garnet(20, 3, 4, 1, seed=3)
+    episodes = SimulatedEpisodes(TableSimulator(problem))
+    missed = {"plain": 0, "safe": 0}
+    for seed in range(12):
+        memory, states = remembered(3000, seed, episodes)
+        model = LearnedModel(memory, problem.discount, problem.threshold)
+        halves = tuple(LearnedModel(memory.half(i), problem.discount, problem.threshold) for i in (0, 1))
+        limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
+        plain = safe_plan(
+            model,
+            Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, confidence=0.5),
+            problem.threshold,
+            (0.0,),
+        )
+        safe = safe_plan(model, with_curse(halves, limits, problem.threshold), problem.threshold)
+        for name, found in (("plain", plain), ("safe", safe)):
+            table = np.zeros((20, 3))
+            table[states] = found.judged.policy
+            table[table.sum(1) == 0] = 1 / 3
+            missed[name] += bool((policy_value(problem, table)[1:] < problem.threshold).any())
+    assert missed["safe"] <= 1
+    assert missed["plain"] >= 4
+
+
+def test_the_gridworld_is_learned():
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    found = CountedRun(world(), limits, Budget(30_000), np.random.default_rng(0)).run()
+    states = found.observations[:, 0].astype(int)
+    table = np.full((25, 4), 0.25)
+    table[states] = found.answer.judged.policy
+    reward, constraint = policy_value(painless.gridworld(), table)
+    assert found.answer.safe
+    assert constraint >= 1.5
+    assert reward > 0.95 * GRIDWORLD
+    assert found.hoped > GRIDWORLD
+    assert found.training_steps + found.verification_steps == pytest.approx(30_000, rel=0.01)
+
+
+def test_the_seed_decides_everything():
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    one, same, other = (
+        CountedRun(world(), limits, Budget(3000), np.random.default_rng(seed)).run() for seed in (0, 0, 1)
+    )
+    assert (one.answer.judged.policy == same.answer.judged.policy).all()
+    assert one.returns == same.returns != other.returns
+
+
+class Breaking(SimulatedEpisodes):
+    """Raises after some steps."""
+
+    def __init__(self, simulator, steps, error):
+        super().__init__(simulator)
+        self.left, self.error = steps, error
+
+    def step(self, action):
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+        return super().step(action)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), InputError("broken pipe")])
+def test_an_early_end_returns_the_best_answer_so_far(error):
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    episodes = Breaking(TableSimulator(painless.gridworld(), 60), 8000, error)
+    found = CountedRun(episodes, limits, Budget(100_000), np.random.default_rng(0)).run()
+    assert found.stopped == ("interrupted" if isinstance(error, KeyboardInterrupt) else "broken pipe")
+    assert found.answer.safe
+    assert len(found.returns) >= 10  # fresh episodes
+
+
+def test_an_early_end_before_the_first_step_is_an_error():
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    episodes = Breaking(TableSimulator(painless.gridworld(), 60), 1, InputError("no licence"))
+    with pytest.raises(InputError, match="no licence"):
+        CountedRun(episodes, limits, Budget(1000), np.random.default_rng(0)).run()
+
+
+def test_choices():
+    assert choices_of(np.array([[0.0, 1.0], [0.25, 0.75]])) == [1, [0.25, 1.0]]

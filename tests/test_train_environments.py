@@ -1,0 +1,474 @@
+"""Bring your environment: every space, every way to write a limit, refusals in one line, and what comes back."""
+
+import csv
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import painless
+from painless import InputError
+from painless.environments import Constraint, Predictor
+from painless.environments.interface import MOST_ACTIONS, Interface
+from painless.policies import MixturePolicy
+from painless.simulation.simulator import TableSimulator
+from painless.training.linear import TrainingProgress
+from painless.training.result import Training
+
+SIZE = 5
+OBSERVATIONS = {
+    "discrete": (spaces.Discrete(SIZE, start=3), lambda place: place + 3),
+    "multi-discrete": (spaces.MultiDiscrete([SIZE, 2]), lambda place: np.array([place, 0])),
+    "multi-binary": (spaces.MultiBinary(SIZE), lambda place: np.eye(SIZE, dtype=np.int8)[place]),
+    "whole Box": (spaces.Box(0, SIZE, (2,), np.int32), lambda place: np.array([place, 1], np.int32)),
+    "Box that repeats": (spaces.Box(-1.0, 1.0, (1,)), lambda place: np.array([place / SIZE], np.float32)),
+    "tuple": (spaces.Tuple([spaces.Discrete(SIZE), spaces.Discrete(2)]), lambda place: (place, 1)),
+    "dict": (
+        spaces.Dict({"a": spaces.Tuple([spaces.Discrete(2)]), "b": spaces.Box(0, 9, (1,), np.uint8)}),
+        lambda place: {"a": (1,), "b": np.array([place], np.uint8)},
+    ),
+}
+
+
+class Walk(gymnasium.Env):
+    """A walk on 0..4 that ends at 4 with reward 1; a step to the right slips with probability 0.2, and costs 1."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, kind="discrete"):
+        self.observation_space, self.shown = OBSERVATIONS[kind]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self.shown(0), {}
+
+    def right(self, action):
+        return bool(action)
+
+    def step(self, action):
+        right = self.right(action)
+        if right and self.np_random.random() < 0.8:
+            self.place += 1
+        elif not right:
+            self.place = max(self.place - 1, 0)
+        return self.shown(self.place), float(self.place == 4), self.place == 4, False, {"cost": float(right)}
+
+
+class Product(Walk):
+    """Two switches and a dial; it goes right if all are up."""
+
+    action_space = spaces.MultiDiscrete([2, 2, 3])
+
+    def right(self, action):
+        assert action.shape == (3,)
+        return bool((action == [1, 1, 2]).all())
+
+
+class Drift(gymnasium.Env):
+    """A point that no observation repeats."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.normal(size=3)
+        return self.x.astype(np.float32), {}
+
+    def step(self, action):
+        self.x = 0.9 * self.x + (2 * action - 1) * 0.1 + 0.1 * self.np_random.normal(size=3)
+        return self.x.astype(np.float32), float(-abs(self.x[0])), False, False, {"cost": float(action)}
+
+
+def quick(environment=Walk, steps=4000, **options):
+    return painless.train(environment, **{"discount": 0.9, "steps": steps, "time_limit": 30, **options})
+
+
+# ---------------------------------------------------------------- what comes in
+
+
+@pytest.mark.parametrize("kind", OBSERVATIONS)
+def test_every_space_of_observations_is_counted(kind):
+    training = quick(lambda: Walk(kind), constraints="cost<=6")
+    assert training.algorithm == "counted"
+    assert training.model.shape[0] == 4 + 2  # the end and what is unknown
+    assert training.verdict == ("met",)
+    assert training.estimate.mean[0] > 0.5
+    predictor, environment = training.predictor(), Walk(kind)
+    state, _ = environment.reset(seed=0)
+    while environment.place < 4:  # to the right with probability 0.8
+        state, _, _, _, _ = environment.step(predictor(state))
+
+
+def test_text_in_a_dictionary_is_left_out():
+    class Mission(Walk):
+        def __init__(self):
+            super().__init__("dict")
+            self.observation_space = spaces.Dict({**self.observation_space.spaces, "mission": spaces.Text(9)})
+            numbers = self.shown
+            self.shown = lambda place: {**numbers(place), "mission": "go"}
+
+    training = quick(Mission)
+    assert training.model.shape[0] == 6
+    assert "Not seen, since it is no number: mission." in str(training.status)
+
+
+def test_products_of_actions():
+    training = quick(Product, steps=8000)
+    assert training.policy.policies[0].probabilities.shape[1] == 12
+    assert training.estimate.mean[0] > 0.5
+    action = training.predictor()(3)
+    assert action.tolist() == [1, 1, 2]
+
+
+def test_an_id_an_object_a_class_and_a_function_are_all_taken():
+    same = [
+        quick("FrozenLake-v1", 2000),
+        quick(gymnasium.make("FrozenLake-v1"), 2000),
+        quick(lambda: gymnasium.make("FrozenLake-v1"), 2000),
+        quick(gymnasium.envs.toy_text.FrozenLakeEnv, 2000),
+    ]
+    assert {one.algorithm for one in same} == {"counted"}
+    assert same[0].estimate.mean[0] == same[2].estimate.mean[0]
+
+
+def test_wrappers_of_an_object_stay():
+    class Double(gymnasium.RewardWrapper):
+        def reward(self, reward):
+            return 2 * reward
+
+    assert quick(Double(Walk()), steps=4000).estimate.mean[0] > 1.0
+
+
+def test_simulators_are_counted_if_there_is_a_budget():
+    training = painless.train(TableSimulator(painless.gridworld(), 60), steps=10_000)
+    assert training.algorithm == "counted"
+    assert training.verdict == ("met",)
+    with pytest.raises(InputError, match="lack actions"):
+        painless.train(TableSimulator(painless.make("queueing")), steps=100)
+    with pytest.raises(InputError, match="discount is for environments"):
+        painless.train(TableSimulator(painless.gridworld()), discount=0.9)
+
+
+def test_others_get_features_and_are_never_blocked():
+    """The limit cannot be met: training goes on, and says so."""
+    training = quick(Drift, constraints="cost<=-1", steps=6000, episodes=50)
+    assert training.algorithm == "cbp"
+    assert training.verdict == ("missed",)
+    assert len(training.trace) >= 1
+    assert training.model is None
+    assert isinstance(training.predictor()(np.zeros(3)), int)
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_limits_are_written_in_many_ways():
+    parse = Constraint.parse
+    assert parse("episode cost<=25").episode
+    assert parse("episode cost<=25").key == "cost"
+    assert parse("episode reward[1]>=-3").index == 1
+    assert parse("episode<=5").key == "episode"  # a key of that name
+    assert parse("episode cost<=25") == parse(parse("episode cost<=25").text)
+
+
+def right(observation, action, next_observation, reward, terminated, info):
+    return float(action == 1)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        (right, "<=2"),
+        ("moves<=2", right),
+        Constraint(function=right, limit=2.0),
+        "cost<=2",
+    ],
+)
+def test_functions_are_limits_too(constraint):
+    training = quick(constraints=[constraint], steps=8000)
+    assert training.verdict == ("met",)
+    assert 1.0 < training.estimate.mean[1] <= 2.1
+    assert training.estimate.mean[0] < 0.5  # going all the way costs about 3.5
+
+
+def test_a_function_is_the_reward():
+    training = quick(reward=lambda before, action, after, reward, terminated, info: -info["cost"])
+    assert training.estimate.mean[0] == 0.0
+
+
+def test_limits_on_whole_episodes():
+    """An unlimited walk takes 5 steps to the right on average; the discounted sum is smaller by a third."""
+    training = quick(constraints="episode cost<=3", steps=20_000)
+    assert training.constraint_names == ("episode cost",)
+    assert training.verdict == ("met",)
+    assert "Episode cost met by the learned model, with about 95 % confidence." in str(training.status)
+    assert 2.0 < training.estimate.mean[1] <= 3.15
+    assert training.estimate.mean[1] == pytest.approx(training.total[1])
+    assert training.discounted[1] < 0.95 * training.total[1]
+    loose = quick(constraints="episode cost<=30", steps=8000)
+    assert loose.estimate.mean[0] > training.estimate.mean[0] + 0.1
+
+
+def test_both_figures_of_every_utility_are_there():
+    training = quick(constraints="cost<=6")
+    assert training.discounted == pytest.approx(training.estimate.mean)
+    assert training.total[1] > training.discounted[1] > 0
+    content = training.as_dict()
+    assert content["episode_total"] == training.total.tolist()
+    assert content["verdict"] == ["met"]
+    assert content["met"] == [True]
+
+
+def test_impossible_limits_are_missed():
+    class Costly(Walk):
+        def step(self, action):
+            *rest, _ = super().step(action)
+            return *rest, {"cost": 1.0}
+
+    training = quick(Costly, constraints="cost<=0.5")
+    assert training.verdict == ("missed",)
+    assert training.feasible is False
+    assert "loosen" in str(training.status)
+
+
+def test_rare_events_are_answered():
+    """One limit of a hundredth: no phase asks for a proof that random episodes could never give."""
+
+    class Slip(Walk):
+        def step(self, action):
+            state, reward, ended, cut, _ = super().step(action)
+            fell = bool(action) and self.np_random.random() < 0.001
+            return state, reward, ended or fell, cut, {"fall": float(fell)}
+
+    training = quick(Slip, constraints="fall<=0.05", steps=20_000)
+    assert training.verdict == ("met",)
+    assert training.estimate.high[1] < 0.05
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def pictures():
+    class Image(Walk):
+        def __init__(self):
+            self.observation_space = spaces.Box(0, 255, (210, 160, 3), np.uint8)
+
+    return Image()
+
+
+def with_text():
+    class Mission(Walk):
+        def __init__(self):
+            self.observation_space = spaces.Dict({"mission": spaces.Text(9)})
+
+    return Mission()
+
+
+def many_actions():
+    class Many(Walk):
+        action_space = spaces.MultiDiscrete([100, 100])
+
+    return Many()
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "message"),
+    [
+        (pictures, {}, "210×160×3 = 100800 numbers"),
+        (with_text, {}, "which are no numbers"),
+        (many_actions, {}, f"at most {MOST_ACTIONS}"),
+        ("Pendulum-v1", {}, "only Discrete actions"),
+        ("NoSuchThing-v3", {}, "does not know 'NoSuchThing-v3'"),
+        ("no_such_module:Thing-v3", {}, "cannot import 'no_such_module'"),
+        ("FrozenLake-v1", {"constraints": "cost"}, "is not a constraint"),
+        ("FrozenLake-v1", {"constraints": 3}, "constraints is 3"),
+        ("FrozenLake-v1", {"constraints": [right]}, "is not a constraint"),
+        ("FrozenLake-v1", {"constraints": "fuel<=1"}, "info has no key 'fuel'; its keys: prob"),
+        ("FrozenLake-v1", {"reward": "speed"}, "reward is 'speed'; give a function"),
+        ("FrozenLake-v1", {"reward": lambda *step: 1 / 0}, "raised ZeroDivisionError"),
+        ("FrozenLake-v1", {"steps": 0}, "at least 2"),
+        ("FrozenLake-v1", {"seconds": -1.0, "steps": None}, "seconds is -1.0"),
+        (Drift, {"constraints": "episode cost<=5"}, "needs observations that repeat"),
+        (lambda: 3, {}, "which is no environment"),
+        (lambda: 1 / 0, {}, "could not be made"),
+        (3, {}, "neither a problem nor a simulator"),
+    ],
+)
+def test_refusals_are_one_short_line(environment, options, message):
+    with pytest.raises(InputError) as caught:
+        quick(environment, **{"steps": 100, **options})
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    assert len(text) <= 200
+
+
+# ---------------------------------------------------------------- how a run ends
+
+
+def test_seconds_end_a_run():
+    training = quick(steps=None, seconds=0.2)
+    assert training.verdict == ()
+    assert training.steps["evaluation"] > 0
+    assert training.estimate.mean[0] > 0.5
+
+
+def test_an_exception_returns_what_was_found():
+    class Late(Walk):
+        left = 6000
+
+        def step(self, action):
+            Late.left -= 1
+            if Late.left == 0:
+                raise OSError("the robot fell")
+            return super().step(action)
+
+    training = quick(Late, constraints="cost<=6", steps=50_000)
+    assert "the robot fell" in str(training.status)
+    assert training.status.kind == "stopped"
+    assert training.verdict == ("met",)
+
+
+def test_an_environment_that_stays_broken_is_answered_by_the_model():
+    class Broken(Walk):
+        left = 6000
+
+        def step(self, action):
+            Broken.left -= 1
+            if Broken.left < 0:
+                raise OSError("gone")
+            return super().step(action)
+
+    training = quick(Broken, constraints="cost<=6", steps=50_000)
+    assert training.verdict == ("unclear",)
+    assert training.estimate.episodes == 0
+    assert training.estimate.mean[0] > 0.5
+
+
+def test_a_run_resumes_where_it_stopped(tmp_path):
+    """Stopped in the middle and continued, it ends with the policy of the run that was never interrupted."""
+    path = tmp_path / "checkpoint.npz"
+    options = {"constraints": "cost<=2", "checkpoint": path, "save_every": 0.0}
+    whole = quick(steps=6000, constraints="cost<=2")
+
+    def stop(now):
+        if now.steps > 2000 and now.phase == "exploring":
+            raise KeyboardInterrupt
+
+    first = quick(steps=6000, progress=stop, **options)
+    assert "interrupted" in str(first.status)
+    second = quick(steps=6000, resume=True, **options)
+    np.testing.assert_array_equal(
+        second.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+    assert second.steps == whole.steps
+    more = quick(steps=9000, resume=True, **options)
+    assert sum(more.steps.values()) == pytest.approx(9000, rel=0.01)
+    with pytest.raises(InputError, match=r"belongs to a run with discount = 0\.9, not 0\.8"):
+        quick(resume=True, discount=0.8, **options)
+    quick(Drift, steps=None, iterations=2, episodes=10, checkpoint=tmp_path / "other.npz")
+    with pytest.raises(InputError, match="another kind of run"):
+        quick(resume=True, **{**options, "checkpoint": tmp_path / "other.npz"})
+
+
+def test_progress_and_log(tmp_path):
+    seen = []
+    path = tmp_path / "log.csv"
+    training = quick(constraints="cost<=6", progress=seen.append, log=path)
+    assert len(seen) >= 5  # one for each batch
+    assert seen[-1].used == 1.0
+    assert seen[-1].steps == sum(training.steps.values())
+    assert [one.phase for one in seen[:1] + seen[-1:]] == ["exploring", "verifying"]
+    assert all(one.seconds_left >= 0 for one in seen)
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == len(seen)
+    assert int(rows[-1]["steps"]) == seen[-1].steps
+    assert float(rows[-1]["cost"]) == seen[-1].value[1]
+
+
+def test_the_log_of_an_algorithm(tmp_path):
+    seen = []
+    path = tmp_path / "log.csv"
+    quick(Drift, steps=None, iterations=3, episodes=10, progress=seen.append, log=path)
+    assert [type(one) for one in seen] == [TrainingProgress] * 3
+    assert path.read_text().splitlines()[0] == "iteration,iterations,reward"
+    with pytest.raises(InputError, match="choose another file for the log"):
+        quick(Drift, steps=None, iterations=3, episodes=10, log=tmp_path)
+
+
+# ---------------------------------------------------------------- what goes out
+
+
+def test_the_learned_model_is_a_problem():
+    training = quick(constraints=["cost<=2", (right, ">=0.5")], steps=8000)
+    model = training.model
+    assert model.names["states"][:2] == ("3", "4")
+    assert model.sense == (">=", "<=")
+    solution = painless.solve(model)
+    assert solution.feasible
+    assert solution.reward_value == pytest.approx(training.estimate.mean[0], abs=0.15)
+    assert training.visits.sum() == training.steps["training"]
+
+
+def test_saved_and_loaded(tmp_path):
+    training = quick(lambda: Walk("dict"), constraints="cost<=6")
+    training.save(tmp_path)
+    again = Training.load(tmp_path)
+    assert again.verdict == training.verdict
+    assert again.estimate.mean == pytest.approx(training.estimate.mean)
+    assert again.status == training.status
+    assert again.model.shape == training.model.shape
+    assert again.hoped == training.hoped
+    assert again.total == pytest.approx(training.total)
+    observation = {"a": (1,), "b": np.array([2], np.uint8)}
+    assert again.predictor()(observation) == training.predictor()(observation)
+
+
+def test_algorithms_are_saved_and_loaded(tmp_path):
+    training = quick(Drift, steps=None, iterations=2, episodes=10)
+    training.save(tmp_path)
+    again = Training.load(tmp_path)
+    assert again.as_dict() == training.as_dict()
+    state = np.zeros((1, 3))
+    np.testing.assert_array_equal(again.policy.policies[0].at(state), training.policy.policies[0].at(state))
+
+
+class Always:
+    """One action, whatever the state."""
+
+    updates = 0
+
+    def __init__(self, action):
+        self.row = np.eye(2)[action]
+
+    def at(self, states):
+        return np.tile(self.row, (len(states), 1))[None]
+
+
+def test_each_environment_of_a_vector_draws_its_own():
+    mixture = MixturePolicy.uniform((Always(0), Always(1)))
+    predictor = Predictor(mixture, seed=0)
+    states = np.zeros((400, 1))
+    first, _ = predictor.predict(states, episode_start=np.ones(400, dtype=bool))
+    assert 150 < first.sum() < 250
+    again, _ = predictor.predict(states, episode_start=np.zeros(400, dtype=bool))
+    np.testing.assert_array_equal(first, again)
+    some, _ = predictor.predict(states, episode_start=np.arange(400) < 200)
+    np.testing.assert_array_equal(some[200:], first[200:])
+    assert (some[:200] != first[:200]).any()
+
+
+def test_batches_of_parts():
+    interface = Interface.of(OBSERVATIONS["dict"][0], spaces.Discrete(2, start=5), "Walk")
+    batch = {"a": (np.array([0, 1]),), "b": np.array([[3], [4]])}
+    states, single = interface.states(batch)
+    assert not single
+    np.testing.assert_array_equal(states, [[0, 3], [1, 4]])
+    predictor = Predictor(Always(1), interface=interface)
+    assert predictor.predict(batch)[0].tolist() == [6, 6]
+    assert predictor.predict({"a": (0,), "b": np.array([3])})[0].shape == ()
+    assert predictor({"a": (0,), "b": np.array([3])}) == 6
