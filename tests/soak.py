@@ -3,9 +3,10 @@
 - A sweep is killed again and again, and in the end its files are those of an undisturbed run, with 1, 2 and 4 workers.
 - `tests.fuzz`: thousands of problems, and every claim of every answer against an independent judge.
 - `tests.damage`: thousands of damaged files.
+- `tests.mutants`: thousands of changed certificates, a thousand of every array.
 - The property tests with fresh examples.
 
-Run it with `python -m tests.soak --kills 20 --problems 2000 --files 3000`; 0 leaves a part out.
+Run it with `python -m tests.soak --kills 20 --problems 2000 --files 3000 --mutants 1000`; 0 leaves a part out.
 """
 
 import argparse
@@ -141,6 +142,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--files", type=int, default=3000)
+    parser.add_argument("--mutants", type=int, default=1000, help="of every array of a certificate")
     parser.add_argument("--properties", type=int, default=1, help="runs of the property tests")
     parser.add_argument("--seed", type=int, help="drawn by default")
     given = parser.parse_args()
@@ -151,6 +153,7 @@ def main():
     passed = not given.problems or started("tests.fuzz", "--count", given.problems, "--seed", seed)
     if given.files and find_spec("tests.damage") is not None:
         passed &= damaged(given.files, seed)
+    passed &= not given.mutants or started("tests.mutants", "--count", given.mutants, "--seed", seed)
     for run in range(given.properties):
         options = ("-m", "hypothesis", f"--hypothesis-seed={seed + run}", "tests")
         passed &= started("pytest", "-p", "no:cacheprovider", *options, HYPOTHESIS_PROFILE="fresh")

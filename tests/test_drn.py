@@ -91,6 +91,30 @@ def round_trip(problem, path):
     return load(path)
 
 
+def test_values_of_variables_are_names(tmp_path):
+    """As Storm writes them below each state."""
+    content = """
+        @type: MDP
+        @reward_models
+        steps
+        @nr_states
+        2
+        @model
+        state 0 [1] init
+        //[x=0\t& y=true]
+        \taction go [0]
+        \t\t1 : 1
+        state 1 [0]
+          //[x=1 & y=false]
+        \taction go [0]
+        \t\t1 : 1
+        """
+    problem = load(written(tmp_path, content), discount=0.5)
+    assert problem.names["states"] == ("x=0,y=true", "x=1,y=false")
+    other = load(written(tmp_path, content, ("//[x=0\t& y=true]", "// another comment [x]")), discount=0.5)
+    assert "states" not in other.names
+
+
 # There and back
 
 
@@ -259,7 +283,7 @@ def test_actions_without_names_of_their_own_are_numbered(tmp_path, old, new):
 
 
 def test_too_many_names_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("painless.problem.formats.drn.reading.SPARE", 2)
+    monkeypatch.setattr("painless.problem.formats.choices.SPARE", 2)
     assert load(written(tmp_path, TWO), discount=0.9, reward="steps").shape == (3, 2, 0)
 
 
@@ -483,7 +507,7 @@ def test_a_model_without_rewards_is_refused(tmp_path):
 @pytest.mark.parametrize("role", ["reward", "cost", "constraint_reward", "constraint_cost"])
 def test_roles_are_for_this_format(tmp_path, role):
     plain().save(tmp_path / "problem.npz")
-    with pytest.raises(InputError, match=rf"{role} is for \.drn or \.csv files; remove it"):
+    with pytest.raises(InputError, match=rf"{role} is for \.drn, \.umb, \.tra or \.csv files; remove it"):
         load(tmp_path / "problem.npz", **{role: "steps"})
 
 
@@ -589,4 +613,4 @@ def test_parameters_are_not_for_other_files(run, tmp_path):
     plain().save(tmp_path / "problem.npz")
     code, _, err = run("check", tmp_path / "problem.npz", "-p", "cost=steps")
     assert code == 2
-    assert "--parameter is for registered problems and .drn or .csv files" in err
+    assert "--parameter is for registered problems and .drn, .umb, .tra or .csv files" in err

@@ -315,11 +315,11 @@ def test_a_decreasing_pointer_within_bounds_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["problem", "problem.txt", "problem.npy", "problem.NPZ", ".json"])
 def test_another_ending_is_refused(tmp_path, name):
     path = tmp_path / name
-    with pytest.raises(InputError, match=r"must end in \.npz, \.json or \.drn"):
+    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra"):
         plain().save(path)
     assert not path.exists()
     path.write_text("{}")
-    refused(path, "must end in .npz, .json, .drn or .csv; .npz and .json hold arrays")
+    refused(path, "must end in .npz, .json, .drn, .umb, .tra or .csv; .npz and .json hold arrays")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

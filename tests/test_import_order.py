@@ -11,6 +11,7 @@ ROOT = Path(painless.__file__).parent
 ROOMS = [
     *(
         "common",
+        "verify",
         "storage",
         "learners",
         "backends",

@@ -22,6 +22,7 @@ from painless.cli.solve import solve
 from painless.cli.streams import UNREAD, drop_output, flush_output, prepare_streams
 from painless.cli.sweep import sweep
 from painless.cli.train import train
+from painless.cli.verify import verify
 from painless.common.errors import InputError
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     solve,
+    verify,
     frontier,
     compare,
     sensitivity,

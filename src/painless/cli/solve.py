@@ -76,6 +76,10 @@ def solve(
     save: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Save the solution, policy and problem.")
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Save what `painless verify` needs to check the answer."),
+    ] = None,
     report_file: Report = None,
 ) -> None:
     """Find the best feasible policy and its shadow prices, and prove the gap.
@@ -84,13 +88,17 @@ def solve(
     """
     check_report(report_file)
     check_folder(save)
+    check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    if certificate is not None:
+        cmdp.require_stationary("a certificate")
     answer(
         problem,
         cmdp,
         find_method(algorithm, settings),
         as_json=as_json,
         save=save,
+        certificate=certificate,
         report_file=report_file,
         iterations=iterations,
         tolerance=tolerance,
@@ -108,6 +116,7 @@ def answer(
     as_json: bool,
     save: Path | None,
     report_file: Path | None,
+    certificate: Path | None = None,
     note: str = "",
     **options: Any,
 ) -> NoReturn:
@@ -119,6 +128,10 @@ def answer(
         solution = run(cmdp, algorithm, progress=describe(report), **options)
     if save is not None:
         solution.save(save, cmdp)
+    if certificate is not None:
+        from painless.solving.certificate_files import write_certificate
+
+        write_certificate(certificate, solution, cmdp)
     report_solution(report_file, solution, cmdp, problem)
     if as_json:
         say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))

@@ -25,7 +25,7 @@ class Layout:
 def grid_layout(problem: CMDP) -> Layout | None:
     """Return the layout of a problem whose states are mostly named "(row, column)", each cell once.
 
-    Actions named left, right, up, down and stay are moves.
+    Actions named left, right, up, down and stay are moves. With a horizon, all steps share the layout.
 
     >>> import painless
     >>> layout = grid_layout(painless.gridworld())
@@ -36,7 +36,7 @@ def grid_layout(problem: CMDP) -> Layout | None:
     found = [CELL.fullmatch(name) for name in names.texts]
     cells = tuple(None if cell is None else (int(cell[1]), int(cell[2])) for cell in found)
     placed = [cell for cell in cells if cell is not None]
-    if 2 * len(placed) <= problem.shape[0] or len(set(placed)) < len(placed):
+    if 2 * len(placed) <= problem.transition.shape[-1] or len(set(placed)) < len(placed):
         return None
     rows, columns = (1 + max(cell[i] for cell in placed) for i in range(2))
     moves = tuple(MOVES.get(problem.name("actions", a)) for a in range(problem.shape[1]))

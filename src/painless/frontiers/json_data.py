@@ -43,6 +43,7 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
         "version": results.VERSIONS["frontier"],
         "objective": "minimise" if problem.minimise else "maximise",
         "discount": problem.discount,
+        "horizon": problem.horizon,
         "states": problem.shape[0],
         "actions": problem.shape[1],
         "state_names": names["states"],

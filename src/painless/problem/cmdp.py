@@ -300,7 +300,7 @@ class CMDP:
         return self.shape[[*NAME_KEYS].index(kind)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem to a `.npz`, `.json` or `.drn` file, in the user's terms, which `load` reads."""
+        """Write the problem to a `.npz`, `.json`, `.drn`, `.umb` or `.tra` file, in the user's terms, which `load` reads."""
         transitions.require_sound(self.transition)
         formats.write(path, {key: value for key, value in self._content().items() if value is not None})
 
@@ -375,9 +375,9 @@ def load(
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
-    """Read a problem file, `.npz`, `.json` or `.drn`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
+    """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models written by Storm have none;
+    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """

@@ -1,7 +1,7 @@
 """Presolve of extreme limits, such as a budget of 0 on a cost that is never negative.
 
 If a threshold is the largest value that a constraint can have, max c/(1−γ), only pairs with c = max c may be taken. The others are
-removed, as are states without any pair left, the pairs that may lead there, and so on. Every policy of the rest meets the limit
+removed, as are states without any pair left, the pairs that may lead there, and so on, unless γ = 0, when only the first step counts. Every policy of the rest meets the limit
 exactly, and the constraint is removed. Without this, such a problem would be dominated by rounding: it has no Slater point.
 """
 
@@ -67,7 +67,7 @@ def _closed(problem: CMDP, allowed: Mask) -> Mask | None:
     flat = kernel.reshape(-1, states) if isinstance(kernel, np.ndarray) else kernel
     reached = scipy.sparse.csr_array((flat > 0).astype(np.float64))
     allowed = allowed.copy()
-    while True:
+    while problem.discount:  # a discount of 0 has no future
         lost: NDArray[np.float64] = np.where(allowed.any(1), 0.0, 1.0)
         leads_there = (reached @ lost).reshape(states, actions) > 0
         if not (allowed & leads_there).any():

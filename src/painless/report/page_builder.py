@@ -63,14 +63,19 @@ def about(data: Mapping[str, Any]) -> str:
     >>> about({"states": 25, "actions": 4, "discount": 0.9, "constraints": [{}]})
     '25 states, 4 actions, 1 constraint, discount 0.9'
     """
+    horizon = data.get("horizon")
     counts = [
-        (data["states"], "state"),
+        (data["states"] // max(horizon or 1, 1), "state"),
         (data["actions"], "action"),
         (len(data["constraints"]), "constraint"),
     ]
     sizes = [counted(count, noun) for count, noun in counts]
+    if horizon is not None:
+        sizes.append(f"horizon {horizon}")
     known = data["discount"] == data["discount"]  # a saved solution alone does not tell
-    return ", ".join(sizes) + (f", discount {data['discount']:g}" if known else "")
+    if known and (horizon is None or data["discount"] != 1):
+        sizes.append(f"discount {data['discount']:g}")
+    return ", ".join(sizes)
 
 
 def framed_frontier(data: Mapping[str, Any], height: int = 760) -> str:

@@ -12,6 +12,7 @@ from painless.engines.engine import visitor
 from painless.frontiers import Frontier
 from painless.frontiers.grid_layout import grid_layout
 from painless.frontiers.json_data import limit_data, row_data
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 from painless.report.page_builder import about, build_page
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
@@ -71,7 +72,14 @@ def visits_of(solution: Solution, problem: CMDP) -> Array:
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     states, actions = solution.table.probabilities.shape
     discount = np.nan if problem is None else problem.discount
-    return {"states": states, "actions": actions, "discount": discount, "constraints": solution.threshold}
+    horizon = len(solution.policy) if isinstance(solution.policy, TimedPolicy) else None
+    return {
+        "states": states,
+        "actions": actions,
+        "discount": discount,
+        "horizon": horizon,
+        "constraints": solution.threshold,
+    }
 
 
 def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:

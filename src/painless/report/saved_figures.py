@@ -64,7 +64,7 @@ def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     found = _curves(solution_groups(solution, problem, curves))
     if problem is None:
         return found
-    layout = grid_layout(problem)
+    layout = grid_layout(problem) if problem.stages is None else None
     if layout is not None:
         found["map"] = layout_map(layout, visits_of(solution, problem), solution.table.probabilities)
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
@@ -78,7 +78,7 @@ def _frontier_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
         raise InputError(f"{folder} is not enough to draw from; give the folder of painless frontier --save")
     curve = Frontier.load(folder)
     found = {"frontier": frontier_figure(curve)}
-    layout = grid_layout(curve.problem)
+    layout = grid_layout(curve.problem) if curve.problem.stages is None else None
     if layout is not None:
         sign = float(curve.problem.sign[1 + curve.constraint])
         given = float(curve.problem.limit[curve.constraint])

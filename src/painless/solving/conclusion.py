@@ -15,7 +15,7 @@ from painless.loop.framework import Trace
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
-from painless.planning.judgement import constant_shortfall, gap_target, is_solved
+from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Stop
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
 from painless.policies.timed import policy_of
@@ -149,6 +149,7 @@ def feasible_solution(
         trace=trace,
         response=game.response,
         best_responses=game.responses,
+        proof_weight=np.append(1.0, units.multiplier(answer.multiplier)),
     )
 
 
@@ -174,7 +175,17 @@ def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
         reason=ending.reason,
         seconds=clock.seconds,
         infeasibility=why.infeasibility,
+        proof_weight=_infeasible_weight(case),
     )
+
+
+def _infeasible_weight(case: Case) -> Array:
+    """Return the weights (J,) in the user's units with which no policy reaches the limits; 0 for the reward."""
+    units = case.units
+    weight = np.append(0.0, misses_constant(case.problem, units))
+    if not weight.any():
+        weight[1 + units.kept] = case.slater.weight / units.span[1 + units.kept]
+    return weight
 
 
 def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:

@@ -20,6 +20,7 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
+from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -96,6 +97,9 @@ class Solution:
     trace: Trace | None = None
     infeasibility: Infeasibility | None = None
     remedy: Array | None = None  # (K,); None unless the problem is infeasible
+    proof_weight: Array | None = (
+        None  # (J,) of the utilities: (1, λ) proves the bound, (0, λ) that the problem is infeasible
+    )
 
     @property
     def average(self) -> Average | None:
@@ -134,6 +138,7 @@ class Solution:
             "violation": _plain(self.violation),
             "remedy": None if self.remedy is None else _plain(self.remedy),
             "upper_bound": _plain(self.upper_bound),
+            "proof_weight": None if self.proof_weight is None else _plain(self.proof_weight),
             "gap": _plain(self.gap),
             "iterations": self.iterations,
             "seconds": self.seconds,
@@ -168,7 +173,10 @@ class Solution:
         return to_frame(columns, make)
 
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
-        """Write `policy.csv`, `arrays.npz`, `problem.npz` if the problem is given, and finally `solution.json` into a folder."""
+        """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
+
+        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate that `painless verify` checks.
+        """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
         arrays = table_arrays(self.policy)
@@ -176,6 +184,8 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
+            if problem.horizon is None:
+                write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
@@ -261,6 +271,7 @@ def _arguments(content: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
         **{key: _numbers(content, key, count) for key in ("constraint_value", "multiplier", "violation")},
         "threshold": _limits(content, sense),
         "price_range": _price_range(content, count),
+        "proof_weight": _proof_weight(content, count),
         "remedy": None if content["remedy"] is None else _numbers(content, "remedy", count),
         "feasible": _of(content, "feasible", bool),
         "algorithm": _of(content, "algorithm", str),
@@ -295,6 +306,11 @@ def _numbers(content: dict[str, Any], key: str, count: int) -> Array:
     if len(_of(content, key, list)) != count:
         raise InputError(f"'{key}' has {len(content[key])} entries for {count} constraints")
     return np.array([_number(value) for value in content[key]], dtype=float)
+
+
+def _proof_weight(content: dict[str, Any], count: int) -> Array | None:
+    """Return weights (J,); None if there are none."""
+    return None if content.get("proof_weight") is None else _numbers(content, "proof_weight", 1 + count)
 
 
 def _limits(content: dict[str, Any], sense: Sequence[str]) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from painless.common.errors import InputError, either, unknown
 from painless.common.registry import require_settings
-from painless.problem.formats import csv, drn
+from painless.problem.formats import choices, csv, drn, prism, umb
 from painless.problem.formats.file_entries import FILE_KEYS, LIMIT_KEYS, limit_texts
 from painless.storage import files, mapped
 
@@ -50,7 +50,9 @@ def _write_json(path: PathLike, content: Mapping[str, Any]) -> None:
 FORMATS: dict[str, Format] = {
     ".npz": Format(_read, mapped.write_npz),
     ".json": Format(_read, _write_json),
-    ".drn": Format(drn.read, drn.write, drn.PARAMETERS),
+    ".drn": Format(drn.read, drn.write, choices.PARAMETERS),
+    ".umb": Format(umb.read, umb.write, choices.PARAMETERS),
+    ".tra": Format(prism.read, prism.write, choices.PARAMETERS),
     ".csv": Format(csv.read, None, csv.PARAMETERS),
 }
 
@@ -71,7 +73,7 @@ def _by_ending(path: PathLike, known: Mapping[str, Entry]) -> Entry:
         if name.endswith(ending) and name != ending:
             return entry
     raise InputError(
-        f"{path} must end in {either(known)}; .npz and .json hold arrays, .drn a model for Storm, and .csv a table of transitions"
+        f"{path} must end in {either(known)}; .npz and .json hold arrays, .drn, .umb and .tra models of model checkers, and .csv a table of transitions"
     )
 
 

@@ -30,10 +30,21 @@ function gridMap(element, data, names) {
   picture.style.maxWidth = `${Math.max(16, Math.min(44, width * 5.2))}rem`;
   let now = null;
   let picked = null;
+  let first = 0; // state of the step that is shown; with a horizon, all steps have the same cells
+  const slider = document.getElementById('step');
+  if (slider) {
+    element.prepend(byId('step-row'));
+    slider.addEventListener('input', () => {
+      first = Number(slider.value) * cells.length;
+      byId('step-text').textContent = slider.value;
+      if (now) draw(now.frontier, now.place);
+    });
+  }
 
   function draw(frontier, place) {
     now = { frontier, place };
-    const visits = frontier.visitsAt(place);
+    const every = frontier.visitsAt(place);
+    const visits = (s) => every(first + s);
     const shade = Array.from({ length: SHADES }, () => []);
     const [dark, light] = [[], []];
     let run = { level: 0, row: 0, start: 0, end: 0 }; // cells beside each other with the same colour
@@ -44,7 +55,7 @@ function gridMap(element, data, names) {
         close(shade, run);
         run = { level, row: cells[s][0], start: cells[s][1], end: cells[s][1] + 1 };
       }
-      const row = frontier.rowAt(place, s);
+      const row = frontier.rowAt(place, first + s);
       const ink = level > SHADES * 0.55 ? dark : light;
       if (row.length === 1) ink.push(middle[s], alone[row[0][0]]);
       else for (const [a, p] of row) if (p >= 0.005) ink.push(middle[s], arrow(moves[a], p, p > 0.995));
@@ -62,8 +73,8 @@ function gridMap(element, data, names) {
     ring.setAttribute('visibility', 'visible');
     ring.setAttribute('x', cells[s][1]);
     ring.setAttribute('y', cells[s][0]);
-    const row = rowText(now.frontier.rowAt(now.place, s), names);
-    spoken.textContent = `${names.state(s)}: ${row} · visits ${number(now.frontier.visitsAt(now.place)(s), 4)}`;
+    const row = rowText(now.frontier.rowAt(now.place, first + s), names);
+    spoken.textContent = `${names.state(first + s)}: ${row} · visits ${number(now.frontier.visitsAt(now.place)(first + s), 4)}`;
   }
 
   picture.addEventListener('pointermove', (event) => {

@@ -10,7 +10,7 @@ model is read, and are written in two ways:
   exactly the same problem is restored.
 """
 
-from painless.problem.formats.drn.reading import PARAMETERS, read
+from painless.problem.formats.drn.reading import read
 from painless.problem.formats.drn.writing import write
 
-__all__ = ["PARAMETERS", "read", "write"]
+__all__ = ["read", "write"]

@@ -14,7 +14,7 @@ from painless.problem.formats.drn.header import Header, fault
 from painless.storage.memory import require_room
 
 NOTHING, STATE, CHOICE, TRANSITION, WRONG = range(5)  # kinds of lines
-SPACE, NEWLINE, SLASH, COLON = b" \n/:"
+SPACE, NEWLINE, SLASH, COLON, BRACKET = b" \n/:["
 INDENTED = 32  # blanks before a line that are skipped one by one
 UNNAMED = "0"  # the name of a choice without an action line
 BLANK = np.isin(np.arange(256), list(b" \t\r"))
@@ -36,6 +36,8 @@ class Parts:
     name: list[int] = field(default_factory=list)
     names: dict[bytes, int] = field(default_factory=lambda: {UNNAMED.encode(): 0})
     initial: list[bool] = field(default_factory=list)
+    valuation: list[str] = field(default_factory=list)  # of states, in comments below them
+    valued: list[int] = field(default_factory=list)  # their numbers
     lines: int = 0  # that went before
 
 
@@ -75,6 +77,9 @@ def parse_block(block: bytes, parts: Parts) -> None:
     of(WRONG).require(
         [False] * int((kind == WRONG).sum()), "{} is neither a state, an action, a transition nor a comment"
     )
+    _parse_valuations(
+        of(NOTHING), sum(map(len, parts.state_reward)) + np.cumsum(kind == STATE)[kind == NOTHING], parts
+    )
     _parse_states(of(STATE), parts)
     _parse_choices(of(CHOICE), parts)
     lines = np.repeat(kind == TRANSITION, np.diff(end, prepend=-1))
@@ -112,6 +117,19 @@ def _parse_states(lines: _Lines, parts: Parts) -> None:
         labels.append(rest)
     parts.state_reward.append(_rewards(lines, rewards, parts.header))
     parts.initial += [b"init" in label and b"init" in label.replace(b'"', b" ").split() for label in labels]
+
+
+def _parse_valuations(lines: _Lines, states: NDArray[np.intp], parts: Parts) -> None:
+    """Read the values of variables that Storm writes below a state: //[x=1 & y=2]; `states` says how many have begun."""
+    data = np.frombuffer(lines.block, np.uint8)
+    noted = np.flatnonzero(
+        (lines.end - lines.first > 3) & (data[np.minimum(lines.first + 2, len(data) - 1)] == BRACKET)
+    )
+    chosen = lines._replace(first=lines.first[noted], end=lines.end[noted], number=lines.number[noted])
+    for text, state in zip(chosen.texts(), (states[noted] - 1).tolist(), strict=True):
+        values = text.strip()[3:].removesuffix(b"]").decode(errors="replace").split("&")
+        parts.valuation.append(",".join(value.strip() for value in values))
+        parts.valued.append(state)
 
 
 def _parse_choices(lines: _Lines, parts: Parts) -> None:

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
-from painless.common.arguments import SINGLE_TOLERANCE, SUM_TOLERANCE
-from painless.common.arrays import Array, Mask
-from painless.common.errors import InputError, unknown
-from painless.problem.formats import parsing
+from painless.common.errors import InputError
+from painless.problem.formats.choices import (
+    ABSENT,
+    Choices,
+    dense,
+    process_of,
+    require_table,
+    settings_of,
+    table,
+    terms,
+    utilities,
+)
 from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
 from painless.problem.formats.drn.text import ModelText, line_of, parse
-from painless.problem.formats.drn.writing import labels
-from painless.problem.names import limit_names
+from painless.problem.formats.pair_sheet import labels
 from painless.storage.files import open_file
-from painless.storage.memory import require_room
 from painless.storage.results import MISFIT
-
-OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
-LIMITS = ("threshold", "budget")
-UNLABELLED = "__NOLABEL__"  # Storm's name for a choice that has none
-ABSENT = 10_000  # no problem of ours has more pairs for each choice that there is
-SPARE = 10  # how many times as large as its choices a table of named actions may be
 
 
 def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,55 +46,16 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
 def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     model = parse(path)
     note = model.header.note
-    process = _foreign(model, path) if note is None else _own(model, note)
+    process = _foreign(model.choices, path) if note is None else _own(model, note)
     utility = process.pop("utility")
-    return process | _terms(model.header.rewards, utility, _settings(note or {}, given))
+    return process | terms(model.header.rewards, utility, settings_of(note or {}, given), ".drn")
 
 
-def _foreign(model: ModelText, path: Path) -> dict[str, Any]:
+def _foreign(model: Choices, path: Path) -> dict[str, Any]:
     """Return the process of a model that somebody else wrote."""
     if not model.initial.any():
         raise InputError("no state has the label init; add it to the line of the first state")
-    column, names = _columns(model)
-    shape = (len(model.initial), len(names))
-    _require_room(shape, len(model.reward))
-    probability = _normalised(model, path)
-    parts = _table(model.state * shape[1] + column, shape, model.pointer, model.successor, probability)
-    return {
-        **parts,
-        **_utilities(model.state, column, shape, model.reward),
-        "initial": model.initial / model.initial.sum(),
-        "action_names": np.array(names),
-    }
-
-
-def _columns(model: ModelText) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the action that each choice is: by its name, or else by its place among the choices of its state."""
-    states = len(model.initial)
-    place = np.arange(len(model.state)) - np.searchsorted(model.state, model.state)
-    used, column = np.unique(model.name, return_inverse=True)
-    names = [model.names[i] for i in used]
-    size = states * len(names)
-    usable = UNLABELLED not in names and size <= SPARE * len(model.state)
-    if usable and np.bincount(model.state * len(names) + column).max() == 1:
-        return column, names
-    return place, [str(i) for i in range(int(place.max()) + 1)]
-
-
-def _normalised(model: ModelText, path: Path) -> Array:
-    """Return probabilities whose rows sum to 1, if they did but for the digits that were written."""
-    sums = np.add.reduceat(model.probability, model.pointer[:-1])
-    error = np.abs(sums - 1)
-    if error.max() > SINGLE_TOLERANCE:
-        choice = int(np.argmax(error > SINGLE_TOLERANCE))
-        state = int(model.state[choice])
-        raise InputError(
-            f"line {line_of(path, STATE, state)}: the probabilities of action '{model.names[model.name[choice]]}' "
-            f"in state {state} sum to {sums[choice]:.6f}, not 1; correct them"
-        )
-    if error.max() <= SUM_TOLERANCE:
-        return model.probability
-    return model.probability / np.repeat(np.where(error > SUM_TOLERANCE, sums, 1.0), np.diff(model.pointer))
+    return process_of(model, lambda state: f"line {line_of(path, STATE, state)}: ")
 
 
 def _own(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,11 +69,12 @@ def _own(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
         ) from error
 
 
-def _undone(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
+def _undone(text: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
+    model = text.choices
     shape = (len(model.initial) - 2, int(note["actions"]))
     if min(shape) < 1 or shape[0] * shape[1] > ABSENT * len(model.state):
         raise ValueError(f"{shape[0]} states and {shape[1]} actions")
-    _require_room(shape, len(model.reward) + (shape[0] if note.get("dense") else 0))
+    require_table(shape, len(model.reward) + (shape[0] if note.get("dense") else 0))
     known = {label: a for a, label in enumerate(labels(note.get("action_names"), shape[1]))}
     choices = len(model.state) - 2  # the last two are those of the end and of the first state
     state, column = model.state[:choices], np.array([known.get(name, -1) for name in model.names])
@@ -125,138 +85,16 @@ def _undone(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
     before = np.append(0, np.cumsum(kept))[model.pointer]
     stop = before[choices]
     product, successor = model.probability[kept][:stop], model.successor[kept][:stop]
-    probability = restored(product, float(note["discount"]), model.header.rounding)
-    parts = _table(state * shape[1] + column, shape, before[: choices + 1], successor, probability)
+    probability = restored(product, float(note["discount"]), text.header.rounding)
+    parts = table(state * shape[1] + column, shape, before[: choices + 1], successor, probability)
     if note.get("dense"):
-        arrays = [parts.pop(f"transition_{name}") for name in ("data", "indices", "indptr")]
-        kernel = scipy.sparse.csr_array(tuple(arrays), shape=(shape[0] * shape[1], shape[0]))
-        parts["transition"] = kernel.toarray().reshape(*shape, shape[0])
+        parts = dense(parts, shape)
     initial = np.zeros(shape[0])
     initial[model.successor[model.pointer[-2] :]] = model.probability[model.pointer[-2] :]
     names = {key: note[key] for key in ("state_names", "action_names") if key in note}
     return {
         **parts,
-        **_utilities(state, column, shape, model.reward[:, :choices]),
+        **utilities(state, column, shape, model.reward[:, :choices]),
         "initial": initial,
         **names,
     }
-
-
-def _require_room(shape: tuple[int, int], numbers: int) -> None:
-    """Reject tables that take more memory than there is: so many numbers for each pair, and an index or two."""
-    require_room("the table", 8.0 * shape[0] * shape[1] * (numbers + 2))
-
-
-def _table(
-    pair: NDArray[np.int64],
-    shape: tuple[int, int],
-    pointer: NDArray[np.int64],
-    successor: NDArray[np.int64],
-    probability: Array,
-) -> dict[str, Any]:
-    """Return the CSR parts of the (S·A, S) matrix whose row pair[i] is the i-th choice."""
-    if np.bincount(pair).max() > 1:
-        raise ValueError("an action twice")
-    rows = scipy.sparse.csr_array((probability, successor, pointer), shape=(len(pair), shape[0]))
-    if (np.diff(pair) < 0).any():
-        order = np.argsort(pair)
-        rows, pair = rows[order], pair[order]
-    count = np.zeros(shape[0] * shape[1], dtype=np.int64)
-    count[pair] = np.diff(rows.indptr)
-    return {
-        "transition_data": rows.data,
-        "transition_indices": rows.indices,
-        "transition_indptr": np.append(0, np.cumsum(count)),
-    }
-
-
-def _utilities(
-    state: NDArray[np.int64], column: NDArray[np.int64], shape: tuple[int, int], reward: Array
-) -> dict[str, Any]:
-    """Return the rewards as a table, (J, S, A), and which actions there are."""
-    utility = np.zeros((len(reward), *shape))
-    utility[:, state, column] = reward
-    actions: Mask = np.zeros(shape, dtype=bool)
-    actions[state, column] = True
-    return {"utility": utility, "actions": None if actions.all() else actions}
-
-
-def _settings(note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said about a model: by the user, and in the rest by our own note."""
-    roles = (*OBJECTIVES, *CONSTRAINTS)
-    told = any(role in given for role in roles)
-    dropped = (*roles, "limit", "constraint_names") if told else ()
-    kept = {"constraint_names": None, **note} if note else {}
-    return {key: value for key, value in kept.items() if key not in dropped} | dict(given)
-
-
-def _terms(known: Sequence[str], utility: Array, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return discount, objective and constraints under the names of problem files."""
-    if "discount" not in settings:
-        raise InputError(
-            "a .drn file has no discount; give one: load(path, discount=0.99), or --discount 0.99 "
-            "(-p discount=0.99) on the command line"
-        )
-    if not known:
-        raise InputError("the model has no reward models; add one to what Storm exports")
-    chosen: dict[str, list[str]] = {
-        role: _as_list(settings[role]) for role in (*OBJECTIVES, *CONSTRAINTS) if role in settings
-    }
-    for role in OBJECTIVES:
-        if len(chosen.get(role, "1")) != 1:
-            raise InputError(f"{role} is {settings[role]!r}; give the name of one reward model")
-    limit = settings.get("limit")
-    objective = next((role for role in OBJECTIVES if role in chosen), None)
-    if objective is None:
-        objective, rest = "reward", list(known[1:])
-        chosen["reward"] = [known[0]]
-        if rest and limit is None and not any(role in chosen for role in CONSTRAINTS):
-            raise InputError(
-                f"the model has {len(known)} reward models ({', '.join(known)}); say which to maximise (reward) or "
-                "minimise (cost), and which are constrained (constraint_reward, constraint_cost), with limits"
-            )
-    if limit is not None and not any(role in chosen for role in CONSTRAINTS):
-        chosen["constraint_reward"] = [name for name in known if name not in chosen[objective]]
-    arrays = {
-        role: np.array([_one(name, known, utility) for name in names]) for role, names in chosen.items()
-    }
-    result = {role: arrays[role][0] for role in OBJECTIVES if role in chosen}
-    return result | _constraints(chosen, arrays, limit, settings) | {"discount": settings["discount"]}
-
-
-def _constraints(
-    chosen: Mapping[str, list[str]], arrays: Mapping[str, Array], limit: Any, settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    names = [name for role in CONSTRAINTS for name in chosen.get(role, [])]
-    limits = list(np.atleast_1d([] if limit is None else limit))
-    if len(limits) != len(names):
-        raise InputError(
-            f"{len(limits)} limit(s) given for {len(names)} constraint(s) ({', '.join(names) or 'none'}); "
-            "give one for each, constraint rewards first: load(path, limit=[…]), or --threshold (-p limit=…)"
-        )
-    result: dict[str, Any] = {}
-    for role, bound in zip(CONSTRAINTS, LIMITS, strict=True):
-        if chosen.get(role):
-            result |= {role: arrays[role], bound: limits[: len(arrays[role])]}
-            limits = limits[len(arrays[role]) :]
-    shown = limit_names(*(chosen.get(role, []) for role in CONSTRAINTS))
-    return result | {"constraint_names": settings.get("constraint_names", shown) if names else None}
-
-
-# What `load` takes for these files, and how each is read from text on the command line.
-PARAMETERS: Mapping[str, Callable[[str], Any]] = {
-    **dict.fromkeys(OBJECTIVES, str),
-    **dict.fromkeys(CONSTRAINTS, parsing.names),
-    "discount": parsing.number,
-    "limit": parsing.numbers,
-}
-
-
-def _as_list(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _one(name: str, known: Sequence[str], utility: Array) -> Array:
-    if name not in known:
-        raise unknown("reward model", str(name), known)
-    return utility[list(known).index(name)]

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array, Mask
+from painless.problem.formats.choices import Choices
 from painless.problem.formats.drn.header import Header, fault, read_header
 from painless.problem.formats.drn.lines import CHOICE, KIND, STATE, TRANSITION, Parts, parse_block
 from painless.storage.files import open_file
@@ -26,17 +26,10 @@ BLOCK = 2**24  # bytes that are read at a time
 
 
 class ModelText(NamedTuple):
-    """S states and N choices, those of a state in a row, with J reward models."""
+    """The header, and the model below it."""
 
     header: Header
-    pointer: NDArray[np.int64]  # (N + 1,) where the successors of each choice begin
-    successor: NDArray[np.int64]  # (nnz,)
-    probability: Array  # (nnz,)
-    state: NDArray[np.int64]  # (N,) to which each choice belongs
-    name: NDArray[np.int64]  # (N,) of each choice, in `names`
-    names: list[str]
-    reward: Array  # (J, N) of states and choices together
-    initial: Mask  # (S,) which states have the label init
+    choices: Choices
 
 
 def parse(path: Path) -> ModelText:
@@ -81,8 +74,7 @@ def _assembled(parts: Parts, path: Path) -> ModelText:
     reward = np.concatenate(parts.state_reward)[state]
     reward[explicit] += np.concatenate(parts.choice_reward)
     before = np.cumsum(kinds == TRANSITION)
-    model = ModelText(
-        header=header,
+    model = Choices(
         pointer=np.append(before[opens], before[-1]),
         successor=_joined(parts.successor, np.int64),
         probability=_joined(parts.probability, np.float64),
@@ -91,18 +83,19 @@ def _assembled(parts: Parts, path: Path) -> ModelText:
         names=[name.decode(errors="replace") for name in parts.names],
         reward=reward.T,
         initial=np.array(parts.initial),
+        state_names=parts.valuation if parts.valued == [*range(states)] else None,
     )
     _require_choices(model, path)
-    return model
+    return ModelText(header, model)
 
 
 def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *parts])
 
 
-def _require_choices(model: ModelText, path: Path) -> None:
+def _require_choices(model: Choices, path: Path) -> None:
     """Reject states without choices, and choices without successors."""
-    missing = np.bincount(model.state, minlength=model.header.states) == 0
+    missing = np.bincount(model.state, minlength=len(model.initial)) == 0
     if missing.any():
         index = int(np.argmax(missing))
         raise fault(line_of(path, STATE, index), f"state {index} has no action; give it one that stays there")

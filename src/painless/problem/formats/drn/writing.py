@@ -4,61 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.common.errors import InputError
 from painless.problem.formats.drn.header import NOTE, ROUNDING
 from painless.problem.formats.drn.rounding import lost
+from painless.problem.formats.pair_sheet import (
+    PairSheet,
+    labels,
+    note_of,
+    require_no_horizon,
+    reward_models,
+    sheet_of,
+)
 from painless.storage import files
 
 BLOCK = 10_000  # states that are written at a time
 
 
-class _Sheet(NamedTuple):
-    """What is written, laid out by pairs (s, a)."""
-
-    shape: tuple[int, int]
-    pairs: NDArray[np.intp]  # (N,) s·A + a of those that there are
-    pointer: NDArray[np.signedinteger]  # (N + 1,)
-    successor: NDArray[np.signedinteger]  # (nnz,)
-    probability: Array  # (nnz,) positive
-    utility: Array  # (J, S·A)
-
-
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write the entries of a problem file as a model for Storm, atomically."""
-    if "horizon" in content:
-        raise InputError(f"{path}: a .drn file has no horizon; save the problem as .npz or .json")
+    require_no_horizon(path, content)
     return files.write_atomically(path, lambda stream: _write(stream, content))
-
-
-def labels(names: Sequence[str] | None, count: int, taken: Sequence[str] = (), start: str = "") -> list[str]:
-    """Return names without blanks or brackets, as the format needs them; numbers where these are not distinct."""
-    plain = [re.sub(r"\W+", "_", str(name)).strip("_") for name in ([] if names is None else names)]
-    distinct = len({*plain, *taken}) == count + len(taken)
-    return plain if distinct and all(plain) else [f"{start}{i}" for i in range(count)]
-
-
-def reward_models(content: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the names of the reward models under the roles that they play."""
-    objective = "cost" if "cost" in content else "reward"
-    counts = [len(content.get(role, ())) for role in ("constraint_reward", "constraint_cost")]
-    names = labels(content.get("constraint_names"), sum(counts), [objective], "c")
-    roles = {
-        objective: [objective],
-        "constraint_reward": names[: counts[0]],
-        "constraint_cost": names[counts[0] :],
-    }
-    return {role: given for role, given in roles.items() if given}
 
 
 def _property(content: Mapping[str, Any], chain: bool) -> str:
@@ -76,7 +48,7 @@ def _property(content: Mapping[str, Any], chain: bool) -> str:
 
 
 def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
-    sheet, discount = _sheet(content), float(content["discount"])
+    sheet, discount = sheet_of(content), float(content["discount"])
     for line in _header(content, sheet, discount):
         stream.write(f"{line}\n".encode())
     actions = labels(content.get("action_names"), sheet.shape[1])
@@ -86,39 +58,12 @@ def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
     stream.write("".join(_ends(sheet, content["initial"])).encode())
 
 
-def _sheet(content: Mapping[str, Any]) -> _Sheet:
-    states = len(content["initial"])
-    if "transition" in content:
-        kernel = scipy.sparse.csr_array(np.asarray(content["transition"]).reshape(-1, states))
-    else:
-        parts = tuple(content[f"transition_{name}"] for name in ("data", "indices", "indptr"))
-        kernel = scipy.sparse.csr_array(parts, shape=(len(parts[2]) - 1, states))
-    shape = (states, kernel.shape[0] // states)
-    pairs = np.arange(kernel.shape[0])
-    utility = [np.reshape(content[role], (-1, len(pairs))) for role in reward_models(content)]
-    if content.get("actions") is not None:
-        pairs = np.flatnonzero(content["actions"])
-        kernel = kernel[pairs]
-    if not (kernel.data > 0).all():
-        kernel = kernel.copy()
-        kernel.eliminate_zeros()
-    return _Sheet(shape, pairs, kernel.indptr, kernel.indices, kernel.data, np.concatenate(utility))
-
-
-def _header(content: Mapping[str, Any], sheet: _Sheet, discount: float) -> Iterator[str]:
-    roles = reward_models(content)
-    states, actions = sheet.shape
-    limits = [float(b) for name in ("threshold", "budget") for b in np.atleast_1d(content.get(name, []))]
-    note: dict[str, Any] = {"discount": discount, "actions": actions, "dense": "transition" in content}
-    note |= {role: names if role.startswith("constraint") else names[0] for role, names in roles.items()}
-    note |= {"limit": limits} if limits else {}
-    for key in ("state_names", "action_names", "constraint_names"):
-        if key in content:
-            note[key] = [str(name) for name in content[key]]
+def _header(content: Mapping[str, Any], sheet: PairSheet, discount: float) -> Iterator[str]:
+    roles, states = reward_models(content), sheet.shape[0]
     yield f"// Total rewards of this model are rewards of the problem, discounted by {discount!r}."
     chain = len(sheet.pairs) == states  # one action in each state
     yield f"// property: {_property(content, chain)}"
-    yield NOTE + json.dumps(note)
+    yield NOTE + json.dumps(note_of(content, sheet))
     rounding = lost(sheet.probability, discount)
     if rounding is not None:
         yield ROUNDING + rounding
@@ -127,7 +72,7 @@ def _header(content: Mapping[str, Any], sheet: _Sheet, discount: float) -> Itera
     yield from ("@nr_states", f"{states + 2}", "@nr_choices", f"{len(sheet.pairs) + 2}", "@model")
 
 
-def _states(sheet: _Sheet, discount: float, actions: list[str], end: str, start: int) -> Iterator[str]:
+def _states(sheet: PairSheet, discount: float, actions: list[str], end: str, start: int) -> Iterator[str]:
     """Return the lines of `BLOCK` states."""
     states, count = sheet.shape
     low, high = np.searchsorted(sheet.pairs, (start * count, min(start + BLOCK, states) * count))
@@ -148,7 +93,7 @@ def _states(sheet: _Sheet, discount: float, actions: list[str], end: str, start:
         yield end
 
 
-def _ends(sheet: _Sheet, initial: Array) -> Iterator[str]:
+def _ends(sheet: PairSheet, initial: Array) -> Iterator[str]:
     """Return the lines of the end and of the first state."""
     end, nothing = sheet.shape[0], _nothing(sheet)
     yield f"state {end} [{nothing}] end\n\taction 0 [{nothing}]\n\t\t{end} : 1\n"
@@ -157,5 +102,5 @@ def _ends(sheet: _Sheet, initial: Array) -> Iterator[str]:
         yield f"\t\t{state} : {float(initial[state])!r}\n"
 
 
-def _nothing(sheet: _Sheet) -> str:
+def _nothing(sheet: PairSheet) -> str:
     return ", ".join(["0"] * len(sheet.utility))

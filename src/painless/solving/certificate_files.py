@@ -1,0 +1,136 @@
+"""Certificates: what is needed to believe a solution without believing the solver, in files for `painless.verify` to check.
+
+The policy and the weights of the utilities that prove the bound are those of the solution; `certificate_values` finds the values.
+What is claimed is what the checker proves from these arrays.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from painless import verify
+from painless.common.arrays import Array, one_thread
+from painless.common.errors import InputError
+from painless.engines.sweeps.sparse_rows import sparse_rows
+from painless.problem import CMDP
+from painless.solving.certificate_values import Scaled, finder, lowered
+from painless.storage import files
+
+if TYPE_CHECKING:
+    from painless.solving.solution import Solution
+
+
+def model_of(problem: CMDP) -> verify.Model:
+    """Return a problem as the checker sees it.
+
+    >>> import painless
+    >>> model_of(painless.gridworld()).utility.shape
+    (2, 100)
+    """
+    rows = sparse_rows(problem)
+    return verify.Model(
+        actions=problem.actions,
+        pointer=rows.pointer.astype(np.int64),
+        successor=rows.successor.astype(np.int64),
+        probability=rows.probability,
+        utility=rows.utility,
+        threshold=problem.threshold,
+        initial=problem.initial,
+        discount=problem.discount,
+        minimise=problem.minimise,
+        sense=problem.sense,
+    )
+
+
+def write_certificate(
+    folder: str | os.PathLike[str], solution: Solution, problem: CMDP
+) -> verify.Certificate:
+    """Write `certificate.npz` and `certificate.json` into a folder, named exactly as given."""
+    certificate = certify(solution, problem)
+    path = files.require_folder(folder)
+    arrays = {name: getattr(certificate, name) for name in verify.NAMES}
+    files.write_atomically(path / verify.ARRAYS, lambda stream: np.savez(stream, **arrays))
+    files.write_json(path / verify.HEAD, verify.head(certificate))
+    return certificate
+
+
+def check_certificate(
+    folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
+) -> verify.Verdict:
+    """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
+    problem.require_stationary("a certificate")
+    path = files.as_path(folder)
+    for name in (verify.HEAD, verify.ARRAYS):
+        files.open_file(path / name).close()
+    try:
+        certificate = verify.read(path)
+    except verify.Refused as refused:
+        return verify.Verdict(False, f"Not verified: {refused}.")
+    return verify.verify(certificate, model_of(problem), exact)
+
+
+def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
+    """Return the certificate of a solution.
+
+    >>> import painless
+    >>> world = painless.gridworld()
+    >>> verify.verify(certify(painless.solve(world), world), model_of(world)).verified
+    True
+    """
+    solution.require_fit(problem)
+    return certify_policy(problem, solution.table.probabilities, _weight(solution), solution.gap)
+
+
+def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.nan) -> verify.Certificate:
+    """Return the certificate of a policy (S, A) with weights (J,) of the utilities: (1, λ) for a bound, (0, λ) if no policy is feasible.
+
+    On a large model the bound is found to a small part of `gap`, the distance that it is expected to have from the policy's value.
+
+    >>> import painless
+    >>> world = painless.gridworld()
+    >>> point = painless.frontier(world).at(1.5)
+    >>> proved = certify_policy(world, point.policy.probabilities, np.array([1.0, point.multiplier[0]]))
+    >>> round(proved.upper_bound - proved.lower_bound, 9)
+    0.0
+    """
+    problem.require_stationary("a certificate")
+    model, scaled = model_of(problem), Scaled.of(problem)
+    policy = np.where(problem.actions, policy, 0.0)
+    find = finder(scaled, model, gap)
+    each = np.eye(len(model.utility))
+    with one_thread(), np.errstate(all="ignore"):
+        low = scaled.cleared(policy, find.lower(policy))
+        constants = [
+            lowered(model, policy, one, scaled.constant(one), value)
+            for one, value in zip(each, low, strict=True)
+        ]
+        for weights in (weight, each[0]):
+            constant, high = find.upper(weights)
+            bare = verify.Certificate(
+                problem=verify.content_hash(model),
+                policy=policy,
+                weight=weights,
+                upper_constant=constant,
+                upper_value=high,
+                lower_constant=np.array(constants),
+                lower_value=low,
+                violation=(0.0,) * problem.shape[2],
+            )
+            try:
+                return bare._replace(**verify.claims(model, verify.prove(bare, model)))
+            except (
+                verify.Refused
+            ) as error:  # weights that prove nothing; without prices there is always a bound
+                refused = error
+    raise InputError(f"nothing can be proved: {refused}; is it the problem that was solved?") from refused
+
+
+def _weight(solution: Solution) -> Array:
+    """Return the weights of the utilities that prove the bound, (J,): (1, λ), or (0, λ) if no policy meets the limits."""
+    weight = solution.proof_weight
+    if weight is None:
+        weight = np.append(1.0, np.nan_to_num(solution.multiplier, posinf=0.0))
+    return np.maximum(weight, 0.0)

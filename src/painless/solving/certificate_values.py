@@ -1,0 +1,236 @@
+"""The values of a certificate: below what a policy collects, and above what any policy collects under some weights.
+
+They are computed to full precision, and then moved until the inequalities of `painless.verify` hold, rounding included:
+
+    residual = u + γPW − W,     z = 1.25·2⁻⁵³ (|W| + γP|W|) + γPz,     W + (I − γP)⁻¹ residual − z, stored as doubles, holds
+
+so that rounding counts where policies go. What still fails is paid for by the constant of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from painless import verify
+from painless.bellman import action_transition, action_value, policy_transition, policy_utility, resolvent
+from painless.common.arrays import Array, Mask
+from painless.engines.engine import EXACT_STATES, PRECISION, UNIT_ROUNDOFF
+from painless.engines.policy_iteration import policy_iteration
+from painless.engines.swept import FINEST, Swept
+from painless.problem import CMDP
+from painless.problem.presolve import presolve
+from painless.problem.units import utility_range
+
+ROUNDINGS = 1.25 * UNIT_ROUNDOFF  # of a residual, relative to the values in it, which are stored as doubles
+REFINED = 2  # times that exact values are refined
+IMPROVED = 20  # times that a best policy is improved with exact residuals; usually once or twice
+SHARE = 0.01  # of the solution's gap, to which a swept bound is priced
+FINER = 0.05  # precision of swept values, relative to that of the solver
+
+
+class Scaled(NamedTuple):
+    """A problem whose utilities are (u − origin)/span, without the pairs that no policy within the limits takes."""
+
+    problem: CMDP
+    origin: Array  # (J,)
+    span: Array  # (J,)
+    extreme: Mask  # (J,) limits that leave no choice
+
+    @classmethod
+    def of(cls, problem: CMDP) -> Scaled:
+        """Presolve and scale a problem."""
+        smaller, met = presolve(problem)
+        low, high = utility_range(smaller)
+        extreme = np.zeros(len(low), dtype=bool)
+        extreme[1 + met] = True
+        origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+        origin = np.where(extreme, utility_range(problem)[1], origin)
+        span = np.where(high > low, high - low, 1.0)
+        utility = (problem.utility - origin[:, None, None]) / span[:, None, None]
+        utility = np.where(problem.actions, utility, 0.0)
+        return cls(
+            smaller.with_constraints(utility[0], utility[1:], problem.threshold), origin, span, extreme
+        )
+
+    def constant(self, weight: Array) -> Array:
+        """Σ_j w_j·origin_j as the sum of two doubles, (2,)."""
+        total = sum(
+            Fraction(w) * Fraction(o) for w, o in zip(weight.tolist(), self.origin.tolist(), strict=True)
+        )
+        return np.array([float(total), float(total - Fraction(float(total)))])
+
+    def cleared(self, policy: Array, value: Array) -> Array:
+        """Return lower values (J, S) with exact zeros from where the policy meets a limit that leaves no choice."""
+        used = policy > 0
+        for j in np.flatnonzero(self.extreme):
+            chain: Any = policy_transition(self.problem, used.astype(np.float64))
+            pays = ((self.problem.utility[j] != 0) & used).any(1)
+            while (found := pays | (np.asarray(chain @ pays.astype(np.float64)) > 0)).sum() > pays.sum():
+                pays = found
+            value[j, ~pays] = 0.0
+        return value
+
+
+class Finder(Protocol):
+    """Finds the values of one model."""
+
+    def lower(self, policy: Array) -> Array:
+        """Return W of every utility, (J, S), whose inequalities hold but for a constant."""
+
+    def upper(self, weight: Array) -> tuple[Array, Array]:
+        """Return a constant (2,) and V (S,) with V ≥ w·u + γPV."""
+
+
+def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
+    """Return the finder for a model, by its kind and size; a swept bound need only be good in relation to the gap."""
+    problem = scaled.problem
+    if problem.is_sparse and problem.shape[0] > EXACT_STATES:
+        return SweptFinder(scaled, model, gap)
+    return ExactFinder(scaled, model)
+
+
+def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, value: Array) -> Array:
+    """Return a constant (2,), near the given one, with which lower values (S,) hold."""
+    arithmetic = verify.Outward(*_numbers(model, weight, value, policy))
+
+    def least(constant: Array) -> float:
+        return float(verify.lower_surplus(model, arithmetic, policy, weight, constant, value).min())
+
+    return _moved(constant, least, -1.0)
+
+
+def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
+    """Return a constant (2,), near the given one, with which upper values (S,) hold."""
+    arithmetic, pairs = verify.Outward(*_numbers(model, weight, value)), verify.allowed_pairs(model)
+
+    def least(constant: Array) -> float:
+        return float(verify.upper_surplus(model, arithmetic, weight, constant, value, pairs).min())
+
+    return _moved(constant, least, 1.0)
+
+
+def _numbers(model: verify.Model, *others: Array) -> tuple[Array, ...]:
+    return (model.probability, model.utility, np.array([model.discount]), *others)
+
+
+def _moved(constant: Array, least: Callable[[Array], float], sign: float) -> Array:
+    """Move a constant up or down until `least`, which then grows as much, is not negative."""
+    moved, factor = constant.copy(), 1.0
+    while (lack := -least(moved)) > 0:
+        moved[1] = np.nextafter(moved[1] + sign * factor * lack, sign * np.inf)
+        factor *= 2
+    return moved
+
+
+def bound_of(model: verify.Model, constant: Array, value: Array) -> float:
+    """ρ·V, to rounding."""
+    return float(model.initial @ value + constant.sum() / (1 - model.discount))
+
+
+class ExactFinder:
+    """Finds values by factorised systems."""
+
+    def __init__(self, scaled: Scaled, model: verify.Model) -> None:
+        self.scaled, self.problem, self.model = scaled, scaled.problem, model
+        self.utility = scaled.problem.utility * scaled.span[:, None, None]
+
+    def lower(self, policy: Array) -> Array:
+        """Return W of every utility, (J, S), each residual a little above 0."""
+        problem, each = self.problem, np.eye(len(self.utility))
+        chain = policy_transition(problem, policy)
+        inverse = resolvent(chain, problem.discount)
+        value = inverse.state_value(policy_utility(self.utility, policy))
+        for _ in range(REFINED):
+            residual = np.array([self._residual(policy, *one) for one in zip(each, value, strict=True)])
+            size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T)
+            holds = residual.min(1, keepdims=True) >= 0
+            value = np.where(holds, value, value + inverse.state_value(residual - ROUNDINGS * size))
+        return value
+
+    def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
+        """w·u + γPV − V under a policy, (S,), almost exactly."""
+        arithmetic, constant = (
+            verify.Outward(*_numbers(self.model, policy, value)),
+            self.scaled.constant(weight),
+        )
+        return verify.lower_surplus(self.model, arithmetic, policy, weight, constant, value)
+
+    def upper(self, weight: Array) -> tuple[Array, Array]:
+        """Return a constant (2,) and V (S,) with V ≥ w·u + γPV: the best of three."""
+        even, gain = self._best(weight)
+        nothing = np.zeros_like(even)  # no policy collects more than the best pair in every step
+        tried = (even, even + self._excess(even, gain), nothing)
+        found = [(raised(self.model, weight, self.scaled.constant(weight), value), value) for value in tried]
+        return min(found, key=lambda one: bound_of(self.model, *one))
+
+    def _best(self, weight: Array) -> tuple[Array, Array]:
+        """Return the values of a best policy, (S,), and what every pair gains on them, (S, A), almost exactly."""
+        problem, actions = self.problem, self.problem.shape[1]
+        utility = np.tensordot(weight, self.utility, 1)
+        chosen, value = policy_iteration(problem, utility).actions, np.zeros(len(utility))
+        for _ in range(IMPROVED):
+            inverse = resolvent(action_transition(problem, chosen), problem.discount)
+            for _ in range(1 + REFINED):
+                residual = self._residual(np.eye(actions)[chosen], weight, value)
+                value = value + inverse.state_value(residual[None])[0]
+            gain = self._gain(weight, value)
+            better = gain.max(1) > 2 * ROUNDINGS * np.abs(value).max()
+            if not better.any():
+                break
+            chosen = np.where(better, gain.argmax(1), chosen)
+        return value, gain
+
+    def _gain(self, weight: Array, value: Array) -> Array:
+        """w·u + γPV − V of every pair, (S, A), almost exactly; −∞ where there is no action."""
+        arithmetic, pairs = (
+            verify.Outward(*_numbers(self.model, weight, value)),
+            np.arange(len(self.model.pointer) - 1),
+        )
+        constant = self.scaled.constant(weight)
+        gain = np.full(self.model.actions.shape, -np.inf)
+        gain[self.model.actions] = -verify.upper_surplus(
+            self.model, arithmetic, weight, constant, value, pairs
+        )
+        gain[~self.problem.actions] = -np.inf
+        return gain
+
+    def _excess(self, value: Array, gain: Array) -> Array:
+        """Z ≥ w + γPZ at every pair, (S,), where w is what a pair gains, rounding included."""
+        problem, size = self.problem, np.abs(value)
+        ahead = action_value(problem, np.zeros((1, *gain.shape)), size[None])[0]
+        over = np.where(problem.actions, np.maximum(gain, 0.0) + 2 * ROUNDINGS * (size[:, None] + ahead), 0.0)
+        plan = policy_iteration(problem, over)
+        return plan.resolvent.state_value(over[np.arange(len(over)), plan.actions][None])[0]
+
+
+class SweptFinder:
+    """Finds values by sweeps."""
+
+    def __init__(self, scaled: Scaled, model: verify.Model, gap: float) -> None:
+        self.scaled, self.model, self.gap = scaled, model, gap
+        self.engine = Swept(scaled.problem)
+
+    def lower(self, policy: Array) -> Array:
+        """Return W of every utility, (J, S)."""
+        engine = self.engine
+        found = engine.pricer.values_of(engine.chain(policy), FINER * PRECISION * engine.unit)
+        return found.T * self.scaled.span[:, None]
+
+    def upper(self, weight: Array) -> tuple[Array, Array]:
+        """Return a constant (2,) and V (S,) with V ≥ w·u + γPV, to a share of the solution's gap."""
+        pricer, finest = self.engine.pricer, FINEST * self.engine.unit
+        scale, constant = float(weight @ self.scaled.span), self.scaled.constant(weight)
+        share, wanted = weight * self.scaled.span / scale, SHARE * self.gap / scale
+        tolerance = max(wanted, finest) if np.isfinite(wanted) else finest
+        while True:
+            pricer.price(share, tolerance, tolerance)
+            value = pricer.values.value @ (share * scale)
+            found = raised(self.model, weight, constant, value)
+            loose = bound_of(self.model, found - constant, np.zeros_like(value))
+            if tolerance <= finest or loose <= wanted * scale:
+                return found, value
+            tolerance = max(0.1 * tolerance, finest)
