@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from painless.common.errors import InputError, shown
@@ -102,18 +102,24 @@ class Constraint:
 def constraints_of(given: Given | Iterable[Given]) -> tuple[Constraint, ...]:
     """Return constraints, each given as an object, as text, or as a tuple of a function and text.
 
-    >>> constraints_of((lambda *step: 1.0, "episode<=3"))[0].episode
-    True
+    >>> constraints_of((lambda *step: 1.0, "episode<=3"))[0].name
+    'episode constraint 1'
     """
     if given is None:
         return ()
     if isinstance(given, str | Constraint) or callable(given) or _is_pair(given):
-        return (_constraint(given),)
+        return (_named(_constraint(given), 1),)
     try:
         several = list(given)
     except TypeError:
         raise InputError(f"constraints is {shown(given)}; {ADVICE}") from None
-    return tuple(_constraint(one) for one in several)
+    return tuple(_named(_constraint(one), number) for number, one in enumerate(several, 1))
+
+
+def _named(one: Constraint, number: int) -> Constraint:
+    """Return a constraint; a function without a name gives it its number."""
+    anonymous = one.key is None and getattr(one.function, "__name__", "") == "<lambda>"
+    return replace(one, key=f"constraint {number}") if anonymous else one
 
 
 def _is_pair(given: Any) -> bool:
