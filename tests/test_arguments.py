@@ -27,7 +27,7 @@ NONSENSE = {
 }
 ONE = {"transition": [[[1.0], [1.0]]], "reward": [[0.0, 1.0]], "initial": [1.0], "discount": 0.5}
 ROWS = {"rows": [(0, 0, 0, 1.0, 1.0, 1.0)], "initial": [1.0], "discount": 0.5, "threshold": 0.5}
-TRAIN = {"simulator": CartPole(), "iterations": 1, "episodes": 2, "multiplier_bound": [1.0, 1.0]}
+TRAIN = {"environment": CartPole(), "iterations": 1, "episodes": 2, "multiplier_bound": [1.0, 1.0]}
 CALLS = {  # a function, arguments that make sense, and those that are replaced by nonsense
     painless.solve: (
         {"problem": WORLD},
@@ -46,7 +46,7 @@ CALLS = {  # a function, arguments that make sense, and those that are replaced 
     painless.train: (
         TRAIN,
         (
-            "simulator",
+            "environment",
             "algorithm",
             "features",
             "iterations",

@@ -365,5 +365,5 @@ def test_a_csv_that_is_none_is_refused(content, message, tmp_path):
 
 
 def test_a_problem_is_not_saved_as_csv(tmp_path):
-    with pytest.raises(InputError, match=r"must end in \.npz, \.json or \.drn"):
+    with pytest.raises(InputError, match=r"must end in \.npz, \.json, \.drn, \.umb or \.tra"):
         painless.gridworld().save(tmp_path / "model.csv")

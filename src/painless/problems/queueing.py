@@ -73,7 +73,7 @@ def queueing(
         budget=budget,
         actions=actions,
         names={
-            "actions": [f"{do}, serve at {rate:g}" for do in ("refuse", "admit") for rate in rates],
+            "actions": [f"{do}, serve at {rate}" for do in ("refuse", "admit") for rate in _texts(rates)],
             "constraints": ["throughput", "waiting"],
         },
         copy=False,
@@ -106,3 +106,9 @@ def _transition(join: Array, serve: Array, actions: Mask) -> scipy.sparse.csr_ar
     return scipy.sparse.csr_array(
         (probability[kept], successor[kept], pointer), shape=(actions.size, len(actions))
     )
+
+
+def _texts(rates: Array) -> list[str]:
+    """Return rates as text, numbered if two of them look alike."""
+    texts = [f"{rate:g}" for rate in rates]
+    return texts if len({*texts}) == len(texts) else [f"{text} ({k})" for k, text in enumerate(texts)]
