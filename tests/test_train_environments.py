@@ -1,6 +1,7 @@
 """Bring your environment: every space, every way to write a limit, refusals in one line, and what comes back."""
 
 import csv
+import re
 
 import gymnasium
 import numpy as np
@@ -203,6 +204,8 @@ def test_limits_on_whole_episodes():
     """An unlimited walk takes 5 steps to the right on average; the discounted sum is smaller by a third."""
     training = quick(constraints="episode cost<=3", steps=20_000)
     assert training.constraint_names == ("episode cost",)
+    said = float(re.search(r"episode cost ([\d.]+) ±", str(training.status))[1])
+    assert said == pytest.approx(training.total[1], abs=0.3)  # what the model says is undiscounted, too
     assert training.verdict == ("met",)
     assert "Episode cost met by the learned model, with about 95 % confidence." in str(training.status)
     assert 2.0 < training.estimate.mean[1] <= 3.15

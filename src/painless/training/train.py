@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from painless.backends import Backend
 from painless.common import arguments
 from painless.common.arguments import function, number, share, whole
-from painless.common.arrays import one_thread
+from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.common.render import number as rounded
 from painless.features.base import FeatureMap
@@ -285,6 +285,17 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
     )
 
 
+def _modelled(found: Found, judged: Verified) -> tuple[Array, Array]:
+    """Return what the learned model says of the answer, (J,), and its errors; undiscounted for limits on whole episodes."""
+    value, error = judged.judged.value, judged.judged.error
+    episodic = np.append(False, found.limits.episodic)
+    if not episodic.any():
+        return value, error
+    total, _ = found.pooled.episode_values(judged.judged.policy, found.limits.time_limit)
+    ratio = np.abs(total / np.where(value == 0, 1.0, value))
+    return np.where(episodic, total, value), np.where(episodic, error * ratio, error)
+
+
 def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
     """Return how the run ended, the verdicts, and what the learned model says."""
     estimate = judged.estimate
@@ -294,7 +305,8 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
         f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
     )
     share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
-    value, error = judged.judged.value * specification.sign, judged.judged.error
+    value, error = _modelled(found, judged)
+    value = value * specification.sign
     known = ", ".join(
         f"{name} {rounded(float(mean))} ± {rounded(float(width))}"
         for name, mean, width in zip(("reward", *specification.constraint_names), value, error, strict=True)
