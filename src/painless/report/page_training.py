@@ -54,7 +54,7 @@ class TrainingRecord:
 
 def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
     """Return the learning curves, if there was any iteration."""
-    return run_groups(
+    groups = run_groups(
         run.trace,
         names=run.constraint_names,
         limit=run.estimate.threshold,
@@ -63,12 +63,17 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
         shown=range(min(MOST, len(run.constraint_names))),
         error=run.standard_error,
     )
+    for group in groups if run.algorithm == "counted" else ():
+        group["text"] = (
+            "What the learned model said of the answer after each batch of steps, and the averages over time."
+        )
+    return groups
 
 
 def training_page(run: TrainingRecord, title: str) -> str:
     """Return the page of a training run."""
     estimate = run.estimate
-    share = f"{100 * estimate.confidence:g} % confidence"
+    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     return build_page(
         title,
         f"{run.algorithm}, {len(run.trace)} iterations, {run.seconds:.1f} s",
