@@ -14,7 +14,7 @@ from painless.bellman import occupancy, policy_transition, policy_value
 from painless.policies.rules import as_policy
 from painless.policies.table import dirichlet_policy
 from painless.report import comparison_figure, save_figure
-from tests.frames import library
+from tests.extras import library
 
 WORLD = painless.gridworld()
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
 from painless import InputError, from_frame
-from tests.frames import library
+from tests.extras import library
 
 # A machine works and wears, or is repaired when it is worn.
 ROWS = [

@@ -22,6 +22,7 @@ from painless.problems.slippery_grid import slippery_grid
 from painless.report.frontier_figure import frontier_figure
 from painless.solving.solution import Kind
 from painless.storage import results
+from tests.extras import library
 
 WORLD_VERTICES = [
     (0.2454861654, 1.7328616542),
@@ -232,7 +233,7 @@ def hull(points):
 )
 @pytest.mark.filterwarnings("ignore")  # of mo_gymnasium's own
 def test_deep_sea_treasure_is_the_hull_of_the_front_that_mo_gymnasium_ships(name, treasures, discount):
-    mo_gymnasium = pytest.importorskip("mo_gymnasium")
+    mo_gymnasium = library("mo_gymnasium")
     front = mo_gymnasium.make(name).unwrapped.pareto_front(discount)
     expected = hull([(steps, treasure) for treasure, steps in front])
     frontier = painless.frontier(deep_sea_treasure(discount, treasures=treasures))

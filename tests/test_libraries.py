@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
 from painless import InputError, from_mdptoolbox, from_quantecon
+from tests.extras import library
 
 # Puterman's two states: in 0 one stays or moves to 1, where one stays. The optimal values are -60/7 and -20.
 R = np.array([[5, 10], [-1, -np.inf]])
@@ -51,7 +52,7 @@ def test_constraints_of_pairs_come_as_pairs_or_tables(cost):
 
 
 def test_a_real_discrete_dp():
-    quantecon = pytest.importorskip("quantecon")
+    quantecon = library("quantecon")
     for given in ((R, Q, 0.95), ([5, 10, -1], Q[[0, 0, 1], [0, 1, 0]], 0.95, *PAIRS.values())):
         ddp = quantecon.markov.DiscreteDP(*given)
         assert_allclose(painless.solve(from_quantecon(ddp, **FIRST), tolerance=1e-9).reward_value, -60 / 7)
@@ -140,7 +141,7 @@ def test_rewards_of_states_and_of_next_states():
 
 
 def test_the_real_forest():
-    example = pytest.importorskip("mdptoolbox.example")
+    example = library("mdptoolbox.example")
     for sparse in (False, True):
         transitions, reward = example.forest(is_sparse=sparse)
         assert_allclose(

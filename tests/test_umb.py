@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
 from painless import InputError, load
+from tests.extras import library
 from tests.problems import garnets
 from tests.test_drn import round_trip, without_strays
 from tests.test_files import assert_same, plain, rich
@@ -262,7 +263,7 @@ def test_a_changed_note_is_refused(tmp_path):
 
 
 def test_the_package_umbi_reads_and_writes_the_same(tmp_path):
-    umb = pytest.importorskip("umbi.umb", reason="umbi is not installed")
+    umb = library("umbi.umb")
     problem = without_strays(rich(dense=False))
     problem.save(tmp_path / "model.umb")
     found = umb.read(tmp_path / "model.umb")

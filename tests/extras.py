@@ -1,4 +1,4 @@
-"""The libraries of data frames that tests need: left out where they are not installed, but not in CI, which installs them."""
+"""Other libraries that tests need: left out where they are not installed, but not in CI, which installs them."""
 
 import importlib
 import os
@@ -7,7 +7,7 @@ import pytest
 
 
 def library(name):
-    """Return pandas or Polars."""
+    """Return a library by its name."""
     try:
         return importlib.import_module(name)
     except ImportError:
