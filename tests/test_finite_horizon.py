@@ -307,6 +307,29 @@ def test_bad_horizons(changes, message):
         ten_steps(**changes)
 
 
+def test_a_warm_start_is_a_policy_of_the_steps():
+    problem = ten_steps()
+    best = painless.solve(problem, tolerance=1e-9)
+    for start in (best.policy, best.policy.probabilities, [[0.5, 0.5]]):
+        for way in (None, painless.PRM()):
+            found = painless.solve(problem, way, initial_policy=start, tolerance=1e-6)
+            assert found.reward_value == pytest.approx(4.0, abs=1e-5)
+    with pytest.raises(InputError, match="initial_policy has 10 steps"):
+        painless.solve(ten_steps(horizon=3), initial_policy=best.policy)
+
+
+def test_the_discount_is_part_of_the_last_utility(tmp_path):
+    """A last utility enters at the discount of the problem, which cannot be replaced afterwards."""
+    problem = ten_steps(discount=0.5, final=[1024.0])
+    problem.save(tmp_path / "ten.npz")
+    for change in (
+        lambda: problem.with_discount(1.0),
+        lambda: painless.load(tmp_path / "ten.npz", discount=1.0),
+    ):
+        with pytest.raises(InputError, match="discount of a problem with a horizon is fixed"):
+            change()
+
+
 def test_kernels_for_each_step_are_as_many_as_steps():
     with pytest.raises(InputError, match="transition has 3 steps, but horizon is 10"):
         CMDP(np.ones((3, 1, 2, 1)), [[1.0, 0.0]], initial=[1.0], horizon=10)

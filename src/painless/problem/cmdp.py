@@ -187,9 +187,11 @@ class CMDP:
 
     def with_discount(self, discount: float) -> CMDP:
         """Return the same problem with another discount."""
-        return self._replace(
-            discount=validation.discount(discount, largest=None if self.horizon is None else 1.0)
-        )
+        if (
+            self.horizon is not None
+        ):  # the last utility is part of the last step, at the discount that was given
+            raise InputError("the discount of a problem with a horizon is fixed; make it again with another")
+        return self._replace(discount=validation.discount(discount))
 
     def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
         """Return the same process for H steps."""

@@ -34,11 +34,6 @@ class Stages(NamedTuple):
     actions: int
 
     @property
-    def size(self) -> int:
-        """The number of stored probabilities."""
-        return sum(kernel.size for kernel in self.kernels)
-
-    @property
     def most_successors(self) -> int:
         """The largest number of successors that a pair has."""
         return max(int(np.diff(self.rows(t).indptr).max(initial=1)) for t in range(len(self.kernels)))

@@ -26,8 +26,10 @@ from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planned, Planner, Progress, Stop, Task, without_slater
+from painless.policies.rules import as_policy
 from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policies.table import initial_policy as starting_policy
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
 from painless.solving.conclusion import Ending, conclude, infeasible_solution
 from painless.solving.solution import Solution
@@ -48,7 +50,7 @@ def solve(
     iterations: int | None = None,
     tolerance: float = 1e-3,
     time_limit: float | None = None,
-    initial_policy: ArrayLike | TabularPolicy | None = None,
+    initial_policy: ArrayLike | TabularPolicy | TimedPolicy | None = None,
     output: Output = Output.POLISHED,
     evaluator: Callable[[CMDP], Evaluator[Any]] | None = None,
     seed: int = 0,
@@ -63,7 +65,7 @@ def solve(
         iterations: run the algorithm for exactly this horizon. Without it, run until the gap is at most
             `tolerance` relative to the optimal value.
         time_limit: in seconds; after it, and on Ctrl-C, the best answer so far is returned with its proof.
-        initial_policy: (S, A) or a `TabularPolicy`; the uniform policy over available actions by default. In states where an
+        initial_policy: (S, A), with a horizon also (H, S, A), or a policy; the uniform policy over available actions by default. In states where an
             available action has probability 0, which would stay 0, 1 % of the uniform policy is mixed in.
         output: which policy to return after a given number of iterations.
         evaluator: a function from the problem in normalised units to an evaluator, such as
@@ -83,6 +85,8 @@ def solve(
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
         arguments.function(given_name, function)
     clock, reason = Clock(time_limit), ""
+    if isinstance(initial_policy, TimedPolicy) or (initial_policy is not None and problem.stages is not None):
+        initial_policy = as_policy(initial_policy, problem, "initial_policy")
     start = starting_policy(initial_policy, problem.actions)
     if algorithm is None and (iterations is not None or evaluator is not None):
         algorithm, reason = PRM(), "PRM is the default for a number of iterations: it needs no tuning."

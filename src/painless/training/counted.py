@@ -271,7 +271,10 @@ class CountedRun:
         used = min(self.budget.used(self.player.steps), 1.0)
         seconds = now - self.budget.start
         unknown = np.full(self.memory.utilities, np.nan)
-        judged = None if self.answer is None else self.answer.judged
+        value = error = unknown
+        if self.answer is not None:
+            judged, scales = self.answer.judged, self.answer.scales
+            value, error = judged.value * scales * self.specification.sign, judged.error * scales
         self.progress(
             CountedProgress(
                 steps=self.player.steps,
@@ -280,8 +283,8 @@ class CountedRun:
                 seconds_left=seconds * (1 / used - 1) if used > 0 else np.inf,
                 states=len(self.player.tries),
                 phase=self.phase,
-                value=unknown if judged is None else judged.value * self.specification.sign,
-                error=unknown if judged is None else judged.error,
+                value=value,
+                error=error,
                 hope=self.hope,
             )
         )

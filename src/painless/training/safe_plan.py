@@ -25,7 +25,7 @@ from painless.planning.column_generation import ColumnGeneration
 from painless.planning.planner import Case, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
-from painless.training.learned_model import EXTRA, Judged, LearnedModel
+from painless.training.learned_model import Judged, LearnedModel
 
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
@@ -43,15 +43,12 @@ class Plan(NamedTuple):
     multiplier: Array  # (K,) 0 where no policy meets the limits
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE, start: Array | None = None) -> Plan:
+def plan(problem: CMDP, tolerance: float = TOLERANCE) -> Plan:
     """Return the optimal policy of a problem, or the one that comes closest to its limits."""
-    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock(), start=start))
-    multiplier = np.zeros(len(problem.threshold))
+    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock()))
     if found.answer is None:
-        return Plan(found.case.slater.policy, multiplier)
-    units = found.case.units
-    multiplier[units.kept] = found.answer.multiplier * units.span[0] / units.span[1 + units.kept]
-    return Plan(found.answer.policy, multiplier)
+        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
+    return Plan(found.answer.policy, found.case.units.multiplier(found.answer.multiplier))
 
 
 class Collected(NamedTuple):
@@ -121,6 +118,11 @@ class Candidate(NamedTuple):
     merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors
     multiplier: Array  # (K,)
 
+    @property
+    def scales(self) -> Array:
+        """What the model's discounted values are multiplied by, (J,): limits on whole episodes are undiscounted."""
+        return np.append(1.0, self.scale)
+
 
 def candidate(model: LearnedModel, policy: Array, limits: Limits, multiplier: Array) -> Candidate:
     """Judge a policy (S, A)."""
@@ -138,7 +140,6 @@ def safe_plan(
     limits: Limits,
     threshold: Array,
     imaginary: tuple[float, ...] = IMAGINARY,
-    start: Array | None = None,
     tolerance: float = FINE,
 ) -> Candidate:
     """Return the best safe candidate, or the one that comes closest.
@@ -146,19 +147,11 @@ def safe_plan(
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
-        start: a policy to begin the search with, (S, A).
     """
     states = model.states
 
     def at(make: Callable[[Array], CMDP], limit: Array) -> Candidate:
-        first = (
-            None
-            if start is None
-            else np.vstack([start, np.full((EXTRA, start.shape[1]), 1 / start.shape[1])])
-        )
-        problem = make(limit)
-        first = None if first is None else restricted(first, problem.actions)
-        policy, multiplier = plan(problem, tolerance, first)
+        policy, multiplier = plan(make(limit), tolerance)
         return candidate(model, policy[:states], limits, multiplier)
 
     nominal = at(model.nominal, threshold)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from painless.backends import Backend
 from painless.common import arguments
 from painless.common.arguments import function, number, share, whole
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import one_thread
 from painless.common.errors import InputError
 from painless.common.render import number as rounded
 from painless.features.base import FeatureMap
@@ -36,7 +36,7 @@ from painless.training.counted import Budget, Checkpointing, CountedProgress, Co
 from painless.training.episodes import Episodes, SimulatedEpisodes
 from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
 from painless.training.result import Training
-from painless.training.safe_plan import Candidate, Limits
+from painless.training.safe_plan import Limits
 from painless.training.verification import Verified, verified
 
 STEPS = 200_000  # the default budget
@@ -253,7 +253,7 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
     judged = verified(found, specification, confidence)
     interface = getattr(simulator, "interface", None)
     sign, answers = specification.sign, [*found.trace, found.answer]
-    values = np.array([one.judged.value * _scale(one) for one in answers]) * sign
+    values = np.array([one.judged.value * one.scales for one in answers]) * sign
     policy = ObservedPolicy(found.observations, found.answer.judged.policy)
     model = found.nominal
     names = _names(found, interface)
@@ -274,7 +274,7 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
             "training": found.training_steps,
             "evaluation": found.verification_steps,
         },
-        standard_error=np.array([one.judged.error * _scale(one) for one in answers]),
+        standard_error=np.array([one.judged.error * one.scales for one in answers]),
         total=judged.total,
         discounted=judged.discounted,
         model=model.table(unique, specification.sense, specification.constraint_names),
@@ -283,11 +283,6 @@ def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -
         interface=interface,
         source=described(simulator),
     )
-
-
-def _scale(one: Candidate) -> Array:
-    """Return what the model's discounted values are multiplied by, (J,): limits on whole episodes are undiscounted."""
-    return np.append(1.0, one.scale)
 
 
 def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
@@ -299,7 +294,7 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
         f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
     )
     share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
-    scale = _scale(found.answer)
+    scale = found.answer.scales
     value, error = judged.judged.value * scale * specification.sign, judged.judged.error * scale
     known = ", ".join(
         f"{name} {rounded(float(mean))} ± {rounded(float(width))}"

@@ -42,7 +42,7 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     discounted = np.array([one.discounted for one in found.returns]).reshape(-1, utilities)
     total = np.array([one.total for one in found.returns]).reshape(-1, utilities)
     if not len(discounted):
-        return _unverified(found, specification, confidence, judged)
+        return _unverified(found, specification, confidence, judged, np.append(1.0, scale))
     episodic = np.append(False, limits.episodic)
     samples = np.where(episodic, total, discounted)
     memory = found.pooled.memory
@@ -84,10 +84,12 @@ def _pooled(found: Found) -> tuple[Judged, Array]:
     return one.judged, one.scale
 
 
-def _unverified(found: Found, specification: Specification, confidence: float, judged: Judged) -> Verified:
+def _unverified(
+    found: Found, specification: Specification, confidence: float, judged: Judged, scales: Array
+) -> Verified:
     """Return what the model says, where no fresh episode was possible: all limits are unclear."""
     sign = specification.sign
-    width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(sign)) * judged.error
+    width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(sign)) * judged.error * scales
     total, cut = found.pooled.episode_values(judged.policy, found.limits.time_limit)
     value = np.where(np.append(False, found.limits.episodic), total, judged.value)
     ends = np.sort(np.stack([(value - width) * sign, (value + width) * sign]), 0)
