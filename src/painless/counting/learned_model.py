@@ -23,6 +23,7 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
+from painless.counting.novelty import novelty
 from painless.counting.memory import Indices, Memory
 from painless.problem import CMDP
 
@@ -78,6 +79,16 @@ class LearnedModel:
     def tried_or_all(self) -> Mask:
         """The actions that a plan may take, (S, A): those that were tried, or all where none was."""
         return self.tried | ~self.tried.any(1, keepdims=True)
+
+    @cached_property
+    def novelty(self) -> Array:
+        """The probability that the next visit of each pair shows something new, (S·A,)."""
+        return novelty(self.pairs, self.count, self.visits)
+
+    @cached_property
+    def imaginary(self) -> Array:
+        """How many imaginary visits, (S·A,), at most 1, have the novelty of each pair as their share."""
+        return self.novelty * self.visits / np.maximum(1 - self.novelty, 1e-12)
 
     @property
     def states(self) -> int:
@@ -206,7 +217,7 @@ class LearnedModel:
     def sampled(self, rng: np.random.Generator, heaven: float) -> CMDP:
         """Draw a model from the posterior, with one imaginary visit of every pair to a heaven of this value."""
         weight = rng.standard_gamma(self.count)
-        hope = np.where(self.visits > 0, rng.standard_exponential(len(self.visits)), 1.0)
+        hope = np.where(self.visits > 0, rng.standard_gamma(self.imaginary), 1.0)
         total = np.bincount(self.pairs, weight, len(hope)) + hope
         error = np.sqrt(self.variance / np.maximum(self.visits, 1))
         utility = self.utility + error * rng.standard_normal(self.utility.shape)
@@ -214,7 +225,7 @@ class LearnedModel:
 
     def hopeful(self, heaven: float) -> CMDP:
         """Return the model with one imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
-        hope = 1 / (1 + self.visits)
+        hope = self.novelty
         return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
 
     def _hopeful(self, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
@@ -273,8 +284,8 @@ class LearnedModel:
     def _error(self, value: Array, occupancy: Array) -> Array:
         """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A).
 
-        Every pair counts one imaginary observation as far from the mean as half the range of values, so that a pair that was tried once
-        is not taken for certain.
+        Every pair counts one imaginary observation as far from the mean as half the range of what a step led to, so that a pair that
+        was tried once is not taken for certain.
         """
         target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
         mean = self._per_pair(self.probability * target)
@@ -283,7 +294,7 @@ class LearnedModel:
         variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
         visits = np.maximum(self.visits, 1)
         known = value[:, : self.states]
-        doubt = (0.5 * self.discount * (known.max(1) - known.min(1))) ** 2  # (J,)
+        doubt = (0.5 * (target.max(1) - target.min(1))) ** 2  # (J,)
         variance = (variance * visits + doubt[:, None]) / (visits + 1)
         first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
         steps = (occupancy.reshape(-1) ** 2 * variance / visits).sum(1)

@@ -20,8 +20,9 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.learned_model import LearnedModel, extreme_share
 from painless.counting.memory import Memory
-from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
+from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan
 from painless.training.counted_checkpoint import load_counted, save_counted
+from painless.training.selection import with_selection
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
 
 FIRST = 500  # steps of the first batch
@@ -241,10 +242,7 @@ class CountedRun:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
-        limits = self.limits
-        halves = [LearnedModel(self.memory.half(i), model.discount, model.threshold) for i in range(2)]
-        if len(limits.threshold) and all(half.episodes and half.memory.steps for half in halves):
-            limits = with_curse((halves[0], halves[1]), limits, model.threshold)
+        limits = with_selection(self.memory, model.discount, self.limits, model.threshold)
         return limits, safe_plan(model, limits, model.threshold)
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:

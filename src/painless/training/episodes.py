@@ -13,7 +13,7 @@ from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
 EXHAUSTED = (
-    0.3  # the share of steps in which a plan's action was tried often enough, at which a new plan is due
+    0.1  # the share of steps in which a plan's action was tried often enough, at which a new plan is due
 )
 DRAWS = 4096  # random numbers that are drawn at once
 
