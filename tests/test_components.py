@@ -78,7 +78,7 @@ def test_a_long_walk_with_an_exit():
     parts = (np.full(2 * states, 0.5), (np.repeat(here, 2), np.column_stack([left, right]).reshape(-1)))
     line = scipy.sparse.csr_array(parts, (states, states))
     found = end_components(line, np.ones((states, 1), dtype=bool))
-    assert found.count == 1
+    assert found.number == 1
     assert found.label[0] == 0
     assert (found.label[1:] == -1).all()
 

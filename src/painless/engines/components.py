@@ -23,21 +23,21 @@ COMPILED = 20_000  # transitions from which compiled code is worth its loading
 
 
 class EndComponents(NamedTuple):
-    """The maximal end components of a model, numbered from 0."""
+    """The maximal end components of a model, numbered from 0 in the order of their first states."""
 
     label: NDArray[np.intp]  # (S,) the component of each state; −1 if it is in none
     pairs: Mask  # (S, A) the pairs that stay in their component
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """The number of components."""
         return int(self.label.max(initial=-1)) + 1
 
     def members(self) -> list[NDArray[np.intp]]:
         """Return the states of each component, in order."""
         order = np.argsort(self.label, kind="stable")
-        start = np.searchsorted(self.label[order], np.arange(self.count + 1))
-        return [order[start[i] : start[i + 1]] for i in range(self.count)]
+        start = np.searchsorted(self.label[order], np.arange(self.number + 1))
+        return [order[start[i] : start[i + 1]] for i in range(self.number)]
 
 
 class _Arrows(NamedTuple):
@@ -76,7 +76,7 @@ def end_components(transition: Any, pairs: Mask) -> EndComponents:
         left[arrows.pair[leaving]] = False
         arrows = arrows.of(left[arrows.pair])
     kept = left.reshape(states, actions)
-    return EndComponents(_renumbered(label, kept.any(1)), kept)
+    return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
 
 
 def _arrows(transition: Any, pairs: Mask) -> _Arrows:
