@@ -28,6 +28,7 @@ FINEST_VISITS = 1e-12  # precision of swept visits that are shown, relative to t
 PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
 
 Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in the smallest integer type
+AnyPolicy = Array | Actions | Drawn  # the last for long-run averages alone
 
 
 class Bracket(NamedTuple):
