@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from painless.bellman import occupancy_policy, policy_transition, reachable
 from painless.common.arrays import Array, Mask
-from painless.problem import CMDP
+from painless.common.errors import InputError
+from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
 
 EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
@@ -180,11 +181,21 @@ def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
     return FiniteHorizon(problem)
 
 
+def _total(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.criterion is Criterion.TOTAL:
+        raise InputError(
+            "the total reward until the end (discount 1) cannot be planned yet; give a discount below 1"
+        )
+    return None
+
+
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
 ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "factorised": _factorised,
     "swept": _swept,
     "finite-horizon": _finite_horizon,
+    "total": _total,
 }
 
 
