@@ -50,7 +50,6 @@ from painless.problem import CMDP
 from painless.problem.transitions import require_sound
 
 STEPS = 16  # roundings of a step beside those of its sum
-NEAR = 1e-7  # what one stationary policy may lose against a draw between several
 SAME = 1e-11  # a smaller loss is rounding
 DOMINANT = 10.0  # times the largest bias: what a difference in gain counts beside a difference in bias
 
@@ -60,7 +59,6 @@ class Average:
 
     exact = True
     rounding = np.inf  # depends on the policy: `values` bounds it
-    near = NEAR
 
     def __init__(self, problem: CMDP) -> None:
         require_sound(problem.transition)
@@ -120,7 +118,9 @@ class Average:
         actions = self._lifted(gains, settled.stops, settled.pair)
         chain = self._chain(actions)
         own = problem.utility[:, np.arange(len(actions)), actions.astype(np.intp)]
-        whole = chain.values(np.vstack([own, utility[np.arange(len(actions)), actions]])[:, chain.states], self._terms)
+        whole = chain.values(
+            np.vstack([own, utility[np.arange(len(actions)), actions]])[:, chain.states], self._terms
+        )
         value = Bracket(*(part[:-1] for part in whole)).within(self.extent)
         low = max(float(whole.low[-1]) - slip, -np.inf)
         visits = chain.visits()[0]
@@ -179,10 +179,11 @@ class Average:
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A); −∞ where there is no action."""
         del tolerance  # exact to rounding
-        return np.where(self.problem.actions, self.q(policy), -np.inf)[:, states]
+        q, _ = self.action_values_and_gain(policy)
+        return np.where(self.problem.actions, q, -np.inf)[:, states]
 
-    def q(self, policy: Array) -> Array:
-        """Q = u + Ph + M·(Pg − g), (J, S, A), with M so large that gains come before biases."""
+    def action_values_and_gain(self, policy: Array) -> tuple[Array, Array]:
+        """Q = u + Ph + M·(Pg − g), (J, S, A), with M so large that gains come before biases, and the gain at ρ, (J,)."""
         problem = self.problem
         everywhere = np.full(len(policy), 1 / len(policy))
         chain = RecurrentChain(policy_transition(problem, policy), everywhere, self.factorise)
@@ -191,7 +192,7 @@ class Average:
         if chain.classes > 1:
             ahead = action_value(problem, np.zeros_like(problem.utility), gain) - gain[:, :, None]
             q = q + (DOMINANT * (1 + np.abs(bias).max(1)))[:, None, None] * ahead
-        return q
+        return q, gain @ problem.initial
 
     def mixed(
         self, policies: Sequence[AnyPolicy], weights: Array, precision: float = 0.0
@@ -233,7 +234,9 @@ class Average:
         label, width = self.components.label[states], self.problem.shape[1]
         mass = np.bincount(label, often.sum(1)[states], self.components.number)
         share = 1 / np.diff(np.append(rows.first, len(pairs)))[rows.state]
-        spread = scipy.sparse.csr_array((share, (rows.state, np.arange(len(pairs)))), (len(states), len(pairs)))
+        spread = scipy.sparse.csr_array(
+            (share, (rows.state, np.arange(len(pairs)))), (len(states), len(pairs))
+        )
         chain = RecurrentChain(
             np.asarray(spread @ rows.kernel) if isinstance(rows.kernel, np.ndarray) else spread @ rows.kernel,
             mass[label] / np.bincount(label)[label],
@@ -246,8 +249,12 @@ class Average:
     def reachable(self, policy: AnyPolicy) -> Mask:
         """Return which states a policy may come to, (S,)."""
         if isinstance(policy, Drawn):
-            return np.any([self.reachable(as_table(part, self.problem.shape[1])) for part in policy.parts], axis=0)
-        return reachable(policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial)
+            return np.any(
+                [self.reachable(as_table(part, self.problem.shape[1])) for part in policy.parts], axis=0
+            )
+        return reachable(
+            policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
+        )
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` before every factorisation from now on; it may raise."""

@@ -96,9 +96,7 @@ class Engine(Protocol):
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
 
-    def mixed(
-        self, policies: Sequence[Any], weights: Array, precision: float = 0.0
-    ) -> tuple[Any, Bracket]:
+    def mixed(self, policies: Sequence[Any], weights: Array, precision: float = 0.0) -> tuple[Any, Bracket]:
         """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values.
 
         On average it may take a draw between them. In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.

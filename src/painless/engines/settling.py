@@ -55,7 +55,8 @@ class Settling:
         order = np.argsort(place, kind="stable")  # in each component, stopping comes first
         self.pair = np.append(np.full(self.count, -1), pairs)[order]
         kernel = scipy.sparse.vstack(
-            [scipy.sparse.csr_array((self.count, nodes)), self._between_nodes(problem, pairs, nodes)], format="csr"
+            [scipy.sparse.csr_array((self.count, nodes)), self._between_nodes(problem, pairs, nodes)],
+            format="csr",
         )[order]
         dense: Any = kernel.toarray() if nodes <= 500 else scipy.sparse.csr_array(kernel)
         self.rows = PairRows(dense, place[order], nodes)
@@ -64,7 +65,9 @@ class Settling:
         kernel: Any = problem.transition
         flat = kernel.reshape(-1, len(self.node)) if isinstance(kernel, np.ndarray) else kernel
         known = np.flatnonzero(self.node >= 0)
-        member = scipy.sparse.csr_array((np.ones(len(known)), (known, self.node[known])), (len(self.node), nodes))
+        member = scipy.sparse.csr_array(
+            (np.ones(len(known)), (known, self.node[known])), (len(self.node), nodes)
+        )
         return scipy.sparse.csr_array(scipy.sparse.csr_array(flat[pairs]) @ member)
 
     @property
@@ -109,7 +112,9 @@ class Settling:
         self, worth: Array, choice: Places, value: Array, factorise: Factorise, tick: Callable[[], None]
     ) -> float:
         """Return a proved bound on every way, at ρ: that of v + δW, which is checked at every pair."""
-        anyway = float(worth[self.rows.first[: self.count]].max())  # no way ends better than in the best component
+        anyway = float(
+            worth[self.rows.first[: self.count]].max()
+        )  # no way ends better than in the best component
         over = self._excess(worth, value)
         one = np.ones(len(worth))
         time = factorise(self.rows.chain(choice), 1.0).state_value(one[choice][None])[0]

@@ -122,7 +122,9 @@ class CMDP:
         process, stops = None, None
         criterion = Criterion.DISCOUNTED
         if is_average(average):
-            refuse_beside_average(discount=discount, horizon=horizon, end=end, final=final, constraint_final=constraint_final)
+            refuse_beside_average(
+                discount=discount, horizon=horizon, end=end, final=final, constraint_final=constraint_final
+            )
             discount, criterion = 1.0, Criterion.AVERAGE
         with naming(names):
             if end is not None and (horizon is not None or final is not None or constraint_final is not None):
@@ -230,7 +232,9 @@ class CMDP:
         ):  # the last utility is part of the last step, at the discount that was given
             raise InputError("the discount of a problem with a horizon is fixed; make it again with another")
         if self.criterion is Criterion.AVERAGE:
-            raise InputError("a long-run average has no discount; make the problem again with one, without average")
+            raise InputError(
+                "a long-run average has no discount; make the problem again with one, without average"
+            )
         if is_one(discount):
             return self._replace(discount=1.0, criterion=Criterion.TOTAL)
         if self.criterion is Criterion.TOTAL and (ending.missing(self.transition)[self._rows()] > 0).any():
@@ -304,6 +308,14 @@ class CMDP:
         if self.horizon is not None:
             raise InputError(
                 f"{what} needs a problem with a discount, not a horizon; use solve, which plans for it"
+            )
+
+    def require_discount(self, what: str) -> None:
+        """Reject every criterion but the discounted one where it is not supported."""
+        self.require_stationary(what)
+        if self.criterion is not Criterion.DISCOUNTED:
+            raise InputError(
+                f"{what} needs a problem with a discount, not the {self.criterion.value}; use solve, which plans for it"
             )
 
     @cached_property
@@ -420,7 +432,9 @@ def refuse_beside_average(**others: object) -> None:
     """Reject what a long-run average has no use for."""
     for name, given in others.items():
         if given is not None:
-            raise InputError(f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out")
+            raise InputError(
+                f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out"
+            )
 
 
 def is_one(discount: object) -> bool:

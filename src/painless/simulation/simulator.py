@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem import CMDP, transitions, validation
+from painless.problem import CMDP, Criterion, transitions, validation
 
+AVERAGED = 1000  # steps of an episode of which a long-run average is estimated
 States = NDArray[Any]  # (n, D) of numbers, or (n,) of the indices of a table
 
 
@@ -163,7 +164,10 @@ class TableSimulator:
         problem = self.problem
         utility = problem.utility[:, problem.actions]
         discount = problem.discount
-        enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
+        if problem.criterion is Criterion.AVERAGE:
+            enough = AVERAGED
+        else:
+            enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
         return Specification(
             actions=problem.shape[1],
             discount=discount,

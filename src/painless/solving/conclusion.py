@@ -10,7 +10,8 @@ import numpy as np
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
-from painless.engines.engine import Actions, engine_of
+from painless.engines.drawn import Drawn
+from painless.engines.engine import Actions, as_table, engine_of
 from painless.loop.framework import Trace
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
@@ -18,13 +19,16 @@ from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Stop
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
-from painless.policies.timed import policy_of
+from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy, policy_of
 from painless.problem.units import normalise, rounded, utility_range
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
+DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
 
 
@@ -195,7 +199,8 @@ def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending
     missed = "" if answer.feasible else " The policy misses a constraint."
     if not answer.feasible and ending.completed is not None:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
-    end = f"{missed}{ending.note and ' ' + ending.note}"
+    draw = DRAW if isinstance(answer.policy, Drawn) else ""
+    end = f"{missed}{draw}{ending.note and ' ' + ending.note}"
     if ending.completed is not None:
         return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
     target = gap_target(case.problem, ending.tolerance)
@@ -209,16 +214,13 @@ def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending
 
 
 def _solution(
-    case: Case, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
+    case: Case, policy: Any, value: Array, *, response: Actions | None = None, **rest: Any
 ) -> Solution:
     problem = case.problem
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     trace = rest.get("trace")
-    visited = case.engine.reachable(policy)
-    if response is not None:
-        policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
-        policy=policy_of(problem, policy, _visits(case, policy, visited)),
+        policy=_policy(case, policy, response),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,
@@ -228,6 +230,18 @@ def _solution(
         iterations=len(trace) if isinstance(trace, Trace) else 0,
         **rest,
     )
+
+
+def _policy(case: Case, policy: Any, response: Actions | None) -> TabularPolicy | TimedPolicy | TableMixture:
+    """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
+    actions = case.problem.shape[1]
+    if isinstance(policy, Drawn):
+        tables = [as_table(part, actions) for part in policy.parts]
+        return TableMixture(tuple(_policy(case, one, response) for one in tables), policy.weights)
+    visited = case.engine.reachable(policy)
+    if response is not None:
+        policy = np.where(visited[:, None], policy, np.eye(actions)[response])
+    return policy_of(case.problem, policy, _visits(case, policy, visited))
 
 
 def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
