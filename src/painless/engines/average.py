@@ -13,7 +13,7 @@ takes a draw between them at the start: `Drawn`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +27,10 @@ from painless.bellman import (
     occupancy_policy,
     policy_transition,
     policy_utility,
-    reachable,
     resolvent,
 )
 from painless.common.arrays import Array, Mask
+from painless.engines.base import BaseEngine
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.components import EndComponents, end_components
 from painless.engines.drawn import Drawn
@@ -41,7 +41,6 @@ from painless.engines.engine import (
     Bracket,
     Response,
     as_table,
-    extent_of,
 )
 from painless.engines.gain_iteration import Gains, best_gains
 from painless.engines.pair_rows import PairRows, Places
@@ -54,24 +53,17 @@ SAME = 1e-11  # a smaller loss is rounding
 DOMINANT = 10.0  # times the largest bias: what a difference in gain counts beside a difference in bias
 
 
-class Average:
+class Average(BaseEngine):
     """Finds best responses by policy iteration in end components."""
 
     exact = True
     rounding = np.inf  # depends on the policy: `values` bounds it
 
     def __init__(self, problem: CMDP) -> None:
+        super().__init__(problem)
         require_sound(problem.transition)
-        self.problem, self.unit = problem, 1.0
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
-        self._tick: Callable[[], None] = lambda: None
         self._last: Places | None = None
         self._terms = 3 * problem.most_successors + problem.shape[1] + STEPS
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """The least and the largest value that a policy may have, (J,) each."""
-        return extent_of(self.problem)
 
     @cached_property
     def reached(self) -> Mask:
@@ -196,7 +188,7 @@ class Average:
 
     def mixed(
         self, policies: Sequence[AnyPolicy], weights: Array, precision: float = 0.0
-    ) -> tuple[Array | Drawn, Bracket]:
+    ) -> tuple[Any, Bracket]:
         """Return a policy with the averaged values of some policies, and proved bounds on its values.
 
         It is one stationary policy if one loses at most about `precision`, and else a draw between them at the start.
@@ -246,19 +238,12 @@ class Average:
         found[pairs] = chain.visits()[0][rows.state] * share
         return found.reshape(-1, width)
 
-    def reachable(self, policy: AnyPolicy) -> Mask:
+    def reachable(self, policy: Any) -> Mask:
         """Return which states a policy may come to, (S,)."""
         if isinstance(policy, Drawn):
-            return np.any(
-                [self.reachable(as_table(part, self.problem.shape[1])) for part in policy.parts], axis=0
-            )
-        return reachable(
-            policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
-        )
-
-    def call_between_steps(self, tick: Callable[[], None]) -> None:
-        """Call `tick` before every factorisation from now on; it may raise."""
-        self._tick = tick
+            tables = [as_table(part, self.problem.shape[1]) for part in policy.parts]
+            return np.asarray(np.any([self.reachable(table) for table in tables], axis=0))
+        return super().reachable(policy)
 
 
 def _averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:

@@ -247,13 +247,20 @@ class CMDP:
         """Return the same process for H steps."""
         if self.horizon is not None:
             raise InputError(f"the problem has a horizon already, of {self.horizon} steps")
+        return self._anew(discount=discount, horizon=horizon)
+
+    def with_average(self) -> CMDP:
+        """Return the same process with its long-run average per step in place of sums; limits are on averages, too."""
+        self.require_stationary("a long-run average")
+        return self._anew(average=True)
+
+    def _anew(self, **criterion: Any) -> CMDP:
         gained = self.sense.count(">=")
         return CMDP(
             self.transition,
             **{"cost" if self.minimise else "reward": self.reward * self.sign[0]},
             initial=self.initial,
-            discount=discount,
-            horizon=horizon,
+            **criterion,
             constraint_reward=self.constraint_reward[:gained] if gained else None,
             threshold=self.threshold[:gained] if gained else None,
             constraint_cost=-self.constraint_reward[gained:] if gained < len(self.sense) else None,
@@ -475,20 +482,22 @@ def load(
     path: str | os.PathLike[str],
     *,
     discount: float | None = None,
+    average: bool = False,
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
+    `discount`, `average` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
-    given = {"discount": discount, "limit": limit, **parameters}
+    given = {"discount": discount, "average": is_average(average) or None, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
         problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    problem = problem.with_average() if "average" in rest else problem
     problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
     return problem.with_limits(rest["limit"]) if "limit" in rest else problem

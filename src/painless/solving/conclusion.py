@@ -236,8 +236,8 @@ def _policy(case: Case, policy: Any, response: Actions | None) -> TabularPolicy 
     """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
     actions = case.problem.shape[1]
     if isinstance(policy, Drawn):
-        tables = [as_table(part, actions) for part in policy.parts]
-        return TableMixture(tuple(_policy(case, one, response) for one in tables), policy.weights)
+        tables = [_policy(case, as_table(part, actions), response) for part in policy.parts]
+        return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
     visited = case.engine.reachable(policy)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
