@@ -93,7 +93,7 @@ def solve(
     check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
     if certificate is not None:
-        cmdp.require_stationary("a certificate")
+        cmdp.require_discount("a certificate")
     answer(
         problem,
         cmdp,

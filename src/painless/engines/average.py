@@ -49,7 +49,7 @@ from painless.problem import CMDP
 from painless.problem.transitions import require_sound
 
 STEPS = 16  # roundings of a step beside those of its sum
-SAME = 1e-11  # a smaller loss is rounding
+SAME = 1e-11  # a smaller loss is rounding, relative to the range of a utility
 DOMINANT = 10.0  # times the largest bias: what a difference in gain counts beside a difference in bias
 
 
@@ -191,7 +191,7 @@ class Average(BaseEngine):
     ) -> tuple[Any, Bracket]:
         """Return a policy with the averaged values of some policies, and proved bounds on its values.
 
-        It is one stationary policy if one loses at most about `precision`, and else a draw between them at the start.
+        It is one stationary policy if one loses at most about `precision`, relative to the range of each utility, and else a draw between them at the start.
         """
         drawn = Drawn.of(policies, weights)
         if len(drawn.parts) == 1:
@@ -199,10 +199,11 @@ class Average(BaseEngine):
             return table, self.values(table)
         each = [self.values(part) for part in drawn.parts]
         together = _averaged(drawn, each).within(self.extent)
+        width = self.extent[1] - self.extent[0]
         for connected in (0.0, precision) if precision else (0.0,):
             table = self._stationary(drawn, connected)
             value = self.values(table)
-            if (value.low >= together.low - SAME - 2 * connected).all():
+            if (value.low >= together.low - (SAME + 2 * connected) * width).all():
                 return table, value
         return drawn, together
 

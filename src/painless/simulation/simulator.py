@@ -48,9 +48,10 @@ class Specification:
     constraint_names: tuple[str, ...] = ()
     generative: bool = False  # whether `step` accepts any state, and not only those it has led to
     declared: bool = True  # whether the ranges are known; else they are what was seen
+    average: bool = False  # whether a value is the average per step, with a discount of 1
 
     def __post_init__(self) -> None:
-        validation.discount(self.discount)
+        validation.discount(self.discount, largest=1.0 if self.average else None)
         arguments.whole("actions", self.actions)
         count = len(self.threshold)
         if len(self.low) != 1 + count or len(self.high) != 1 + count:
@@ -92,6 +93,8 @@ class Specification:
 
 def discounted_steps(discount: float, limit: int | None) -> float:
     """1 + γ + … + γ^(limit−1)."""
+    if discount == 1:
+        return np.inf if limit is None else float(limit)
     return (1 - (0.0 if limit is None else discount**limit)) / (1 - discount)
 
 
@@ -179,6 +182,7 @@ class TableSimulator:
             minimise=problem.minimise,
             constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
             generative=True,
+            average=problem.criterion is Criterion.AVERAGE,
         )
 
     def reset(self, count: int, rng: np.random.Generator) -> States:

@@ -20,7 +20,7 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
@@ -178,7 +178,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and, with a discount, the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -187,7 +187,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.horizon is None:
+            if problem.criterion is Criterion.DISCOUNTED:
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]

@@ -17,7 +17,7 @@ from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import aligned
 from painless.policies.table import TabularPolicy, checked_policy, policy_table
 from painless.policies.table_mixture import TableMixture
-from painless.problem import CMDP, Criterion
+from painless.problem import CMDP
 from painless.simulation.confidence import intervals
 from painless.simulation.rollouts import Acts, roll_out
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
@@ -109,8 +109,7 @@ def evaluate(
     extent = specification.return_range if specification.declared else None
     sizes = np.where(-specification.low > specification.high, specification.low, specification.high)
     low, high = intervals(returns, extent, confidence, sizes)
-    average = isinstance(problem, CMDP) and problem.criterion is Criterion.AVERAGE
-    if average:  # per step
+    if specification.average:  # per step
         returns, low, high = (part / (specification.time_limit or 1) for part in (returns, low, high))
     elif isinstance(problem, CMDP):
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
@@ -126,7 +125,7 @@ def evaluate(
         confidence=confidence,
         episodes=episodes,
         steps=steps,
-        exact=specification.declared and not average,
+        exact=specification.declared and not specification.average,
     )
 
 

@@ -64,7 +64,7 @@ function gridMap(element, data, names) {
     shapes.forEach((shape, k) => set(shape, shade[k]));
     set(onDark, dark);
     set(onLight, light);
-    if (!keys.firstChild) keys.append(colourScale(frontier.top), ...marks.map((mark) => mark.key));
+    if (!keys.firstChild) keys.append(colourScale(frontier.top, frontier.data.average), ...marks.map((mark) => mark.key));
     if (picked !== null) say(picked);
   }
 
