@@ -132,13 +132,14 @@ class Certifier:
         If it misses a constraint, the Slater policy is mixed in until it does not. If there is a Slater point, the answer
         provably meets every constraint.
         """
-        count = len(self.game.columns)
-        weights, precision = np.pad(weights, (0, count - len(weights))), max(precision, self._near)
+        columns = self.game.columns
+        weights, precision = columns.padded(weights), max(precision, self._near)
         policy, value = self._mixed(weights, precision)
         if self.game.safe is None:
             return self._assessed(policy, value)
-        safe = np.pad(self.game.safe, (0, count - len(self.game.safe)))
-        spare = self._spare(safe)
+        safe = columns.padded(self.game.safe)
+        used = np.flatnonzero(safe)
+        spare = safe[used] @ columns.lows[used, 1:] - self.problem.threshold  # at least the slack of `safe`
         for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
             short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
             met = not short.any() or ((spare <= 0).any() and self.relaxation.allows(policy, value.low))
@@ -187,12 +188,6 @@ class Certifier:
     def _mixed(self, weights: Array, precision: float) -> tuple[Any, Bracket]:
         policies = [column.policy for column in self.game.columns.known]
         return self.engine.mixed(policies, weights, precision)
-
-    def _spare(self, safe: Array) -> Array:
-        """Return a lower bound on the slack of a mixture, (K,)."""
-        used = np.flatnonzero(safe).tolist()
-        low = np.array([self.game.columns[k].low for k in used])
-        return safe[used] @ low[:, 1:] - self.problem.threshold
 
     def _assessed(self, policy: Any, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
