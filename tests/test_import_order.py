@@ -21,7 +21,7 @@ ROOMS = [
         "simulation",
         "policies",
     ),
-    *("engines", "planning", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
+    *("engines", "planning", "counting", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
     *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
