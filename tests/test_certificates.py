@@ -24,7 +24,8 @@ from painless.solving.certificate_files import (
     write_certificate,
 )
 from painless.solving.solution import Kind
-from painless.verify import arithmetic, proofs
+from painless.verify import proofs
+from painless.verify.arithmetic import SAFE
 from tests import mutants, snippets
 from tests.fuzz.families import FAMILIES
 from tests.fuzz.running import problem as drawn
@@ -256,7 +257,7 @@ def test_averages_are_enclosed(values, seed):
     size = float(np.abs(value).max())
     assert float(found.error[0]) <= 1e-28 * size + 1e-170
     assert abs(Fraction(float(found.high[0])) + Fraction(float(found.low[0])) - true) <= Fraction(
-        float(found.error[0]) * arithmetic.SAFE + outward.underflow
+        float(found.error[0]) * SAFE + outward.underflow
     )
 
 

@@ -9,7 +9,7 @@ so that rounding counts where policies go. What still fails is paid for by the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -89,6 +89,8 @@ def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
     """Return the finder for a model, by its kind and size; a swept bound need only be good in relation to the gap."""
     problem = scaled.problem
     if problem.horizon is not None:
+        from painless.solving.certificate_steps import StepwiseFinder
+
         return StepwiseFinder(scaled, model)
     if problem.is_sparse and problem.shape[0] > EXACT_STATES:
         return SweptFinder(scaled, model, gap)
@@ -97,7 +99,7 @@ def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
 
 def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which lower values (S,) hold."""
-    arithmetic = verify.Outward(*_numbers(model, weight, value, policy))
+    arithmetic = verify.Outward(*numbers(model, weight, value, policy))
 
     def least(constant: Array) -> float:
         return float(
@@ -118,7 +120,7 @@ def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array
 
 def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which upper values (S,) hold."""
-    arithmetic, pairs = verify.Outward(*_numbers(model, weight, value)), verify.allowed_pairs(model)
+    arithmetic, pairs = verify.Outward(*numbers(model, weight, value)), verify.allowed_pairs(model)
 
     def least(constant: Array) -> float:
         return float(verify.pair_surplus(model, arithmetic, pairs, weight, (*constant, value), value).min())
@@ -126,7 +128,8 @@ def raised(model: verify.Model, weight: Array, constant: Array, value: Array) ->
     return _moved(constant, least, 1.0)
 
 
-def _numbers(model: verify.Model, *others: Array) -> tuple[Array, ...]:
+def numbers(model: verify.Model, *others: Array) -> tuple[Array, ...]:
+    """Return the numbers that the inequalities of a model are made of, and others."""
     return (model.probability, model.utility, np.array([model.discount]), *others)
 
 
@@ -167,7 +170,7 @@ class ExactFinder:
     def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
         """w·u + γPV − V under a policy, (S,), almost exactly."""
         arithmetic, constant = (
-            verify.Outward(*_numbers(self.model, policy, value)),
+            verify.Outward(*numbers(self.model, policy, value)),
             self.scaled.constant(weight),
         )
         return verify.policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
@@ -200,7 +203,7 @@ class ExactFinder:
     def _gain(self, weight: Array, value: Array) -> Array:
         """w·u + γPV − V of every pair, (S, A), almost exactly; −∞ where there is no action."""
         arithmetic, pairs = (
-            verify.Outward(*_numbers(self.model, weight, value)),
+            verify.Outward(*numbers(self.model, weight, value)),
             np.arange(len(self.model.pointer) - 1),
         )
         constant = self.scaled.constant(weight)
@@ -247,88 +250,3 @@ class SweptFinder:
             if tolerance <= finest or loose <= wanted * scale:
                 return found, value
             tolerance = max(0.1 * tolerance, finest)
-
-
-class StepwiseFinder:
-    """Finds the values of a finite horizon, step by step from the last one, each moved until its inequality holds."""
-
-    def __init__(self, scaled: Scaled, model: verify.Model) -> None:
-        self.scaled, self.model = scaled, model
-        self._first = np.concatenate([[0], np.cumsum(model.actions.sum(1))])  # pair of every state
-
-    def lower(self, policy: Array) -> tuple[Array, Array]:
-        """Return constants (J, 2) and W of every utility, (J, H·S)."""
-        found = [self._lower(policy, weight) for weight in np.eye(len(self.model.utility))]
-        return np.array([constant for constant, _ in found]), np.array([value for _, value in found])
-
-    def _lower(self, policy: Array, weight: Array) -> tuple[Array, Array]:
-        constant, value = self._constant(weight), np.zeros(len(policy))
-        arithmetic = verify.Outward(*_numbers(self.model, policy, constant))
-        for step, states in self._steps():
-            table, ahead = policy[states], self._ahead(value, states)
-
-            def deficit(*own: Array, step: Any = step, table: Array = table, ahead: Array = ahead) -> Array:
-                """Return what the policy collects in the step beyond the constant and `own` values, at least."""
-                return verify.policy_deficit(step, arithmetic, table, weight, (*constant, *own), ahead)
-
-            value[states] = _settled(deficit() / table.sum(1), deficit, -1.0)
-        return constant, value
-
-    def upper(self, weight: Array) -> tuple[Array, Array]:
-        """Return a constant (2,) and V (H·S,) with V ≥ w·u + γPV."""
-        constant, value = self._constant(weight), np.zeros(len(self.model.actions))
-        arithmetic = verify.Outward(*_numbers(self.model, weight, constant))
-        allowed = np.zeros(self.model.utility.shape[1], dtype=bool)
-        allowed[verify.allowed_pairs(self.model)] = True
-        for step, states in self._steps():
-            taken, ahead = np.flatnonzero(allowed[self._pairs(states)]), self._ahead(value, states)
-            own_state, none = step.states()[taken], np.full(len(step.actions), np.inf)
-
-            def surplus(*own: Array, at: Any = (step, taken, own_state, none, ahead)) -> Array:
-                """Return the constant and `own` values beyond what any allowed action collects in the step, at least."""
-                step, taken, place, least, ahead = *at[:3], at[3].copy(), at[4]
-                parts = (*constant, *own)
-                np.minimum.at(
-                    least, place, verify.pair_surplus(step, arithmetic, taken, weight, parts, ahead)
-                )
-                return np.where(np.isfinite(least), least, 0.0)  # no policy comes to a state without any
-
-            if len(taken):
-                value[states] = _settled(-surplus(), surplus, 1.0)
-        return constant, value
-
-    def _constant(self, weight: Array) -> Array:
-        """Return a constant (2,); only one that is larger than what utilities vary by gains anything."""
-        scaled = self.scaled
-        even = ~scaled.problem.utility.any((1, 2))
-        useful = scaled.extreme | even | (np.abs(scaled.origin) >= scaled.span)
-        return scaled.constant(np.where(useful, weight, 0.0))
-
-    def _steps(self) -> Iterator[tuple[verify.Model, slice]]:
-        """Yield each step as a model of its own, from the last to the first, and its states."""
-        model, width = self.model, self.model.width
-        for t in reversed(range(model.horizon or 0)):
-            states = slice(t * width, (t + 1) * width)
-            pairs = self._pairs(states)
-            row = np.arange(pairs.start, pairs.stop) if model.row is None else model.row[pairs]
-            mask, utility = model.actions[states], model.utility[:, pairs]
-            yield model._replace(actions=mask, utility=utility, row=row, horizon=1), states
-
-    def _pairs(self, states: slice) -> slice:
-        return slice(int(self._first[states.start]), int(self._first[states.stop]))
-
-    def _ahead(self, value: Array, states: slice) -> Array:
-        """Return the values of a step and of the next one, as a model of one step sees them."""
-        width, start = self.model.width, states.start
-        own, following = value[start : start + width], value[start + width : start + 2 * width]
-        return np.concatenate([own, following if len(following) else np.zeros(width)])
-
-
-def _settled(value: Array, surplus: Callable[[Array], Array], sign: float) -> Array:
-    """Move values (S,) up or down until the `surplus` in every state, which then grows as much, is not negative."""
-    factor = 1.0
-    while (lack := -np.minimum(surplus(value), 0.0)).any():
-        moved = np.nextafter(value + sign * factor * lack, sign * np.inf)
-        value = np.where(lack > 0, moved, value)
-        factor *= 2
-    return value

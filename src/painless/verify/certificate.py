@@ -57,8 +57,8 @@ def read(folder: Path) -> Certificate:
         raise Refused(f"its criterion is {said.get('criterion')!r}; this version checks {', '.join(NAMES)}")
     if missing := [name for name in names if name not in arrays]:
         raise Refused(f"{folder / ARRAYS} lacks {', '.join(missing)}")
-    about = {key: str(said.get(key)) for key in ("problem", "criterion")}
-    return Certificate(**about, **{name: arrays[name] for name in names}, **_claimed(folder, said))
+    found: dict[str, Any] = {key: str(said.get(key)) for key in ("problem", "criterion")}
+    return Certificate(**found, **{name: arrays[name] for name in names}, **_claimed(folder, said))
 
 
 def _claimed(folder: Path, said: dict[str, Any]) -> dict[str, Any]:

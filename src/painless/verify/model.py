@@ -95,8 +95,8 @@ def allowed_pairs(model: Model) -> Indices:
     probability, successor, pointer = model.rows(np.arange(len(allowed)), states)
     while True:
         dead = np.bincount(states[allowed], minlength=len(model.actions)) == 0
-        lost = model.with_end(dead.astype(np.float64))[successor] * (probability > 0)
-        lost = allowed & (np.maximum.reduceat(lost, pointer[:-1]) > 0)
+        leads = (model.with_end(dead.astype(np.float64))[successor] > 0) & (probability > 0)
+        lost = allowed & np.logical_or.reduceat(leads, pointer[:-1])
         if not lost.any() or model.discount == 0:  # without a future, only the first step counts
             break
         allowed &= ~lost
