@@ -58,7 +58,8 @@ def read(folder: Path) -> Certificate:
     if missing := [name for name in names if name not in arrays]:
         raise Refused(f"{folder / ARRAYS} lacks {', '.join(missing)}")
     found: dict[str, Any] = {key: str(said.get(key)) for key in ("problem", "criterion")}
-    return Certificate(**found, **{name: arrays[name] for name in names}, **_claimed(folder, said))
+    found |= {name: arrays[name] for name in names}
+    return Certificate(**found, **_claimed(folder, said))
 
 
 def _claimed(folder: Path, said: dict[str, Any]) -> dict[str, Any]:
