@@ -23,7 +23,6 @@ from painless.engines.policy_iteration import policy_iteration
 from painless.engines.swept import FINEST, Swept
 from painless.problem import CMDP
 from painless.problem.presolve import presolve
-from painless.problem.units import utility_range
 
 ROUNDINGS = 1.25 * UNIT_ROUNDOFF  # of a residual, relative to the values in it, which are stored as doubles
 REFINED = 2  # times that exact values are refined
@@ -44,11 +43,11 @@ class Scaled(NamedTuple):
     def of(cls, problem: CMDP) -> Scaled:
         """Presolve and scale a problem."""
         smaller, met = presolve(problem)
-        low, high = utility_range(smaller)
+        low, high = smaller.utility_range
         extreme = np.zeros(len(low), dtype=bool)
         extreme[1 + met] = True
         origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
-        origin = np.where(extreme, utility_range(problem)[1], origin)
+        origin = np.where(extreme, problem.utility_range[1], origin)
         span = np.where(high > low, high - low, 1.0)
         utility = (problem.utility - origin[:, None, None]) / span[:, None, None]
         utility = np.where(problem.actions, utility, 0.0)
