@@ -67,7 +67,10 @@ class Model:
         transition = scipy.sparse.csr_array(
             (
                 np.append(chances, np.ones(self.actions)),
-                (np.append(rows, end).astype(int), np.append(columns, np.full(self.actions, states)).astype(int)),
+                (
+                    np.append(rows, end).astype(int),
+                    np.append(columns, np.full(self.actions, states)).astype(int),
+                ),
             ),
             shape=(size, states + 1),
         )
@@ -85,8 +88,12 @@ class Model:
             transition,
             utility[0],
             initial=initial,
-            constraint_reward=np.array([s * u for s, u in zip(signs, utility[1:], strict=True)]) if signs else None,
-            threshold=np.array([s * b for s, (_, b) in zip(signs, self.limits, strict=True)]) if signs else None,
+            constraint_reward=np.array([s * u for s, u in zip(signs, utility[1:], strict=True)])
+            if signs
+            else None,
+            threshold=np.array([s * b for s, (_, b) in zip(signs, self.limits, strict=True)])
+            if signs
+            else None,
             **({"discount": self.discount} | criterion),
         )
 
@@ -178,7 +185,11 @@ def of_toy_text(environment, cost, limit, discount, time_limit, episodic=False) 
 
     def outcomes(state, action):
         for chance, after, reward, end in one.P[int(state[0])][action]:
-            yield chance, None if end else (after,), (reward, float(cost(state[0], action, after, reward, end, {})))
+            yield (
+                chance,
+                None if end else (after,),
+                (reward, float(cost(state[0], action, after, reward, end, {}))),
+            )
 
     starts = {(k,): float(p) for k, p in enumerate(first) if p > 0}
     return Model(starts, one.action_space.n, outcomes, [limit], discount, time_limit, episodic)
@@ -203,4 +214,6 @@ def of_deterministic(environment, seen, utilities, limits, discount, time_limit,
             paths.setdefault(after, [*paths[state], action])
         yield 1.0, None if end else after, utilities(reward, info, end)
 
-    return Model({first: 1.0}, count or int(environment.action_space.n), outcomes, limits, discount, time_limit)
+    return Model(
+        {first: 1.0}, count or int(environment.action_space.n), outcomes, limits, discount, time_limit
+    )

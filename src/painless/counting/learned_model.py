@@ -4,7 +4,7 @@ Two states are added to the S that were seen: the end, worth 0, and one extreme 
 value seen waits; to answer it is a hell, where every step is as bad as the worst one seen. Pairs that were never tried lead there.
 
 A row of the model is P(s'|s, a) = N(s, a, s')/N(s, a). A draw from the posterior has rows from a Dirichlet distribution with these counts and
-one imaginary visit to heaven, and mean utilities from a normal distribution with their standard errors.
+an imaginary visit to heaven, which counts at most 1 and as much as `novelty` says, and mean utilities from a normal distribution with their standard errors.
 
 The standard error of a policy's value V_j(ρ), by the delta method, with d(s, a) its occupancy and n the number of episodes:
 
@@ -23,8 +23,8 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
-from painless.counting.novelty import novelty
 from painless.counting.memory import Indices, Memory
+from painless.counting.novelty import novelty
 from painless.problem import CMDP
 
 DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
@@ -215,7 +215,7 @@ class LearnedModel:
         return self._problem(parts, threshold)
 
     def sampled(self, rng: np.random.Generator, heaven: float) -> CMDP:
-        """Draw a model from the posterior, with one imaginary visit of every pair to a heaven of this value."""
+        """Draw a model from the posterior, with an imaginary visit of every pair to a heaven of this value."""
         weight = rng.standard_gamma(self.count)
         hope = np.where(self.visits > 0, rng.standard_gamma(self.imaginary), 1.0)
         total = np.bincount(self.pairs, weight, len(hope)) + hope
@@ -224,7 +224,7 @@ class LearnedModel:
         return self._hopeful(weight / total[self.pairs], hope / total, utility, heaven)
 
     def hopeful(self, heaven: float) -> CMDP:
-        """Return the model with one imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
+        """Return the model with an imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
         hope = self.novelty
         return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
 
