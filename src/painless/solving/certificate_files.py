@@ -16,13 +16,21 @@ from painless import verify
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.problem.stages import Stages
 from painless.solving.certificate_values import Scaled, finder
 from painless.storage import files
 
 if TYPE_CHECKING:
     from painless.solving.solution import Solution
+
+CERTIFIED = (Criterion.DISCOUNTED, Criterion.HORIZON)
+
+
+def require_certifiable(problem: CMDP) -> None:
+    """Reject a problem whose criterion has no certificates."""
+    if problem.criterion not in CERTIFIED:
+        raise InputError(f"there are no certificates of the {problem.criterion.value}; leave them out")
 
 
 def model_of(problem: CMDP) -> verify.Model:
@@ -88,6 +96,7 @@ def check_certificate(
     folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
 ) -> verify.Verdict:
     """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
+    require_certifiable(problem)
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
@@ -124,6 +133,7 @@ def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.
     >>> round(proved.upper_bound - proved.lower_bound, 9)
     0.0
     """
+    require_certifiable(problem)
     model, scaled = model_of(problem), Scaled.of(problem)
     policy = np.where(problem.actions, policy, 0.0)
     find = finder(scaled, model, gap)
