@@ -31,7 +31,8 @@ def _surplus(
 ) -> Any:
     """Return what some pairs, given their states, have in surplus."""
     probability, successor, pointer = model.rows(pairs, states)
-    total = -(arithmetic.of(model.discount) * arithmetic.average(probability, value[successor], pointer))
+    ahead = arithmetic.average(probability, value[successor], pointer)
+    total = -(ahead if model.discount == 1 else arithmetic.of(model.discount) * ahead)
     for part in own:
         total = total + arithmetic.of(part[states] if part.ndim else part)
     for share, utility in zip(weight, model.utility, strict=True):
