@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from painless.common import extras
 from painless.common.arguments import function, whole
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown
@@ -290,7 +291,9 @@ class GymnasiumSimulator:
     def look_around(self, seed: int) -> None:
         """Take random actions for some episodes, to see the ranges and that all is as it should be."""
         rng = np.random.default_rng(seed)
-        self.interface  # noqa: B018  rejected here, before any episode
+        interface = self.interface  # rejected here, before any episode
+        if not extras.torch_is_installed():
+            interface.require_few(self.name)
         observed: list[States] = []
         episodes = 0
         kept = PILOT_NUMBERS // self.interface.dimension

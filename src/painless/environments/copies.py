@@ -7,6 +7,7 @@ episode beside it, which starts from a given seed. So truncation can bootstrap f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -75,14 +76,13 @@ class LocalCopies:
             truncated = (truncated or self.lengths[number] >= self.limit) and not terminated
             fresh = self._begin(number, seed) if terminated or truncated else state
             rows.append((state, utilities, terminated, truncated, fresh))
-        states, utilities, terminated, truncated, fresh = zip(*rows, strict=True)
-        count = len(rows)
+        columns, count = list(zip(*rows, strict=True)), len(rows)
         return Stepped(
-            np.array(states, np.float32).reshape(count, -1),
-            np.array(utilities, float),
-            np.array(terminated, bool),
-            np.array(truncated, bool),
-            np.array(fresh, np.float32).reshape(count, -1),
+            np.array(columns[0], np.float32).reshape(count, -1),
+            np.array(columns[1], float),
+            np.array(columns[2], bool),
+            np.array(columns[3], bool),
+            np.array(columns[4], np.float32).reshape(count, -1),
         )
 
     def close(self) -> None:
@@ -167,10 +167,8 @@ class WorkerCopies:
     def close(self) -> None:
         """End the processes."""
         for pipe, process in zip(self.pipes, self.processes, strict=True):
-            try:
+            with suppress(OSError):
                 pipe.send(("close", ()))
-            except OSError:
-                pass
             process.join(1.0)
             if process.is_alive():
                 process.terminate()

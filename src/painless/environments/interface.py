@@ -318,7 +318,9 @@ class Interface:
             low, high = np.array(space["low"]), np.array(space["high"])
             bounded = (np.abs(low) < UNBOUNDED) & (np.abs(high) < UNBOUNDED)
             drawn = rng.random(len(low))
-            point = np.where(bounded, low, 0.0) + drawn * np.where(bounded, high - np.where(bounded, low, 0), 0)
+            point = np.where(bounded, low, 0.0) + drawn * np.where(
+                bounded, high - np.where(bounded, low, 0), 0
+            )
             return np.where(bounded, point, rng.normal(size=len(low)))
         if self.actions > MOST_ACTIONS:
             return rng.integers(space["n"])

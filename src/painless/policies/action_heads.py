@@ -48,7 +48,9 @@ class ActionHead:
         box, outputs = len(self.low), self.outputs
         if bool(self.sizes) == bool(box) or len(self.high) != box or not 1 <= outputs <= MOST_OUTPUTS:
             raise InputError("a network's actions are the sizes of a product, or the bounds of a box")
-        if any(size < 1 for size in self.sizes) or not all(a <= b for a, b in zip(self.low, self.high, strict=True)):
+        if any(size < 1 for size in self.sizes) or not all(
+            a <= b for a, b in zip(self.low, self.high, strict=True)
+        ):
             raise InputError("a network's actions have a size below 1, or bounds in the wrong order")
 
     @classmethod
@@ -112,7 +114,9 @@ class ActionHead:
     def probabilities(self, outputs: Rows) -> Array:
         """Return the probabilities of all combinations, (n, A), in the order of `numpy.unravel_index`."""
         if self.continuous:
-            raise InputError("a policy over a box of actions has no probabilities; draw from it with predictor()")
+            raise InputError(
+                "a policy over a box of actions has no probabilities; draw from it with predictor()"
+            )
         total = np.ones((len(outputs), 1))
         for logits in self._split(outputs.astype(np.float64)):
             weight = np.exp(logits - logits.max(1, keepdims=True))

@@ -58,7 +58,9 @@ class NetworkPolicy:
         if self.forward is not None:
             return self.forward(normalised)
         if self.body is not None:
-            raise InputError("the policy is a network of your own; give it again: Training.load(folder, network=…)")
+            raise InputError(
+                "the policy is a network of your own; give it again: Training.load(folder, network=…)"
+            )
         value = normalised
         for index in range(0, len(self.weights), 2):
             value = value @ self.weights[index].T + self.weights[index + 1]
@@ -84,8 +86,14 @@ class NetworkPolicy:
     @classmethod
     def parts(cls, iterates: Sequence[NetworkPolicy]) -> dict[str, Any]:
         """Return the arrays of networks of one shape."""
-        arrays = {f"weight_{k}": np.stack([one.weights[k] for one in iterates]) for k in range(len(iterates[0].weights))}
-        return {**arrays, **{name: np.stack([getattr(one, name) for one in iterates]) for name in ("mean", "scale")}}
+        arrays = {
+            f"weight_{k}": np.stack([one.weights[k] for one in iterates])
+            for k in range(len(iterates[0].weights))
+        }
+        return {
+            **arrays,
+            **{name: np.stack([getattr(one, name) for one in iterates]) for name in ("mean", "scale")},
+        }
 
     @classmethod
     def read(
@@ -111,7 +119,9 @@ def _singles(content: Mapping[str, Any], name: str, count: int) -> Single:
     return entries.floats(content, name, shape).astype(np.float32)
 
 
-def _require_layers(weights: list[Single], mean: tuple[int, ...], scale: tuple[int, ...], outputs: int) -> None:
+def _require_layers(
+    weights: list[Single], mean: tuple[int, ...], scale: tuple[int, ...], outputs: int
+) -> None:
     """Reject arrays that are no chain of layers."""
     if not weights or len(weights) % 2:
         raise InputError("its layers are not complete")

@@ -24,7 +24,12 @@ POINTS = 400  # of the learning curves
 
 
 def estimate_of(
-    samples: Array, specification: Specification, episodic: Any, extremes: Array, confidence: float, steps: int
+    samples: Array,
+    specification: Specification,
+    episodic: Any,
+    extremes: Array,
+    confidence: float,
+    steps: int,
 ) -> Estimate:
     """Judge fresh episodes (n, J). A limit counts as met only if one more episode like the worst of them would not change that."""
     sizes = np.where(-extremes[0] > extremes[1], extremes[0], extremes[1])
@@ -127,7 +132,9 @@ def training_of(found: DeepFound, simulator: Any, confidence: float, budget: Bud
     )
 
 
-def _status(found: DeepFound, estimate: Estimate, specification: Specification, left_out: list[str]) -> Status:
+def _status(
+    found: DeepFound, estimate: Estimate, specification: Specification, left_out: list[str]
+) -> Status:
     """Return how the run ended, and the verdicts."""
     words = zip(specification.constraint_names, estimate.verdict, strict=True)
     verdicts = ", ".join(f"{name} {word}" for name, word in words)

@@ -42,6 +42,7 @@ def save_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str,
         "record_counts": counts,
         "record_steps": np.array([one.steps for one in run.history], np.int64),
         "record_lengths": np.array([one.length for one in run.history], float),
+        "record_longest": np.array([one.longest for one in run.history], float),
         "record_multipliers": np.array([one.multiplier for one in run.history]).reshape(len(counts), -1),
         "record_samples": np.concatenate([one.samples for one in run.history])
         if run.history
@@ -84,7 +85,7 @@ def load_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str,
 
 def _moments(content: Mapping[str, Any], name: str, size: int) -> Moments:
     return Moments(
-        entries.number(content, f"{name}_count"),
+        entries.number(content, f"{name}_weight"),
         entries.floats(content, f"{name}_mean", (size,)),
         entries.floats(content, f"{name}_variance", (size,), least=0.0),
     )
@@ -97,9 +98,10 @@ def _restore_history(content: Mapping[str, Any], run: DeepRun) -> None:
     samples = entries.floats(content, "record_samples", (int(counts.sum()), run.utilities))
     parts = np.split(samples, np.cumsum(counts)[:-1]) if len(counts) else []
     prices = entries.floats(content, "record_multipliers", (len(counts), run.utilities - 1))
-    columns = (content["record_steps"], parts, content["record_lengths"], prices)
+    columns = (content["record_steps"], parts, content["record_lengths"], content["record_longest"], prices)
     run.history = [
-        Record(int(steps), part, float(length), price) for steps, part, length, price in zip(*columns, strict=True)
+        Record(int(steps), part, float(length), float(longest), price)
+        for steps, part, length, longest, price in zip(*columns, strict=True)
     ]
 
 
@@ -109,7 +111,12 @@ def _restore_kept(content: Mapping[str, Any], run: DeepRun) -> None:
     if steps:
         own = {name.removeprefix("kept_"): part for name, part in content.items() if name.startswith("kept_")}
         about = run.networks.policy(run.seen, 0, keep=False).description()
-        found = NetworkPolicy.read({**about, "body": None}, own, updates) if run.networks.plain else [
-            run.networks.stored(one) for one in NetworkPolicy.read({**about, "body": {"kind": "stored"}}, own, updates)
-        ]
+        found = (
+            NetworkPolicy.read({**about, "body": None}, own, updates)
+            if run.networks.plain
+            else [
+                run.networks.stored(one)
+                for one in NetworkPolicy.read({**about, "body": {"kind": "stored"}}, own, updates)
+            ]
+        )
         run.kept = list(zip(steps, found, strict=True))

@@ -67,7 +67,13 @@ class Collector:
     """
 
     def __init__(
-        self, copies: Copies, count: int, utilities: int, discount: float, stagger: int, rng: np.random.Generator
+        self,
+        copies: Copies,
+        count: int,
+        utilities: int,
+        discount: float,
+        stagger: int,
+        rng: np.random.Generator,
     ) -> None:
         self.copies, self.count, self.discount, self.rng = copies, count, discount, rng
         self.numbers, self.utilities = list(range(count)), utilities
@@ -87,24 +93,26 @@ class Collector:
         self.observations = self.copies.start(self.numbers, self.seeds)
         return self.observations
 
-    def collect(self, policy: NetworkPolicy, horizon: int, tick: Callable[[], None]) -> Batch:
+    def collect(self, policy: NetworkPolicy, horizon: int) -> Batch:
         """Take `horizon` steps in every copy."""
-        head, rows, episodes = policy.head, [], []
+        head, rows = policy.head, []
+        episodes: list[tuple[Array, Array, int]] = []
         for _ in range(horizon):
-            tick()
             seen = policy.normalised(self.observations)
             actions, density = head.draw(policy.outputs_of(seen), self.rng)
             raw = self.observations
             chosen = head.for_environment(actions)
             seeds = self._draw(self.count)
-            outcome = self.copies.step(self.numbers, chosen, seeds)
+            outcome = self.copies.step(self.numbers, list(chosen), seeds)
             self.taken += 1
             ended = outcome.terminated | outcome.truncated
             self.observations = outcome.observations
             self._count(outcome.utilities)
             running = self.sums[2].copy()
-            for k in np.flatnonzero(ended):
-                episodes.append((self.sums[0, k].copy(), self.sums[1, k].copy(), len(self.actions[k]) + 1))
+            episodes += [
+                (self.sums[0, k].copy(), self.sums[1, k].copy(), len(self.actions[k]) + 1)
+                for k in np.flatnonzero(ended)
+            ]
             self._log(chosen, seeds, ended)
             cut = self.cuts.get(self.taken)
             if cut is not None and not ended[cut]:
@@ -112,11 +120,22 @@ class Collector:
                 ended[cut] = True
                 self._cut(cut)
             rows.append(
-                (seen, policy.normalised(outcome.following), actions, density, outcome.utilities, outcome.terminated, ended, running, raw)
+                (
+                    seen,
+                    policy.normalised(outcome.following),
+                    actions,
+                    density,
+                    outcome.utilities,
+                    outcome.terminated,
+                    ended,
+                    running,
+                    raw,
+                )
             )
         columns = [np.array(column) for column in zip(*rows, strict=True)]
         running, raw = (column.reshape(horizon * self.count, -1) for column in columns[7:])
-        return Batch(*columns[:7], running, raw, Finished.of(episodes, self.utilities))
+        steps = dict(zip(Batch._fields, columns[:7], strict=False))
+        return Batch(**steps, running=running, raw=raw, finished=Finished.of(episodes, self.utilities))
 
     def _count(self, utilities: Array) -> None:
         """Add a step to what the open episodes have collected."""

@@ -23,10 +23,11 @@ class EpisodeDual:
         self.learner, self.threshold = learner, threshold
         self.state: Any = learner.init(np.zeros(len(threshold)))
 
-    def update(self, samples: Array, deviation: Array) -> None:
-        """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit."""
+    def update(self, samples: Array, deviation: Array, threshold: Array | None = None) -> None:
+        """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit. The threshold may be another for now."""
+        limit = self.threshold if threshold is None else threshold
         if len(samples):
-            self.state = self.learner.update((self.threshold - samples.mean(0)) / deviation, self.state)
+            self.state = self.learner.update((limit - samples.mean(0)) / deviation, self.state)
 
     @property
     def multiplier(self) -> Array:

@@ -15,7 +15,7 @@ LEAST = 1e-12  # a smaller variance is that of a constant
 class Moments(NamedTuple):
     """The count, the mean and the variance of each coordinate so far."""
 
-    count: float
+    weight: float  # how many rows were seen
     mean: Array
     variance: Array
 
@@ -32,8 +32,8 @@ class Moments(NamedTuple):
         """
         count = len(rows)
         mean, variance = rows.mean(0), rows.var(0)
-        total, apart = self.count + count, mean - self.mean
-        squares = self.variance * self.count + variance * count + apart**2 * (self.count * count / total)
+        total, apart = self.weight + count, mean - self.mean
+        squares = self.variance * self.weight + variance * count + apart**2 * (self.weight * count / total)
         return Moments(total, self.mean + apart * (count / total), squares / total)
 
     @property

@@ -7,6 +7,8 @@ start orthogonal, those of the actor's head small, so that the first policy is n
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +26,17 @@ from painless.training.deep.settings import Deep
 PIXEL = 255.0
 LARGE_IMAGE = 36  # pixels from which the convolutions skip
 FEATURES = 128  # of a convolutional body
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Run torch on one thread, so that a result does not depend on the number of cores; small networks are faster so, too."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def orthogonal(layer: Any, gain: float) -> Any:
@@ -151,9 +164,7 @@ class Networks:
         fixed = self.interface.image is not None
         mean = np.zeros(1) if fixed else seen.mean
         scale = np.full(1, 1 / PIXEL) if fixed else 1 / np.sqrt(seen.variance + 1e-8)
-        policy = NetworkPolicy(
-            arrays, mean.astype(np.float32), scale.astype(np.float32), self.head, updates
-        )
+        policy = NetworkPolicy(arrays, mean.astype(np.float32), scale.astype(np.float32), self.head, updates)
         if self.plain:
             return policy
         module = copy.deepcopy(self.actor).to("cpu") if keep else self._acting
@@ -190,7 +201,9 @@ def with_module(policy: NetworkPolicy, body: nn.Module) -> NetworkPolicy:
     module = nn.Sequential(body, nn.Linear(width, policy.head.outputs))
     names = list(module.state_dict())
     if len(names) != len(policy.weights):
-        raise InputError(f"network has {len(names)} arrays, and the saved one {len(policy.weights)}; give the same one")
+        raise InputError(
+            f"network has {len(names)} arrays, and the saved one {len(policy.weights)}; give the same one"
+        )
     arrays = {name: torch.from_numpy(one) for name, one in zip(names, policy.weights, strict=True)}
     try:
         module.load_state_dict(arrays)

@@ -19,6 +19,7 @@ from painless.training.deep.advantages import advantages
 from painless.training.deep.collection import Batch, Collector, Finished, play
 from painless.training.deep.dual import FIRST, EpisodeDual
 from painless.training.deep.moments import Moments
+from painless.training.deep.progress import DeepProgress
 from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising
 from painless.training.deep.settings import Deep
 
@@ -33,21 +34,8 @@ class Record(NamedTuple):
     steps: int
     samples: Array  # (n, J) what limits are on, of the episodes that finished
     length: float  # mean length of these
+    longest: float
     multiplier: Array  # (K,) in units of the utilities
-
-
-@dataclass(frozen=True)
-class DeepProgress:
-    """The progress of a run, in the user's terms."""
-
-    steps: int
-    used: float  # share of the budget
-    seconds: float
-    seconds_left: float  # an estimate
-    phase: str  # "training", "selecting" or "verifying"
-    value: Array  # (J,) mean of the latest episodes; NaN before there are any
-    error: Array  # (J,) its standard errors
-    multiplier: Array  # (K,)
 
 
 @dataclass
@@ -98,13 +86,20 @@ class DeepRun:
         self.utilities = 1 + len(specification.threshold)
         streams = np.random.SeedSequence(seed).spawn(4)
         self.rngs = [np.random.default_rng(one) for one in streams]
-        self.networks = Networks(simulator.interface, self.utilities, settings, int(streams[3].generate_state(1)[0]))
+        self.networks = Networks(
+            simulator.interface, self.utilities, settings, int(streams[3].generate_state(1)[0])
+        )
         self.updater = Updater(self.networks, settings)
         self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
         self.dual = EpisodeDual(settings.learner, specification.threshold)
         self.copies = make_copies(simulator, settings.environments, settings.workers)
         self.collector = Collector(
-            self.copies, settings.environments, self.utilities, specification.discount, settings.stagger, self.rngs[0]
+            self.copies,
+            settings.environments,
+            self.utilities,
+            specification.discount,
+            settings.stagger,
+            self.rngs[0],
         )
         self.horizon = settings.horizon
         if budget.steps is not None:
@@ -121,7 +116,9 @@ class DeepRun:
     def share(self) -> float:
         """The share of the training that is done."""
         extra = 1.0 + self.settings.selection + self.settings.verification
-        of_time = self.budget.seconds and extra * (time.perf_counter() - self.budget.start) / self.budget.seconds
+        of_time = (
+            self.budget.seconds and extra * (time.perf_counter() - self.budget.start) / self.budget.seconds
+        )
         batch = self.settings.environments * self.horizon
         whole = None if self.budget.steps is None else max(self.budget.steps // batch, 1) * batch
         return max(self.steps["training"] / whole if whole else 0.0, of_time or 0.0)
@@ -190,25 +187,39 @@ class DeepRun:
 
     def _iterate(self) -> None:
         policy = self.networks.policy(self.seen, self.iteration, keep=False)
-        batch = self.collector.collect(policy, self.horizon, lambda: None)
+        batch = self.collector.collect(policy, self.horizon)
         self.steps["training"] += self.horizon * self.settings.environments
         self.spread = self.spread.add(batch.running)
         samples = batch.finished.chosen(self.episodic)
         unit = self.spread.deviation
         if self.iteration >= FIRST and self.share() >= self.settings.warm_up:
-            self.dual.update(samples[:, 1:], unit[1:])
+            self.dual.update(samples[:, 1:], unit[1:], self._limit())
         self._update(batch, unit)
         self.seen = self.seen.add(batch.raw)
         flat = batch.utilities.reshape(-1, self.utilities)
         self.extremes = np.stack(
             [np.minimum(self.extremes[0], flat.min(0)), np.maximum(self.extremes[1], flat.max(0))]
         )
-        length = float(batch.finished.length.mean()) if len(samples) else np.nan
+        lengths = batch.finished.length
+        length, longest = (float(lengths.mean()), float(lengths.max())) if len(lengths) else (np.nan, np.nan)
         price = self.dual.multiplier * unit[0] / unit[1:]
-        self.history.append(Record(self.steps["training"], samples, length, price))
+        self.history.append(Record(self.steps["training"], samples, length, longest, price))
         self.iteration += 1
         if self.share() >= self._next_mark():
             self._keep()
+
+    def _limit(self) -> Array:
+        """The thresholds for now, (K,): from what the reward alone leads to down to the limits, evenly."""
+        first, last, share = self.settings.warm_up, self.settings.annealing, self.share()
+        if share >= last or not self.history:
+            return self.specification.threshold
+        whole = self.steps["training"] / share
+        early = [one.samples for one in self.history if first / 2 <= one.steps / whole <= first]
+        samples = np.concatenate(early) if early else np.empty((0, self.utilities))
+        if not len(samples):
+            return self.specification.threshold
+        missed = np.maximum(self.specification.threshold - samples[:, 1:].mean(0), 0.0)
+        return self.specification.threshold - missed * (last - share) / (last - first)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -256,7 +267,9 @@ class DeepRun:
 
     def _keep(self) -> None:
         if not self.kept or self.kept[-1][0] < self.steps["training"]:
-            self.kept.append((self.steps["training"], self.networks.policy(self.seen, self.iteration, keep=True)))
+            self.kept.append(
+                (self.steps["training"], self.networks.policy(self.seen, self.iteration, keep=True))
+            )
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
@@ -264,24 +277,39 @@ class DeepRun:
         """What the episodes of training say of each checkpoint: those that finished in a window around it."""
         places = np.array([steps for steps, _ in self.kept])
         times = np.array([one.steps for one in self.history])
-        everything = np.concatenate([one.samples for one in self.history]) if self.history else np.empty((0, self.utilities))
+        everything = (
+            np.concatenate([one.samples for one in self.history])
+            if self.history
+            else np.empty((0, self.utilities))
+        )
         pooled = everything.std(0) if len(everything) > 1 else np.ones(self.utilities)
         width = max(float(np.median(np.diff(places))) if len(places) > 1 else 1.0, 1.0)
         rows = []
         for place in places:
-            near = [one.samples for one, at in zip(self.history, times, strict=True) if abs(at - place) <= width]
+            near = [
+                one.samples for one, at in zip(self.history, times, strict=True) if abs(at - place) <= width
+            ]
             samples = np.concatenate(near) if near else everything[:0]
             count = len(samples)
-            mean = samples.mean(0) if count else everything.mean(0) if len(everything) else np.zeros(self.utilities)
+            mean = (
+                samples.mean(0)
+                if count
+                else everything.mean(0)
+                if len(everything)
+                else np.zeros(self.utilities)
+            )
             spread = samples.std(0) if count > 2 else pooled
             rows.append((mean, np.maximum(spread, 0.1 * pooled) / np.sqrt(max(count, 1)), spread))
         mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
         return Evidence(mean, error, np.median(spread, axis=0))
 
-    def _length(self) -> float:
-        """The mean length of recent episodes."""
-        lengths = [one.length for one in self.history[-len(self.history) // 4 - 1 :] if np.isfinite(one.length)]
-        return float(np.mean(lengths)) if lengths else float(self.simulator.time_limit)
+    def _lengths(self) -> tuple[float, float]:
+        """The mean length of recent episodes, and the largest that was seen."""
+        ended = [one for one in self.history if np.isfinite(one.length)]
+        if not ended:
+            return float(self.simulator.time_limit), float(self.simulator.time_limit)
+        recent = ended[-len(ended) // 4 - 1 :]
+        return float(np.mean([one.length for one in recent])), max(one.longest for one in ended)
 
     def _allowance(self, share: float, stopped: str) -> float:
         """How many steps of fresh episodes a share of the budget allows."""
@@ -297,11 +325,11 @@ class DeepRun:
         """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
         threshold, rng = self.specification.threshold, self.rngs[2]
         allowed = self._allowance(self.settings.selection, stopped)
-        longest = self.simulator.time_limit
+        length, longest = self._lengths()
         extra = 1 + self.settings.selection + self.settings.verification
         while len(policies) > 1:
             used = self.steps["selection"]
-            count = int(min(self.settings.environments, (allowed - used) / self._length()))
+            count = int(min(self.settings.environments, (allowed - used) / length))
             if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
                 break
             known = evidence.known()
@@ -309,6 +337,10 @@ class DeepRun:
             if (evidence.count[answer > 0] >= ENOUGH).all():
                 break
             which = promising(known, threshold, count, rng)
+
+            def more(steps: int, running: int, used: int = used) -> bool:
+                return used + steps + (running + 1) * longest <= allowed or running == 0
+
             finished, played, steps = play(
                 policies,
                 which,
@@ -316,7 +348,7 @@ class DeepRun:
                 self.settings.environments,
                 self.specification.discount,
                 rng,
-                lambda steps, running, used=used: used + steps + (running + 1) * longest <= allowed or running == 0,
+                more,
             )
             self.steps["selection"] += steps
             evidence.add(played, finished.chosen(self.episodic))
@@ -324,10 +356,10 @@ class DeepRun:
 
     def _verify(self, policies: list[NetworkPolicy], weights: Array, stopped: str) -> Finished:
         """Play the answer on fresh episodes."""
-        rng, longest = np.random.default_rng(self.rngs[2].integers(2**63)), self.simulator.time_limit
+        rng, (length, longest) = np.random.default_rng(self.rngs[2].integers(2**63)), self._lengths()
         share = self.settings.selection + self.settings.verification
         allowed = self._allowance(share, stopped) - self.steps["selection"]
-        count = int(np.clip(allowed / self._length(), LEAST_EPISODES, self.most))
+        count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
         which = rng.choice(len(policies), size=count, p=weights).tolist()
         started = 0
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass, fields
 from typing import Any
 
+from painless.common import extras
 from painless.common.arguments import number, whole
 from painless.common.errors import InputError, shown
 from painless.duals.multipliers import untuned_learner
@@ -13,28 +13,15 @@ from painless.learners.base import Learner
 from painless.policies.network import BODIES, NetworkPolicy
 
 
-
 def _image_policy(policy: NetworkPolicy) -> NetworkPolicy:
     """Make the network of a stored policy over images again."""
-    require_torch()
+    extras.require_torch()
     from painless.training.deep.networks import image_policy
 
     return image_policy(policy)
 
 
 BODIES["image"] = _image_policy
-INSTALL = "install it with: pip install 'painless-cmdp[deep]'"
-
-
-def torch_is_installed() -> bool:
-    """Whether networks can be trained here; torch itself is not imported."""
-    return importlib.util.find_spec("torch") is not None
-
-
-def require_torch() -> None:
-    """Raise an error that says what to install."""
-    if not torch_is_installed():
-        raise InputError(f"networks need torch; {INSTALL}, or choose a method over features: train(…, CBP())")
 
 
 @dataclass(frozen=True)
@@ -60,6 +47,7 @@ class Deep:
         dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
             played five steps ahead.
         warm_up: share of the run in which the multipliers stay at 0. Early multipliers stop exploration.
+        annealing: share of the run at which the limits are what they are; before it they come down evenly from what the reward alone led to.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
         margin: standard errors by which the answer keeps away from the limits when it is selected.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
@@ -84,7 +72,8 @@ class Deep:
     gradient: float = 0.5
     stagger: int = 256
     dual: Learner[Any] | None = None
-    warm_up: float = 0.0
+    warm_up: float = 0.125
+    annealing: float = 0.75
     checkpoints: int = 24
     margin: float = 2.0
     selection: float = 0.25
@@ -97,16 +86,27 @@ class Deep:
         for one in ("rate", "clip", "gradient"):
             if not number(one, getattr(self, one), "give a positive number") > 0:
                 raise InputError(f"{one} is {getattr(self, one)}; give a positive number")
-        for one in ("last_rate", "entropy", "smoothing", "warm_up", "margin", "selection", "verification"):
+        for one in (
+            "last_rate",
+            "entropy",
+            "smoothing",
+            "warm_up",
+            "annealing",
+            "margin",
+            "selection",
+            "verification",
+        ):
             if not number(one, getattr(self, one), "give a number from 0 on") >= 0:
                 raise InputError(f"{one} is {getattr(self, one)}; give a number from 0 on")
-        for one in ("smoothing", "warm_up"):
+        for one in ("smoothing", "warm_up", "annealing"):
             if getattr(self, one) > 1:
                 raise InputError(f"{one} is {getattr(self, one)}; give a share of at most 1")
         if not isinstance(self.device, str):
             raise InputError(f"device is {shown(self.device)}; give a name such as 'cpu' or 'cuda'")
         if self.network is not None and not callable(self.network):
-            raise InputError(f"network is {shown(self.network)}; give a torch.nn.Module, or a function that makes one")
+            raise InputError(
+                f"network is {shown(self.network)}; give a torch.nn.Module, or a function that makes one"
+            )
 
     @property
     def learner(self) -> Learner[Any]:

@@ -1,6 +1,6 @@
 """The update of PPO: a clipped ratio for the policy, squared errors for all value heads (Schulman et al. 2017).
 
-    loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² − entropy
+loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² − entropy
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
         noise = (actions - mean) / log_deviation.exp()
         density = (-0.5 * noise.square() - log_deviation - HALF_LOG_TWO_PI).sum(1)
         return density, log_deviation.sum(1).mean()
-    total, entropy = 0.0, 0.0
+    total: Any = 0.0
+    entropy: Any = 0.0
     for index, logits in enumerate(outputs.split(head.sizes, dim=1)):
         log_share = torch.log_softmax(logits, dim=1)
         total = total + log_share.gather(1, actions[:, index : index + 1]).squeeze(1)
@@ -95,5 +96,11 @@ class Updater:
         for k, part in enumerate(self.networks.parameters):
             if f"adam_step_{k}" not in content:
                 continue
-            kept = {key: torch.from_numpy(np.array(content[f"adam_{key}_{k}"])) for key in ("step", "exp_avg", "exp_avg_sq")}
-            self.adam.state[part] = {key: one.to(part.device if key != "step" or self.adam.defaults["fused"] else "cpu") for key, one in kept.items()}
+            kept = {
+                key: torch.from_numpy(np.array(content[f"adam_{key}_{k}"]))
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+            self.adam.state[part] = {
+                key: one.to(part.device if key != "step" or self.adam.defaults["fused"] else "cpu")
+                for key, one in kept.items()
+            }
