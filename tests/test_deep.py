@@ -600,3 +600,49 @@ def test_budget_is_kept(torch):
     assert sum(training.steps.values()) <= 7500
     assert training.steps["evaluation"] > 500
     assert Budget(5000).used(2500) == 0.5
+
+
+def test_the_command_line(torch, run, tmp_path):
+    folder, few = (
+        tmp_path / "run",
+        ("--set", "environments=4", "--set", "horizon=32", "--set", "checkpoints=3"),
+    )
+    options = (
+        "gym:Pendulum-v1",
+        "--discount",
+        "0.9",
+        "--time-limit",
+        "20",
+        "--steps",
+        "1024",
+        "--save",
+        folder,
+    )
+    code, out, _ = run("train", *options, "--algorithm", "deep", *few, "--report", tmp_path / "page.html")
+    assert code == 0
+    assert "by deep" in out
+    assert "steps" in out
+    assert (tmp_path / "page.html").exists()
+    code, out, _ = run("evaluate", folder, "--episodes", 20, "--json")
+    assert code == 0
+    assert json.loads(out)["episodes"] == 20
+    assert run("report", folder, "--out", tmp_path / "again.html")[0] == 0
+    assert run("plot", folder, "--out", tmp_path / "curves.svg")[0] == 0
+    code, out, _ = run("train", *options, "--algorithm", "deep", *few, "--resume", "--json", "--workers", 2)
+    assert code == 0
+    assert json.loads(out)["algorithm"] == "deep"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("cartpole", "--algorithm", "deep"), "gym:ID"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--iterations", "3"), "are not for networks"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--backend", "dask"), "give --workers alone"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--set", "depth=3"), "depth"),
+    ],
+)
+def test_what_the_command_line_refuses(torch, run, options, message):
+    code, _, err = run("train", *options, "--steps", "64")
+    assert code == 2
+    assert message in err

@@ -141,7 +141,8 @@ def train(
             )
             run = CountedRun(_episodes(simulator), limits, budget, rng, report, point)
             return _training(run.run(), simulator, confidence, budget)
-    if isinstance(algorithm, Deep) or (not chosen and ours and extras.torch_is_installed()):
+    of_gymnasium = hasattr(simulator, "interface")
+    if isinstance(algorithm, Deep) or (not chosen and of_gymnasium and extras.torch_is_installed()):
         settings = algorithm if isinstance(algorithm, Deep) else Deep()
         point = _checkpointing(simulator, seed, checkpoint, save_every, resume, settings)
         return _deep(simulator, settings, budget, seed, confidence, episodes, report, point)
@@ -150,7 +151,7 @@ def train(
             "a limit on whole episodes needs observations that repeat, or networks: write the limit for the discounted sum: "
             f"'cost<=…', or {extras.INSTALL_DEEP}"
         )
-    if ours:
+    if of_gymnasium:
         _require_few(simulator)
     if iterations is None:
         planned = budgeted or ours
@@ -252,9 +253,7 @@ def _deep(
 
 def _require_few(simulator: Any) -> None:
     """Reject what only networks can be trained on."""
-    interface = getattr(simulator, "interface", None)
-    if interface is not None:
-        interface.require_few(simulator.name)
+    simulator.interface.require_few(simulator.name)
 
 
 def _checkpointing(

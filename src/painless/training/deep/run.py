@@ -20,7 +20,7 @@ from painless.training.deep.collection import Batch, Collector, Finished, play
 from painless.training.deep.dual import FIRST, EpisodeDual
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
-from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising
+from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, training_evidence
 from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
@@ -274,34 +274,10 @@ class DeepRun:
     # -- the answer ----------------------------------------------------------------------------------------------------
 
     def _evidence(self) -> Evidence:
-        """What the episodes of training say of each checkpoint: those that finished in a window around it."""
-        places = np.array([steps for steps, _ in self.kept])
-        times = np.array([one.steps for one in self.history])
-        everything = (
-            np.concatenate([one.samples for one in self.history])
-            if self.history
-            else np.empty((0, self.utilities))
-        )
-        pooled = everything.std(0) if len(everything) > 1 else np.ones(self.utilities)
-        width = max(float(np.median(np.diff(places))) if len(places) > 1 else 1.0, 1.0)
-        rows = []
-        for place in places:
-            near = [
-                one.samples for one, at in zip(self.history, times, strict=True) if abs(at - place) <= width
-            ]
-            samples = np.concatenate(near) if near else everything[:0]
-            count = len(samples)
-            mean = (
-                samples.mean(0)
-                if count
-                else everything.mean(0)
-                if len(everything)
-                else np.zeros(self.utilities)
-            )
-            spread = samples.std(0) if count > 2 else pooled
-            rows.append((mean, np.maximum(spread, 0.1 * pooled) / np.sqrt(max(count, 1)), spread))
-        mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
-        return Evidence(mean, error, np.median(spread, axis=0))
+        """What the episodes of training say of each checkpoint."""
+        times = np.array([one.steps for one in self.history for _ in one.samples])
+        samples = np.concatenate([np.empty((0, self.utilities)), *(one.samples for one in self.history)])
+        return training_evidence(np.array([steps for steps, _ in self.kept]), times, samples)
 
     def _lengths(self) -> tuple[float, float]:
         """The mean length of recent episodes, and the largest that was seen."""

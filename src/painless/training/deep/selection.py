@@ -66,6 +66,28 @@ class Evidence:
         return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total))
 
 
+def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
+    """Return what training episodes (n, J) that ended at `times` (n,) say of checkpoints at `places`: those in a window around each.
+
+    How far the later half of a window differs from the earlier one adds to the error.
+    """
+    pooled = samples.std(0) if len(samples) > 1 else np.ones(samples.shape[1])
+    width = float(np.median(np.diff(places))) if len(places) > 1 else np.inf
+    rows = []
+    for place in places:
+        near = np.abs(times - place) <= width
+        near = near if near.any() else np.ones(len(times), dtype=bool)
+        inside, later = samples[near], times[near] > place
+        mean = inside.mean(0) if len(inside) else np.zeros(samples.shape[1])
+        spread = inside.std(0) if len(inside) > 2 else pooled
+        drift = inside[later].mean(0) - inside[~later].mean(0) if 0 < later.sum() < len(later) else 0.0
+        rows.append(
+            (mean, np.hypot(np.maximum(spread, 0.1 * pooled) / np.sqrt(max(len(inside), 1)), drift), spread)
+        )
+    mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
+    return Evidence(mean, error, np.median(spread, axis=0))
+
+
 def mixture(known: Known, threshold: Array, margin: float) -> Array:
     """Return the weights of the best mixture that keeps a margin from the limits; the margin shrinks, and limits give way, if none does."""
     value = known.value - known.error * np.append(REWARD_MARGIN, np.full(len(threshold), margin))
