@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -63,8 +64,11 @@ class AverageJudge:
 
     def optimum(self) -> Fraction | None:
         """Return the largest average of a feasible policy; None where there is none."""
-        found = averages.optimum(self.made)
-        return None if found is None else Fraction(found)
+        return None if self._best is None else Fraction(self._best)
+
+    @cached_property
+    def _best(self) -> float | None:
+        return averages.optimum(self.made)
 
     def values(self, policy: np.ndarray) -> tuple[list[Fraction], None]:
         """Return the averages of all utilities under a policy (S, A)."""
