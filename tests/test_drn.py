@@ -486,7 +486,7 @@ def test_other_files_are_refused(tmp_path):
     ("arguments", "message"),
     [
         ({"discount": None}, "a .drn file has no discount; give one: load(path, discount=0.99)"),
-        ({"discount": 1.0}, "discount is 1.0, outside [0, 1)"),
+        ({"discount": 1.5}, "discount is 1.5, outside [0, 1)"),
         ({"reward": None}, "the model has 2 reward models (steps, energy); say which to maximise"),
         ({"reward": "step"}, "unknown reward model 'step'; did you mean 'steps'?"),
         ({"reward": ["steps", "energy"]}, "reward is ['steps', 'energy']; give the name of one reward model"),

@@ -13,6 +13,7 @@ from painless.cli.common import (
     INFEASIBLE,
     STOPPED,
     AsJson,
+    Average,
     Discount,
     Horizon,
     Parameters,
@@ -33,6 +34,7 @@ from painless.cli.report import Report, check_report, report_solution
 from painless.common.errors import either
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
+from painless.problem.criterion import Criterion
 
 if TYPE_CHECKING:
     from painless.planning.planner import Progress
@@ -69,6 +71,7 @@ def solve(
     ] = None,
     discount: Discount = None,
     horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
@@ -89,7 +92,9 @@ def solve(
     check_report(report_file)
     check_folder(save)
     check_folder(certificate)
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    if certificate is not None and cmdp.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
+        cmdp.require_discount("a certificate")
     answer(
         problem,
         cmdp,
