@@ -12,7 +12,9 @@ from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
-EXHAUSTED = 0.01  # the share of steps in which a plan's action was tried often enough, at which a new plan is due,
+EXHAUSTED = (
+    0.01  # the share of steps in which a plan's action was tried often enough, at which a new plan is due,
+)
 LEAST_EXHAUSTED = 3  # and these steps
 DRAWS = 4096  # random numbers that are drawn at once
 
