@@ -16,6 +16,13 @@ LARGEST = 1e3  # of a multiplier in units of deviations; 1/1000 of the weight is
 FIRST = 2  # iterations in which deviations are not known well enough
 
 
+def _at_most(state: Any, most: float) -> Any:
+    """Return a state whose decisions are at most a number, so that its learner counts what was played."""
+    if hasattr(state, "inner"):
+        state = state._replace(inner=_at_most(state.inner, most))
+    return state._replace(decision=np.minimum(state.decision, most))
+
+
 class EpisodeDual:
     """Multipliers λ ≥ 0 by a learner that gains (b − mean)/deviation."""
 
@@ -23,11 +30,14 @@ class EpisodeDual:
         self.learner, self.threshold = learner, threshold
         self.state: Any = learner.init(np.zeros(len(threshold)))
 
-    def update(self, samples: Array, deviation: Array, threshold: Array | None = None) -> None:
+    def update(
+        self, samples: Array, deviation: Array, threshold: Array | None = None, most: float = LARGEST
+    ) -> None:
         """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit. The threshold may be another for now."""
         limit = self.threshold if threshold is None else threshold
         if len(samples):
             self.state = self.learner.update((limit - samples.mean(0)) / deviation, self.state)
+        self.state = _at_most(self.state, most)
 
     @property
     def multiplier(self) -> Array:

@@ -193,7 +193,7 @@ class DeepRun:
         samples = batch.finished.chosen(self.episodic)
         unit = self.spread.deviation
         if self.iteration >= FIRST and self.share() >= self.settings.warm_up:
-            self.dual.update(samples[:, 1:], unit[1:], self._limit())
+            self.dual.update(samples[:, 1:], unit[1:], self._limit(), self._most())
         self._update(batch, unit)
         self.seen = self.seen.add(batch.raw)
         flat = batch.utilities.reshape(-1, self.utilities)
@@ -207,6 +207,10 @@ class DeepRun:
         self.iteration += 1
         if self.share() >= self._next_mark():
             self._keep()
+
+    def _most(self) -> float:
+        share = self.share() / max(self.settings.ramp, 1e-9)
+        return 1e3 if share >= 0.999 else share / (1 - share) / max(self.utilities - 1, 1)
 
     def _limit(self) -> Array:
         """The thresholds for now, (K,): from what the reward alone leads to down to the limits, evenly."""

@@ -74,6 +74,7 @@ class Deep:
     dual: Learner[Any] | None = None
     warm_up: float = 0.125
     annealing: float = 0.75
+    ramp: float = 0.0
     checkpoints: int = 24
     margin: float = 2.0
     selection: float = 0.25
