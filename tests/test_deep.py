@@ -198,12 +198,12 @@ def test_a_time_limit_of_the_user_cuts_too():
 
 
 def test_the_dual_waits_for_episodes_and_does_not_wind_up():
-    dual = EpisodeDual(Deep().learner, np.array([-5.0]))
+    dual, limit = EpisodeDual(Deep().learner, 1), np.array([-5.0])
     for _ in range(100):
-        dual.update(np.array([[-1.0]]), np.ones(1))
+        dual.update(np.array([[-1.0]]), np.ones(1), limit)
     assert dual.multiplier[0] == 0
-    dual.update(np.empty((0, 1)), np.ones(1))
-    dual.update(np.array([[-9.0]]), np.ones(1))
+    dual.update(np.empty((0, 1)), np.ones(1), limit)
+    dual.update(np.array([[-9.0]]), np.ones(1), limit)
     assert dual.multiplier[0] > 0
     np.testing.assert_allclose(dual.weights.sum(), 1)
 
@@ -549,7 +549,7 @@ def test_networks_that_do_not_fit(torch, network, message):
         ({"hidden": 0}, "hidden"),
         ({"rate": 0.0}, "rate is 0.0"),
         ({"margin": -1.0}, "margin is -1.0"),
-        ({"warm_up": 2.0}, "at most 1"),
+        ({"annealing": 2.0}, "at most 1"),
         ({"device": 3}, "device is 3"),
         ({"network": "layers"}, "network is 'layers'"),
     ],
