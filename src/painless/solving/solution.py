@@ -20,8 +20,8 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP, Criterion
-from painless.solving.certificate_files import write_certificate
+from painless.problem import CMDP
+from painless.solving.certificate_files import CERTIFIED, write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -179,7 +179,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, with a discount or a horizon, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -188,7 +188,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.criterion in (Criterion.DISCOUNTED, Criterion.HORIZON):
+            if problem.criterion in CERTIFIED:
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
@@ -209,9 +209,9 @@ class Solution:
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        *steps, states, actions = self.policy.probabilities.shape
+        *several, states, actions = self.policy.probabilities.shape
         if isinstance(self.policy, TimedPolicy):
-            states *= max(sum(steps), 1)  # no step at all counts as one
+            states *= max(sum(several), 1)  # no step at all counts as one
         shape = (states, actions, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
