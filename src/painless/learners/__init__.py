@@ -7,6 +7,8 @@ from painless.learners.base import Learner, LearnerState
 from painless.learners.cocob import Cocob, CocobState, Winnings
 from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
+from painless.learners.extrapolated import Extrapolated, ExtrapolatedState
+from painless.learners.half_line import HalfLine
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
 from painless.learners.regret_matching import RegretMatching, RegretMatchingState, regret_matching_regret
 from painless.learners.scale_free_gradient import (
@@ -24,6 +26,9 @@ __all__ = [
     "CoinBettingState",
     "ExponentiatedGradient",
     "ExponentiatedGradientState",
+    "Extrapolated",
+    "ExtrapolatedState",
+    "HalfLine",
     "Learner",
     "LearnerState",
     "ProjectedGradient",
