@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.common.errors import InputError
 from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
 
@@ -43,6 +42,14 @@ class Bracket(NamedTuple):
         return Bracket(low, high, np.clip(self.guess, low, high))
 
 
+class Loop(NamedTuple):
+    """A policy that comes to a loop and never stops: what a step in the loop earns."""
+
+    actions: Actions  # (S,)
+    value: Array  # (J,) lower bounds
+    middle: Array  # (J,) estimates
+
+
 class Response(NamedTuple):
     """A best response: a deterministic policy that is best for some weights, and the bound on every policy."""
 
@@ -54,6 +61,8 @@ class Response(NamedTuple):
     rounding: float  # the part of their distance that is rounding, so that no better bound is possible
     evaluations: int = 1  # of policies on the way
     visits: Array | None = None  # d(s), (S,), if it comes with the policy at no extra solve
+    weight: Array | None = None  # (J,) for which the bound is proved, if not for those that were asked for
+    loop: Loop | None = None  # that pays in every round, so that the bound is ∞; the policy is not the best then
 
 
 class Engine(Protocol):
@@ -165,11 +174,11 @@ def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
 
 def _total(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
-    if problem.criterion is Criterion.TOTAL:
-        raise InputError(
-            "the total reward until the end (discount 1) cannot be planned yet; give a discount below 1"
-        )
-    return None
+    if problem.criterion is not Criterion.TOTAL:
+        return None
+    from painless.engines.total import Total
+
+    return Total(problem)
 
 
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.

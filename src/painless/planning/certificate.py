@@ -169,6 +169,7 @@ class Certifier:
             return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, least))
         low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
+        slack[columns.loops] = -np.inf  # what a round earns is no value
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
         policy, value, proved = columns[best][:3]
         table = as_table(policy, self.problem.shape[1])

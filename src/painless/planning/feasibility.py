@@ -19,6 +19,7 @@ import numpy as np
 from painless.bellman import occupancy_policy, occupancy_value
 from painless.common.arrays import Array
 from painless.engines.engine import PRECISION, Engine, as_table, engine_of
+from painless.planning.master import AMPLE
 from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.policies.table import uniform_policy
@@ -94,6 +95,8 @@ class SlackGame(Game):
     def _is_known(self) -> bool:
         """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
         slack, least = self.mixture.value, TOLERANCE * self.engine.unit
+        if slack >= AMPLE and self.columns.loops.any():
+            return True
         if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
             return True
         open_sign = slack <= least and self.upper >= -least

@@ -129,6 +129,9 @@ class _Ranges:
         low = low[np.isfinite(low).all(1)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
         room = (certifier.game.upper - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        if certifier.game.proved_loops:  # no round of a loop may gain at optimal prices
+            rounds = np.array(certifier.game.proved_loops) / self.unit
+            slack, room = np.vstack([slack, rounds[:, 1:]]), np.append(room, -rounds[:, 0])
         return slack, room
 
     def _end(self, index: int, side: int) -> tuple[Array, float] | None:

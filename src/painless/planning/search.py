@@ -177,7 +177,8 @@ class Searcher:
         """Return the best mixture that exceeds all thresholds by a margin."""
         safe = self.game.safe
         padded = None if safe is None else np.pad(safe, (0, len(self.game.columns) - len(safe)))
-        return best_mixture(self.game.columns.values, self.problem.threshold + margin, padded)
+        columns = self.game.columns
+        return best_mixture(columns.values, self.problem.threshold + margin, padded, columns.loops)
 
     def _final(self, ending: SearchEnding | Stop) -> Answer:
         """Return the best mixture, or the one with the largest slack."""
