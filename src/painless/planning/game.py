@@ -88,6 +88,12 @@ class Columns:
         """The values that all are proved to have at least, (n, J)."""
         return np.array([column.low for column in self.known])
 
+    def padded(self, weights: Array) -> Array:
+        """Return weights (n,) of all policies from those of the first ones, with 0 for the others."""
+        padded = np.zeros(len(self.known))
+        padded[: len(weights)] = weights
+        return padded
+
     def add(self, column: Column) -> int:
         """Add a policy and return its index; a known policy keeps its index and the more precise values."""
         place = len(self.known)
@@ -280,7 +286,7 @@ class Game:
         """Solve the master; if rounding leaves no feasible mixture, keep the safe one."""
         if len(self.columns):
             values = self.columns.lows if self.cautious else self.columns.values
-            safe = None if self.safe is None else np.pad(self.safe, (0, len(values) - len(self.safe)))
+            safe = None if self.safe is None else self.columns.padded(self.safe)
             mixture = self.aim.mix(values, safe, self.columns.loops)
             if mixture is None:
                 weights = np.eye(len(values))[0] if safe is None else safe
@@ -301,9 +307,6 @@ class Game:
         if response.weight is not None:
             bound, price = self.aim.bound_at(response.weight, response.upper_bound)
         self.last_bound, self.looped = bound, response.loop is not None
-        if response.loop is not None:
-            self.proved_loops.append(response.loop.value)
-            self.add(Column(*response.loop[:1], response.loop.middle, response.loop.value, weight, None, True))
         column = Column(response.actions, response.middle, response.value, weight, response.visits)
         if bound < self.upper or self.response is None:
             self.response = response.actions
@@ -311,6 +314,10 @@ class Game:
             self.upper, self.price = bound, price
         self.proved.append(column.low)
         self.place = self.add(column)
+        if response.loop is not None:
+            actions, low, value = response.loop
+            self.proved_loops.append(low)
+            self.add(Column(actions, value, low, weight, is_loop=True))
         self.watch()
         return column
 
