@@ -143,6 +143,12 @@ class Quotient:
         """A row for each node that together stop almost surely, (N,)."""
         return self.towards(self.ends)
 
+    @cached_property
+    def leaving(self) -> Places:
+        """A row for each node that together stop almost surely, outside rests where they can, (N,)."""
+        choice = self.towards(self.ends & ~self.is_stop)
+        return np.where(choice >= 0, choice, self.first)
+
     def towards(self, aims: Mask) -> Places:
         """Return a row for each node that leads to rows `aims` (n,) with positive probability; such a row where there is one."""
         aimed = np.flatnonzero(aims)

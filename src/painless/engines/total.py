@@ -92,7 +92,8 @@ class Total(BaseEngine):
         weighted = np.tensordot(weight, self.problem.utility, 1)
         utility = quotient.utility(weighted)
         start = self._last.get(key, quotient.first)
-        found = improved(quotient, utility, start, lambda: self._tick(), self.factorise)
+        size = quotient.utility(np.tensordot(weight, np.abs(self.problem.utility), 1))
+        found = improved(quotient, utility, start, lambda: self._tick(), self.factorise, size=size)
         self._last[key] = found.choice
         actions = quotient.lifted(found.choice, self._fallback)
         chain = self._chain(actions)
@@ -102,8 +103,7 @@ class Total(BaseEngine):
         if found.rays:
             loop = self._loop(quotient, utility, found)
         else:
-            slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
-            rounded = utility + slip * np.abs(utility)
+            rounded = utility + (len(weight) + 2) * UNIT_ROUNDOFF * size  # the weighted sum is rounded, too
             bound = upper_bound(quotient, rounded, found, lambda: self._tick(), self.factorise)
             if not np.isfinite(bound):
                 bound, proved = self._guarded(guard, weight, quotient, found)
@@ -226,7 +226,7 @@ class Total(BaseEngine):
         """Return a table (S, A) that comes to some states with a positive probability, and stops almost surely if it can."""
         whole, actions = self.whole, self.problem.shape[1]
         _, quotient = self._quotient(np.ones(len(self.problem.utility)))
-        stops = np.eye(actions)[quotient.lifted(quotient.first, self._fallback)]
+        stops = np.eye(actions)[quotient.lifted(quotient.leaving, self._fallback)]
         lead = leading(whole.flat, whole.sure, _mask(states, len(stops)))
         way = np.flatnonzero(lead >= 0)
         table = stops.copy()
@@ -274,7 +274,21 @@ class Total(BaseEngine):
                 groups.append(_Group(self, part, weight, chain))
         for part, weight in loops:
             states, _, share = self.circulation(part)
-            group = max(groups, key=lambda one: float(one.often[states].sum()))
+            open_to = [one for one in groups if not one.resting[states].any()]
+            group = max(open_to, key=lambda one: float(one.often[states].sum()), default=None)
+            if group is None or not (group.often[states] > 0).any():
+                touring = self.touring(states)
+                chain = self._chain(touring)
+                if chain.loops or chain.rest[states].any():
+                    continue  # no table that stops has rounds of this loop
+                group = next((one for one in open_to if one.fits(chain)), None)
+                if group is not None:
+                    group.occupancy *= 1 - TOUCH
+                    group.add(touring, TOUCH * group.weight, chain)
+                    group.weight /= 1 + TOUCH
+                else:
+                    group = _Group(self, touring, TOUCH, chain)
+                    groups.append(group)
             group.circle(part, weight, states, share)
         return groups
 
@@ -283,7 +297,7 @@ class _Group:
     """Policies that can share a table, with weights."""
 
     def __init__(self, engine: Total, policy: Any, weight: float, chain: TransientChain) -> None:
-        self.engine, self.weight = engine, 0.0
+        self.weight = 0.0
         self.occupancy = np.zeros(engine.problem.actions.shape)
         self.resting = np.zeros(len(self.occupancy), dtype=bool)
         self.moving = np.zeros(len(self.occupancy), dtype=bool)
@@ -306,14 +320,7 @@ class _Group:
         self.moving[chain.way] = True
 
     def circle(self, policy: Any, weight: float, states: NDArray[np.intp], share: Array) -> None:
-        """Add rounds of a loop, and a policy that comes there if none does."""
-        if not (self.often[states] > 0).any():
-            touring = self.engine.touring(states)
-            chain = self.engine._chain(touring)
-            part = TOUCH * self.weight
-            self.occupancy *= 1 - TOUCH
-            self.occupancy += part * chain.visits[:, None] * touring
-            self.moving[chain.way] = True
+        """Add rounds of a loop."""
         self.occupancy[states] += weight * share[:, None] * as_table(policy, self.occupancy.shape[1])[states]
 
     def table(self) -> Array:

@@ -30,7 +30,7 @@ ROUNDS = 10_000
 NEAR = 1e-6  # relative distance from the best row of its node up to which a row may matter to the proof
 SPARE = 2.0  # times what the check found missing
 RAISES = 3  # attempts, each with ten times as much
-GAIN = 1e-12  # an average below this, relative to that of absolute utilities, is rounding
+GAIN = 1e-8  # an average below this, relative to that of absolute utilities, is within the precision of the prices
 
 Factorise = Callable[[Any, float], Resolvent]
 
@@ -63,9 +63,14 @@ def improved(
     tick: Callable[[], None],
     factorise: Factorise = resolvent,
     rows: Mask | None = None,
+    size: Array | None = None,
 ) -> Improved:
-    """Maximise the total of one utility (n,) from the rows `start` (N,), which stop almost surely; among some rows only if given."""
+    """Maximise the total of one utility (n,) from the rows `start` (N,), which stop almost surely; among some rows only if given.
+
+    `size` (n,) is the sum of the absolute terms of which the utility is made; less is rounding.
+    """
     choice, best, evaluations = start, None, 0
+    size = np.abs(utility) if size is None else size
     for _ in range(ROUNDS):
         tick()
         inverse = factorise(quotient.rows.chain(choice), 1.0)
@@ -79,11 +84,11 @@ def improved(
             q = np.where(rows, q, -np.inf)
         most, place = quotient.rows.best(q)
         own = q[choice]
-        better = most > own + ROUNDING * (np.abs(own) + np.abs(value))
+        better = most > own + ROUNDING * (np.abs(own) + np.abs(value) + size[choice])
         candidate = np.where(better, place, choice)
         while better.any() and not (sure := quotient.stops_surely(candidate)).all():
             rays = _rays(quotient, candidate, ~sure)
-            paying = [ray for ray in rays if _pays(ray, utility)]
+            paying = [ray for ray in rays if _pays(ray, utility, size)]
             if paying:
                 return best._replace(rays=paying)
             for ray in rays:  # it only seemed to pay
@@ -96,9 +101,8 @@ def improved(
     return best._replace(evaluations=evaluations)
 
 
-def _pays(ray: Ray, utility: Array) -> bool:
-    earned = utility[ray.rows] * ray.share
-    return bool(earned.sum() > GAIN * np.abs(earned).sum())
+def _pays(ray: Ray, utility: Array, size: Array) -> bool:
+    return bool(utility[ray.rows] @ ray.share > GAIN * (size[ray.rows] @ ray.share))
 
 
 def _rays(quotient: Quotient, choice: Places, stuck: Mask) -> list[Ray]:

@@ -48,7 +48,8 @@ def guard_of(
     weight, choice = np.zeros(len(limited)), quotient.rows.first  # to stop at once
     rays: list[Ray] = []
     for _ in range(CUTS):
-        found = improved(quotient, steps + weight @ utility, choice, tick, factorise)
+        size = steps + weight @ np.abs(utility)
+        found = improved(quotient, steps + weight @ utility, choice, tick, factorise, size=size)
         if not found.rays:
             _require_stops(whole)
             at = np.where(quotient.node >= 0, found.value[quotient.node], 0.0)

@@ -23,7 +23,7 @@ from painless.planning.master import AMPLE
 from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.policies.table import uniform_policy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
@@ -124,6 +124,13 @@ def _mixed(game: SlackGame) -> SlaterPolicy:
     engine, problem = game.engine, game.engine.problem
     game.find()
     mixture = game.mix()
+    if problem.criterion in (Criterion.AVERAGE, Criterion.TOTAL):  # it may take a draw
+        policy, found = engine.mixed([column.policy for column in game.columns.known], mixture.weights)
+        slack, proved = (part[1:] - problem.threshold for part in (found.guess, found.low))
+        return SlaterPolicy(
+            *(policy, np.empty((0, 0)), found.guess, found.low, slack, game.price, Feasibility.UNKNOWN),
+            *(proved, game.evaluations),
+        )
     parts = [
         mixture.weights[k] * _occupancy(engine, game.columns[k])
         for k in np.flatnonzero(mixture.weights).tolist()

@@ -231,7 +231,8 @@ class Game:
         self.cautious = cautious
         self.coarse, self.finest = coarse * engine.unit, finest * engine.unit
         self.mixture = Mixture(np.empty(0), aim.first_price, -np.inf)  # the best of the columns
-        self.upper = float(engine.extent[1] @ aim.objective) if aim.objective.any() else np.inf
+        used = np.flatnonzero(aim.objective)
+        self.upper = float(engine.extent[1][used] @ aim.objective[used]) if len(used) else np.inf
         self.price = aim.first_price  # that proves the bound
         self.response: Actions | None = None  # to these prices
         self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
@@ -240,7 +241,7 @@ class Game:
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
-        self.looped = False  # whether the last response found a loop that pays, so that its prices prove no bound
+        self.looped = False  # whether the last response found a new loop that pays, so that its prices prove no bound
         self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
         self._share = SHARE
 
@@ -306,7 +307,7 @@ class Game:
         bound = self.aim.bound(price, response.upper_bound)
         if response.weight is not None:
             bound, price = self.aim.bound_at(response.weight, response.upper_bound)
-        self.last_bound, self.looped = bound, response.loop is not None
+        self.last_bound, self.looped = bound, False
         column = Column(response.actions, response.middle, response.value, weight, response.visits)
         if bound < self.upper or self.response is None:
             self.response = response.actions
@@ -317,7 +318,8 @@ class Game:
         if response.loop is not None:
             actions, low, value = response.loop
             self.proved_loops.append(low)
-            self.add(Column(actions, value, low, weight, is_loop=True))
+            known = len(self.columns)
+            self.looped = self.add(Column(actions, value, low, weight, is_loop=True)) >= known
         self.watch()
         return column
 
