@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy, policy_of
+from painless.problem import CMDP
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +51,12 @@ class Drawn:
     def nbytes(self) -> int:
         """The memory of all parts."""
         return sum(part.nbytes for part in self.parts)
+
+
+def as_answer(problem: CMDP, policy: Any) -> TabularPolicy | TimedPolicy | TableMixture:
+    """Return a table (S, A), or a draw between policies, as users see it."""
+    if not isinstance(policy, Drawn):
+        return policy_of(problem, policy)
+    names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
+    tables = (part if part.ndim == 2 else np.eye(problem.shape[1])[part] for part in policy.parts)
+    return TableMixture(tuple(TabularPolicy(table, names) for table in tables), policy.weights)

@@ -410,7 +410,7 @@ def _bytes(state: Array) -> bytes:
 
 
 def table_from_gymnasium(
-    environment: str | gymnasium.Env[Any, Any], *, discount: float, **options: Any
+    environment: str | gymnasium.Env[Any, Any], *, discount: float | None = None, **options: Any
 ) -> CMDP:
     """Read the table `P` that a toy-text environment publishes; `options` go to `from_toy_text`.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Feasibility(Enum):
 class SlaterPolicy:
     """The policy with the largest joint slack (the smallest slack of all constraints), in normalised units."""
 
-    policy: Array  # (S, A)
+    policy: Any  # (S, A), or a draw between several
     occupancy: Array  # (S, A)
     value: Array  # (J,)
     low: Array  # (J,) proved: the policy has at least these values

@@ -46,6 +46,7 @@ class CMDP:
         end: the states where the process stops, a mask (S,) or a list of states; γ is 1 by default then. Nothing counts
             after the end. States that can only stay and pay nothing are found without being told, and with γ = 1 a row of probabilities
             that sums to less than 1 − 1e-8 ends the process with what is missing.
+        average: True for the long-run average per step in place of a discounted sum; there is no discount then.
         horizon: H, the number of steps of a finite horizon. The states are then the pairs (t, s), numbered t·S + s.
             Transitions, actions and utilities may differ between steps, with an axis H in front: (H, S, A), (K, H, S, A).
         final: (S,) with a horizon, what the state after the last step adds to the reward or cost.
@@ -95,6 +96,7 @@ class CMDP:
         discount: float | None = None,
         horizon: int | None = None,
         end: Any = None,
+        average: bool = False,
         final: ArrayLike | None = None,
         constraint_reward: ArrayLike | None = None,
         threshold: ArrayLike | None = None,
@@ -119,6 +121,11 @@ class CMDP:
         }
         process, stops = None, None
         criterion = Criterion.DISCOUNTED
+        if is_average(average):
+            refuse_beside_average(
+                discount=discount, horizon=horizon, end=end, final=final, constraint_final=constraint_final
+            )
+            discount, criterion = 1.0, Criterion.AVERAGE
         with naming(names):
             if end is not None and (horizon is not None or final is not None or constraint_final is not None):
                 raise InputError(
@@ -133,7 +140,9 @@ class CMDP:
             elif final is not None or constraint_final is not None:
                 raise InputError("final and constraint_final come after a last step; give a horizon, too")
             else:
-                if is_one(discount) or (discount is None and end is not None):
+                if criterion is Criterion.AVERAGE:
+                    gamma = 1.0
+                elif is_one(discount) or (discount is None and end is not None):
                     gamma, criterion = 1.0, Criterion.TOTAL
                 else:
                     gamma = validation.discount(discount)
@@ -222,6 +231,10 @@ class CMDP:
             self.horizon is not None
         ):  # the last utility is part of the last step, at the discount that was given
             raise InputError("the discount of a problem with a horizon is fixed; make it again with another")
+        if self.criterion is Criterion.AVERAGE:
+            raise InputError(
+                "a long-run average has no discount; make the problem again with one, without average"
+            )
         if is_one(discount):
             return self._replace(discount=1.0, criterion=Criterion.TOTAL)
         if self.criterion is Criterion.TOTAL and (ending.missing(self.transition)[self._rows()] > 0).any():
@@ -234,13 +247,20 @@ class CMDP:
         """Return the same process for H steps."""
         if self.horizon is not None:
             raise InputError(f"the problem has a horizon already, of {self.horizon} steps")
+        return self._anew(discount=discount, horizon=horizon)
+
+    def with_average(self) -> CMDP:
+        """Return the same process with its long-run average per step in place of sums; limits are on averages, too."""
+        self.require_stationary("a long-run average")
+        return self._anew(average=True)
+
+    def _anew(self, **criterion: Any) -> CMDP:
         gained = self.sense.count(">=")
         return CMDP(
             self.transition,
             **{"cost" if self.minimise else "reward": self.reward * self.sign[0]},
             initial=self.initial,
-            discount=discount,
-            horizon=horizon,
+            **criterion,
             constraint_reward=self.constraint_reward[:gained] if gained else None,
             threshold=self.threshold[:gained] if gained else None,
             constraint_cost=-self.constraint_reward[gained:] if gained < len(self.sense) else None,
@@ -273,7 +293,7 @@ class CMDP:
     def exact_unit(self) -> Fraction:
         """The value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no step, or no bound on their number."""
         gamma = Fraction(self.discount)
-        if self.criterion is Criterion.TOTAL:
+        if self.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
             return Fraction(1)
         if self.horizon is None:
             return 1 / (1 - gamma)
@@ -295,6 +315,14 @@ class CMDP:
         if self.horizon is not None:
             raise InputError(
                 f"{what} needs a problem with a discount, not a horizon; use solve, which plans for it"
+            )
+
+    def require_discount(self, what: str) -> None:
+        """Reject every criterion but the discounted one where it is not supported."""
+        self.require_stationary(what)
+        if self.criterion is not Criterion.DISCOUNTED:
+            raise InputError(
+                f"{what} needs a problem with a discount, not the {self.criterion.value}; use solve, which plans for it"
             )
 
     @cached_property
@@ -366,6 +394,9 @@ class CMDP:
             "actions": None if self.actions.all() else self.actions,
             "end": self.end,
         }
+        if self.criterion is Criterion.AVERAGE:
+            del rest["discount"]
+            rest["average"] = True
         kernel = self.transition
         if self.stages is not None:
             kernel = self.stages.stacked()
@@ -386,12 +417,31 @@ class CMDP:
         parts = [] if self.horizon is None else [f"horizon {self.horizon}"]
         if self.criterion is Criterion.TOTAL:
             parts.append("total reward")
+        if self.criterion is Criterion.AVERAGE:
+            parts.append("long-run average")
         if self.end is not None:
             ends = int(self.end.sum())
             parts.append(f"{ends} end state{'' if ends == 1 else 's'}")
         if self.discount != 1:
             parts.append(f"discount {self.discount:g}")
         return f"CMDP({', '.join([size, *parts, kind])})"
+
+
+def is_average(given: object) -> bool:
+    """Check whether the long-run average is asked for."""
+    value = given.item() if isinstance(given, np.ndarray | np.generic) and not given.ndim else given
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise InputError(f"average is {given!r}; give True for the long-run average, or leave it out")
+    return bool(value)
+
+
+def refuse_beside_average(**others: object) -> None:
+    """Reject what a long-run average has no use for."""
+    for name, given in others.items():
+        if given is not None:
+            raise InputError(
+                f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out"
+            )
 
 
 def is_one(discount: object) -> bool:
@@ -432,20 +482,22 @@ def load(
     path: str | os.PathLike[str],
     *,
     discount: float | None = None,
+    average: bool = False,
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
+    `discount`, `average` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
-    given = {"discount": discount, "limit": limit, **parameters}
+    given = {"discount": discount, "average": is_average(average) or None, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
         problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    problem = problem.with_average() if "average" in rest else problem
     problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
     return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -31,6 +31,8 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     >>> smaller.actions, met
     (array([[ True,  True, False]]), array([0]))
     """
+    if problem.criterion is Criterion.AVERAGE:  # what is done on the way does not count
+        return problem, np.empty(0, dtype=np.intp)
     low, high = utility_range(problem)
     met = np.array(
         [

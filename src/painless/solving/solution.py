@@ -18,8 +18,9 @@ from painless.common.frames import to_frame
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
+from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
@@ -75,7 +76,9 @@ class Solution:
     infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
-    policy: TabularPolicy | TimedPolicy  # the latter with a horizon
+    policy: (
+        TabularPolicy | TimedPolicy | TableMixture
+    )  # tables of all steps with a horizon; a draw for some averages
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
@@ -175,7 +178,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and, with a discount, the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -184,7 +187,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.horizon is None:
+            if problem.criterion is Criterion.DISCOUNTED:
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
@@ -200,12 +203,15 @@ class Solution:
 
     @property
     def table(self) -> TabularPolicy:
-        """The policy as one table: with a horizon, over all steps and states."""
-        return self.policy.flat if isinstance(self.policy, TimedPolicy) else self.policy
+        """The policy as one table: with a horizon, over all steps and states; of a draw, over all draws and states."""
+        return self.policy if isinstance(self.policy, TabularPolicy) else self.policy.flat
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        shape = (*self.table.probabilities.shape, len(self.threshold))
+        states, actions = self.table.probabilities.shape
+        if isinstance(self.policy, TableMixture):
+            states //= len(self.policy.policies)
+        shape = (states, actions, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
                 f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "

@@ -146,16 +146,17 @@ def settings_of(note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     roles = (*OBJECTIVES, *CONSTRAINTS)
     told = any(role in given for role in roles)
     dropped = (*roles, "limit", "constraint_names") if told else ()
+    dropped = (*dropped, "discount") if given.get("average") and "discount" not in given else dropped
     kept = {"constraint_names": None, **note} if note else {}
     return {key: value for key, value in kept.items() if key not in dropped} | dict(given)
 
 
 def terms(known: Sequence[str], utility: Array, settings: Mapping[str, Any], ending: str) -> dict[str, Any]:
     """Return discount, objective and constraints under the names of problem files."""
-    if "discount" not in settings:
+    if "discount" not in settings and not settings.get("average"):
         raise InputError(
             f"a {ending} file has no discount; give one: load(path, discount=0.99), or --discount 0.99 "
-            "(-p discount=0.99) on the command line"
+            "(-p discount=0.99) on the command line; or ask for the long-run average: load(path, average=True), --average"
         )
     if not known:
         raise InputError("the model has no reward models; add one to what is exported")
@@ -181,7 +182,8 @@ def terms(known: Sequence[str], utility: Array, settings: Mapping[str, Any], end
         role: np.array([_one(name, known, utility) for name in names]) for role, names in chosen.items()
     }
     result = {role: arrays[role][0] for role in OBJECTIVES if role in chosen}
-    return result | _constraints(chosen, arrays, limit, settings) | {"discount": settings["discount"]}
+    criterion = {name: settings[name] for name in ("discount", "average") if name in settings}
+    return result | _constraints(chosen, arrays, limit, settings) | criterion
 
 
 def _constraints(
@@ -208,6 +210,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(OBJECTIVES, str),
     **dict.fromkeys(CONSTRAINTS, parsing.names),
     "discount": parsing.number,
+    "average": parsing.yes_or_no,
     "limit": parsing.numbers,
 }
 

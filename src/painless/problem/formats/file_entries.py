@@ -21,14 +21,14 @@ SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
     *("constraint_cost", "budget", "initial", "discount", "horizon", "final", "constraint_final"),
-    *("end", "actions", *NAME_KEYS.values()),
+    *("end", "average", "actions", *NAME_KEYS.values()),
 )
 
 
 def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `CMDP` from the entries of a file."""
     content = {key: value for key, value in given.items() if value is not None}
-    given_otherwise = "horizon" in content or "end" in content
+    given_otherwise = any(key in content for key in ("horizon", "end", "average"))
     for key in ("initial",) if given_otherwise else ("initial", "discount"):
         if key not in content:
             raise InputError(f"'{key}' is missing; {mapped.NEEDED}")

@@ -49,6 +49,10 @@ def reward_models(content: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def require_no_horizon(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Reject problems with a horizon, for which these formats have no place."""
+    if "average" in content:
+        raise InputError(
+            f"{path}: a {Path(path).suffix} file has no long-run average; save the problem as .npz or .json"
+        )
     if "horizon" in content:
         raise InputError(
             f"{path}: a {Path(path).suffix} file has no horizon; save the problem as .npz or .json"

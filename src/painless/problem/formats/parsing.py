@@ -53,3 +53,14 @@ def mapping_or(otherwise: Any) -> Any:
             raise ValueError("not a JSON object") from None
 
     return parse
+
+
+def yes_or_no(text: str) -> bool:
+    """Read true or false.
+
+    >>> yes_or_no("true"), yes_or_no("false")
+    (True, False)
+    """
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false; correct it")
+    return text == "true"
