@@ -40,7 +40,7 @@ from painless.problem.transitions import require_sound
 from painless.problem.units import FREE
 
 STEPS = 16
-TOUCH = 1e-8  # the share of a policy that leads to a loop, where no other does
+TOUCH = 2e-7  # the share of a policy that leads to a loop, where no other does
 RAISES = 4
 
 
