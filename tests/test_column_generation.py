@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import painless
@@ -611,6 +611,7 @@ def test_pricing_against_policy_iteration(problem, seed):
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 15]))
+@example(count=15, constraints=4, seed=455260, digits=0)  # at a tie the safe mixture stays in the basis
 def test_the_tiny_simplex_method_agrees_with_highs(count, constraints, seed, digits):
     rng = np.random.default_rng(seed)
     value = rng.random((count, 1 + constraints)).round(digits)

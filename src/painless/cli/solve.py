@@ -34,6 +34,7 @@ from painless.cli.report import Report, check_report, report_solution
 from painless.common.errors import either
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
+from painless.problem.criterion import Criterion
 
 if TYPE_CHECKING:
     from painless.planning.planner import Progress
@@ -92,7 +93,7 @@ def solve(
     check_folder(save)
     check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
-    if certificate is not None:
+    if certificate is not None and cmdp.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
         cmdp.require_discount("a certificate")
     answer(
         problem,

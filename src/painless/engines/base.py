@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.bellman import occupancy_policy, policy_transition, reachable
 from painless.common.arrays import Array, Mask
-from painless.engines.engine import Actions, Bracket, Engine, as_table, extent_of, occupancy
+from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Engine, as_table, occupancy
 from painless.problem import CMDP
 
 
@@ -24,8 +24,9 @@ class BaseEngine:
 
     @cached_property
     def extent(self) -> tuple[Array, Array]:
-        """The least and the largest value that a policy may have, (J,) each."""
-        return extent_of(self.problem)
+        """Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards."""
+        least, most = (side * self.unit for side in self.problem.utility_range)
+        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""

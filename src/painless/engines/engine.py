@@ -130,14 +130,6 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
     return np.asarray(np.eye(n_actions)[policy])
 
 
-def extent_of(problem: CMDP) -> tuple[Array, Array]:
-    """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-    unit = problem.unit
-    least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
-    most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
-    return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
-
-
 def value_rounding(problem: CMDP, terms: int) -> float:
     """Bound the rounding error of values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
     return (terms + STEPS) * UNIT_ROUNDOFF * problem.unit * problem.unit

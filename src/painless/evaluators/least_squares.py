@@ -4,7 +4,7 @@
 
 q̂ is the Monte Carlo estimate of `monte_carlo`; of several solutions the one of minimum norm is taken. How far the fit can
 be off at other pairs is Lemma 3: `painless.features.extrapolation_bound`. Values at ρ are linear in q̂, hence their
-standard errors; those know nothing of the error that the features make.
+standard errors; those do not include the error of the features.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
 from painless.problem import CMDP, Criterion
-from painless.problem.units import utility_range
 
 
 def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
@@ -33,7 +32,7 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     """
     if problem.criterion is Criterion.AVERAGE:  # what is done on the way does not count
         return problem, np.empty(0, dtype=np.intp)
-    low, high = utility_range(problem)
+    low, high = problem.utility_range
     met = np.array(
         [
             i

@@ -22,7 +22,7 @@ from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
-from painless.problem.units import normalise, rounded, utility_range
+from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
@@ -56,7 +56,7 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None) -> Solution
 def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
     """Return the proved range of every price, (K,) each, in the user's units."""
     problem, units = case.problem, case.units
-    low, high = utility_range(problem)
+    low, high = problem.utility_range
     aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
     if not len(aside):
         return PriceRanges(

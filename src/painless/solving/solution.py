@@ -178,7 +178,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, with a discount, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and, with a discount or a horizon, the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -187,7 +187,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.criterion is Criterion.DISCOUNTED:
+            if problem.criterion in (Criterion.DISCOUNTED, Criterion.HORIZON):
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
@@ -208,9 +208,9 @@ class Solution:
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        states, actions = self.table.probabilities.shape
-        if isinstance(self.policy, TableMixture):
-            states //= len(self.policy.policies)
+        *steps, states, actions = self.policy.probabilities.shape
+        if isinstance(self.policy, TimedPolicy):
+            states *= max(sum(steps), 1)  # no step at all counts as one
         shape = (states, actions, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
