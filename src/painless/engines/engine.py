@@ -64,7 +64,9 @@ class Response(NamedTuple):
     evaluations: int = 1  # of policies on the way
     visits: Array | None = None  # d(s), (S,), if it comes with the policy at no extra solve
     weight: Array | None = None  # (J,) for which the bound is proved, if not for those that were asked for
-    loop: Loop | None = None  # that pays in every round, so that the bound is ∞; the policy is not the best then
+    loop: Loop | None = (
+        None  # that pays in every round, so that the bound is ∞; the policy is not the best then
+    )
 
 
 class Engine(Protocol):
@@ -110,6 +112,13 @@ class Engine(Protocol):
 
         On average it may take a draw between them. In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
+
+    @property
+    def allowed(self) -> Mask:
+        """The pairs that learners may take, (S, A)."""
+
+    def playable(self, policy: Array) -> Array:
+        """Return a table (S, A) as it is evaluated: one that has finite values."""
 
     def reachable(self, policy: Any) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

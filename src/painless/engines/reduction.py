@@ -72,9 +72,9 @@ class Reduction:
                 (self.states + 1, self.states + 1),
             )
             found = np.zeros(self.states + 1, dtype=bool)
-            found[
-                scipy.sparse.csgraph.breadth_first_order(back, self.states, return_predecessors=False)
-            ] = True
+            found[scipy.sparse.csgraph.breadth_first_order(back, self.states, return_predecessors=False)] = (
+                True
+            )
             dead = ~found[:-1]
             leads = np.asarray(self.flat @ dead.astype(np.float64)).reshape(left.shape) > 0
             gone = left & (leads | dead[:, None])
@@ -159,24 +159,11 @@ class Quotient:
         return choice
 
     def stops_surely(self, choice: Places) -> Mask:
-        """Return from which nodes the policy that takes the rows `choice` (N,) stops almost surely, (N,)."""
+        """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
-        source, target = chain.coords
         positive = chain.data > 0
-        starts = np.flatnonzero(self.ends[choice])
-        back = scipy.sparse.csr_array(
-            (
-                np.ones(int(positive.sum()) + len(starts)),
-                (
-                    np.append(target[positive], np.full(len(starts), self.count)),
-                    np.append(source[positive], starts),
-                ),
-            ),
-            (self.count + 1, self.count + 1),
-        )
-        found = np.zeros(self.count + 1, dtype=bool)
-        found[scipy.sparse.csgraph.breadth_first_order(back, self.count, return_predecessors=False)] = True
-        return found[:-1]  # of the nodes that can stop; if it is all of them, all stop almost surely
+        source, target = (part[positive] for part in chain.coords)
+        return leads_to(source, target, self.ends[choice])
 
     def lifted(self, choice: Places, fallback: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the actions (S,) that take the rows `choice` (N,): in a loop, they lead to where it is left, or to its rest."""
@@ -199,6 +186,25 @@ class Quotient:
         stay = np.flatnonzero(rests)
         found[stay] = whole.rests.pairs[stay].argmax(1)
         return found
+
+
+def leads_to(source: Any, target: Any, goals: Mask) -> Mask:
+    """Return from which nodes the arrows may lead to one of the goals (N,), (N,).
+
+    >>> leads_to(np.array([0, 2]), np.array([1, 2]), np.array([False, True, False]))
+    array([ True,  True, False])
+    """
+    count, starts = len(goals), np.flatnonzero(goals)
+    back: Any = scipy.sparse.csr_array(
+        (
+            np.ones(len(source) + len(starts)),
+            (np.append(target, np.full(len(starts), count)), np.append(source, starts)),
+        ),
+        (count + 1, count + 1),
+    )
+    found = np.zeros(count + 1, dtype=bool)
+    found[scipy.sparse.csgraph.breadth_first_order(back, count, return_predecessors=False)] = True
+    return found[:-1]
 
 
 def leading(flat: Any, pairs: Mask, targets: Mask) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ draw between them at the start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.bellman import action_transition, occupancy_policy, policy_transition, policy_utility, resolvent
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.drawn import Drawn
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Response, as_table
@@ -41,6 +41,7 @@ from painless.problem.units import FREE
 
 STEPS = 16
 TOUCH = 2e-7  # the share of a policy that leads to a loop, where no other does
+UNIFORM = 0.01  # of the uniform table in one that would not stop
 RAISES = 4
 
 
@@ -68,10 +69,6 @@ class Total(BaseEngine):
         """What shows that the problem is well posed; else it is rejected."""
         limited = np.append(True, self.problem.threshold > -FREE)
         return guard_of(self.whole, limited, lambda: self._tick(), self.factorise)
-
-    def require_well_posed(self) -> None:
-        """Reject a problem whose total reward is unbounded or cannot be judged."""
-        assert self.guard is not None
 
     def factorise(self, chain: Any, discount: float) -> Any:
         """Return (I − P)⁻¹ of a chain."""
@@ -168,7 +165,7 @@ class Total(BaseEngine):
             share *= 10
         return np.inf, weight
 
-    def _chain(self, policy: Array | Actions, everywhere: bool = False) -> TransientChain:
+    def _chain(self, policy: Any, everywhere: bool = False) -> TransientChain:
         """Return the chain of a policy, from ρ or from everywhere that may be reached."""
         self._tick()
         problem = self.problem
@@ -182,10 +179,9 @@ class Total(BaseEngine):
         else:
             table = np.asarray(policy, dtype=np.float64)
             chain, gain = policy_transition(problem, table), policy_utility(problem.utility, table)
-            leaves, pays = ((self.whole.ending > 0) & (table > 0)).any(1), (used & (table > 0)).any(1)
-        return TransientChain(
-            chain, start, leaves, gain, pays, problem.shape[1], self.factorise
-        )
+            leaves = np.asarray(((self.whole.ending > 0) & (table > 0)).any(1))
+            pays = np.asarray((used & (table > 0)).any(1))
+        return TransientChain(chain, start, leaves, gain, pays, problem.shape[1], self.factorise)
 
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (S, A), actions (S,), or a draw between several; infinite if it never stops."""
@@ -203,20 +199,24 @@ class Total(BaseEngine):
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A); −∞ where there is no action."""
         del tolerance  # exact to rounding
-        everywhere = self._everywhere(policy)
-        ahead = np.asarray((self.whole.flat @ everywhere.T).T).reshape(self.problem.utility.shape)
-        return np.where(self.problem.actions, self.problem.utility + ahead, -np.inf)[:, states]
+        return np.where(self.problem.actions, self.all_action_values(policy), -np.inf)[:, states]
 
-    def _everywhere(self, policy: Array) -> Array:
+    def all_action_values(self, policy: Array) -> Array:
+        """Return Q of all utilities, (J, S, A), of a table (S, A)."""
+        ahead = np.asarray((self.whole.flat @ self._everywhere(policy).T).T)
+        return self.problem.utility + ahead.reshape(self.problem.utility.shape)
+
+    def _everywhere(self, policy: Array, utility: Array | None = None) -> Array:
         """Return V of all utilities in all states, (J, S), also in those that ρ does not reach; 0 where it never stops."""
         problem = self.problem
+        utility = problem.utility if utility is None else utility
         spread = np.full(len(policy), 1 / len(policy))
         chain = TransientChain(
             policy_transition(problem, policy),
             spread,
-            ((self.whole.ending > 0) & (policy > 0)).any(1),
-            policy_utility(problem.utility, policy),
-            ((problem.utility != 0).any(0) & (policy > 0)).any(1),
+            np.asarray(((self.whole.ending > 0) & (policy > 0)).any(1)),
+            policy_utility(utility, policy),
+            np.asarray(((problem.utility != 0).any(0) & (policy > 0)).any(1)),
             problem.shape[1],
             self.factorise,
         )
@@ -234,9 +234,25 @@ class Total(BaseEngine):
         table[way, lead[way] % actions] += 0.5
         return table
 
-    def mixed(
-        self, policies: Sequence[Any], weights: Array, precision: float = 0.0
-    ) -> tuple[Any, Bracket]:
+    @cached_property
+    def allowed(self) -> Mask:
+        """The pairs that a policy may take if it stops almost surely, (S, A); all pairs of states without one."""
+        sure = self.whole.sure
+        return np.where(sure.any(1, keepdims=True), sure, self.problem.actions)
+
+    def playable(self, policy: Array) -> Array:
+        """Return a table (S, A), with a share of the uniform one if it does not stop almost surely from everywhere."""
+        if not self._chain(policy, everywhere=True).loops:
+            return policy
+        uniform = self.allowed / self.allowed.sum(1, keepdims=True)
+        return (1 - UNIFORM) * policy + UNIFORM * uniform
+
+    def scale(self, policy: Array) -> float:
+        """Return the largest total of absolute utilities from any state under a policy (S, A)."""
+        size = np.abs(self.problem.utility).max(0)[None]
+        return float(np.nanmax(self._everywhere(policy, size), initial=1.0))
+
+    def mixed(self, policies: Sequence[Any], weights: Array, precision: float = 0.0) -> tuple[Any, Bracket]:
         """Return a policy with the averaged values of some policies and loops, and proved bounds on its values.
 
         It is one table, or a draw between several if some rest where others go on.
@@ -254,11 +270,7 @@ class Total(BaseEngine):
         """Return the parts of a mixture, those together that can share a table."""
         groups: list[_Group] = []
         order = [k for k in np.argsort(-weights, kind="stable").tolist() if weights[k] > 0]
-        parts = [
-            (part, weights[k] * share)
-            for k in order
-            for part, share in _parts(policies[k])
-        ]
+        parts = [(part, weights[k] * share) for k in order for part, share in _parts(policies[k])]
         loops = []
         for part, weight in parts:
             chain = self._chain(part, everywhere=part.ndim == 1)
@@ -266,16 +278,17 @@ class Total(BaseEngine):
                 loops.append((part, weight))
                 continue
             chain = self._chain(part)
-            for group in groups:
-                if group.fits(chain):
-                    group.add(part, weight, chain)
+            for one in groups:
+                if one.fits(chain):
+                    one.add(part, weight, chain)
                     break
             else:
                 groups.append(_Group(self, part, weight, chain))
         for part, weight in loops:
             states, _, share = self.circulation(part)
             open_to = [one for one in groups if not one.resting[states].any()]
-            group = max(open_to, key=lambda one: float(one.often[states].sum()), default=None)
+            often = [float(one.often[states].sum()) for one in open_to]
+            group: _Group | None = open_to[int(np.argmax(often))] if open_to else None
             if group is None or not (group.often[states] > 0).any():
                 touring = self.touring(states)
                 chain = self._chain(touring)
@@ -298,10 +311,10 @@ class _Group:
 
     def __init__(self, engine: Total, policy: Any, weight: float, chain: TransientChain) -> None:
         self.weight = 0.0
-        self.occupancy = np.zeros(engine.problem.actions.shape)
+        self.occupancy: Array = np.zeros(engine.problem.actions.shape)
         self.resting = np.zeros(len(self.occupancy), dtype=bool)
         self.moving = np.zeros(len(self.occupancy), dtype=bool)
-        self.prior = as_table(policy, self.occupancy.shape[1])
+        self.prior = as_table(policy, engine.problem.shape[1])
         self.add(policy, weight, chain)
 
     @property

@@ -86,10 +86,7 @@ class TransientChain:
         value, start = self.state_values[:, self.way], self.initial[self.way]
         guess = value @ start
         error = self._error(value) @ start if len(self.way) else np.zeros(len(self.gain))
-        error = (
-            error * (1 + 1e-9)
-            + 3 * (len(self.way) + STEPS) * UNIT_ROUNDOFF * np.abs(value) @ start
-        )
+        error = error * (1 + 1e-9) + 3 * (len(self.way) + STEPS) * UNIT_ROUNDOFF * np.abs(value) @ start
         low, high = guess - error, guess + error
         for states in self.loops:
             share = stationary(scipy.sparse.csr_array(self._whole)[states][:, states])
@@ -143,4 +140,4 @@ def _classes(chain: Any, leaves: Mask) -> tuple[NDArray[np.intp], Mask]:
     closed = np.ones(number, dtype=bool)
     closed[source[source != target]] = False
     closed[label[leaves]] = False
-    return label, closed
+    return np.asarray(label, dtype=np.intp), np.asarray(closed, dtype=bool)

@@ -104,8 +104,8 @@ def _refusal(quotient: Quotient, rays: list[Ray], share: Array, unbounded: bool)
         )
     else:
         text = (
-            f"the total reward cannot be judged: {where} neither gains nor loses in the long run, but its rewards or costs are not all 0; "
-            "set them to 0, give the states where the process ends, or a discount below 1"
+            f"the total reward cannot be judged: {where} can go on for ever and loses nothing by it, neither reward nor what a limit holds, "
+            "though not all that it pays is 0; set that to 0, give the states where the process ends, or a discount below 1"
         )
     return InputError(text).at([int(states[0])])
 

@@ -155,6 +155,8 @@ class Certifier:
     def judge(self, policy: Array) -> Answer:
         """Evaluate a policy, and mix in the Slater policy if it misses a constraint."""
         value = self.engine.values(policy)
+        if not np.isfinite(value.low).all():
+            return self._assessed(policy, value)
         place = self.game.add(Column(policy, value.guess, value.low))
         return self.answer(np.eye(1 + place)[place])
 

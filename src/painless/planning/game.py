@@ -44,7 +44,9 @@ class Column(NamedTuple):
     low: Array  # (J,) proved lower bounds
     weight: Array | None = None  # (J,) of the utilities, to which it is a best response
     visits: Array | None = None  # (S,) if known
-    is_loop: bool = False  # whether the values are those of a round in a loop, of which a mixture may have any number
+    is_loop: bool = (
+        False  # whether the values are those of a round in a loop, of which a mixture may have any number
+    )
 
     @property
     def multiplier(self) -> Array | None:
@@ -241,7 +243,9 @@ class Game:
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
-        self.looped = False  # whether the last response found a new loop that pays, so that its prices prove no bound
+        self.looped = (
+            False  # whether the last response found a new loop that pays, so that its prices prove no bound
+        )
         self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
         self._share = SHARE
 

@@ -13,19 +13,21 @@ Otherwise each set adds one bit to the state, and the policy sees it: states app
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.common.arguments import as_numbers
+from painless.common.arguments import as_numbers, number
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.problem.ending import end_mask
-from painless.problem.names import as_objects
+from painless.problem.names import as_objects, text_of
 from painless.problem.transitions import action_count, is_sparse
 
+LISTED = 3  # states that name a set
 MOST = 8  # sets: each may double the states
 KINDS = ("reward", "cost", "constraint_reward", "constraint_cost")
 
@@ -39,8 +41,8 @@ class Reach:
 
     __array_ufunc__ = None  # no utility: it does not add to arrays
 
-    def __init__(self, states: Any) -> None:
-        self.states = states
+    def __init__(self, states: Any, label: str = "") -> None:
+        self.states, self.label = states, label
 
     def __repr__(self) -> str:
         return f"reach({self.states!r})"
@@ -128,10 +130,10 @@ class _Product:
         self.member = sum(mask.astype(np.int64) << k for k, mask in enumerate(masks)) + np.zeros(
             self.states, dtype=np.int64
         )
-        self.titles = [_title(one) for one in sets]
+        self.titles = [_title(one, mask, self._base) for one, mask in zip(sets, masks, strict=True)]
         self.width = 1 << len(sets)
         discount = given.get("discount")
-        self.discount = 1.0 if discount is None else float(discount)
+        self.discount = 1.0 if discount is None else number("discount", discount, "give one such as 0.9")
         self.code = self._reachable()
         self.state, self.bits = np.divmod(self.code, self.width)
 
@@ -152,7 +154,9 @@ class _Product:
 
     def _reachable(self) -> NDArray[np.int64]:
         """Return all (s, bits) that may be reached, and one for each other state, in order."""
-        new = np.flatnonzero(self.start > 0).astype(np.int64) * self.width  # what holds at the start is not counted yet
+        new = (
+            np.flatnonzero(self.start > 0).astype(np.int64) * self.width
+        )  # what holds at the start is not counted yet
         found = new
         available = self.mask.reshape(-1)
         while len(new):
@@ -232,25 +236,25 @@ class _Product:
             found["end"] = self.end[self.state] & ~pending
         return found
 
-    def _named(self) -> dict[str, Iterable[Any]]:
+    @cached_property
+    def _base(self) -> list[str]:
+        """The names of the states."""
         listed = self.names.get("states") if isinstance(self.names, Mapping) else None
-        base = [str(s) for s in range(self.states)] if listed is None else [*map(str, as_objects(listed))]
-        texts = []
+        return [str(s) for s in range(self.states)] if listed is None else [*map(text_of, as_objects(listed))]
+
+    def _named(self) -> dict[str, Iterable[Any]]:
+        base, texts = self._base, []
         for state, bits in zip(self.state.tolist(), self.bits.tolist(), strict=True):
             had = [title for k, title in enumerate(self.titles) if bits >> k & 1]
             texts.append(base[state] + (f", {' and '.join(had)} reached" if had else ""))
         return {**(self.names or {}), "states": texts}
 
 
-def _title(one: Reach) -> str:
-    states = one.states
-    if isinstance(states, str):
-        return states
-    array = np.asarray(states, dtype=object if isinstance(states, tuple) else None)
-    if array.dtype == np.bool_:
-        array = np.flatnonzero(array)
-    listed = [str(state) for state in array.reshape(-1).tolist()]
-    return ", ".join(listed[:3]) + (", …" if len(listed) > 3 else "")
+def _title(one: Reach, mask: Mask, names: Sequence[str]) -> str:
+    if one.label:
+        return one.label
+    listed = [names[state] for state in np.flatnonzero(mask)[: LISTED + 1]]
+    return ", ".join(listed[:LISTED]) + (", …" if len(listed) > LISTED else "")
 
 
 def label_masks(given: Any, labels: Mapping[str, Mask]) -> Any:
@@ -258,5 +262,5 @@ def label_masks(given: Any, labels: Mapping[str, Mask]) -> Any:
     if isinstance(given, list | tuple):
         return [label_masks(one, labels) for one in given]
     if isinstance(given, Reach) and isinstance(given.states, str) and given.states in labels:
-        return Reach(labels[given.states])
+        return Reach(labels[given.states], given.states)
     return given
