@@ -6,6 +6,7 @@
 from painless.learners.base import Learner, LearnerState
 from painless.learners.cocob import Cocob, CocobState, Winnings
 from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
+from painless.learners.decaying import Decaying, DecayingState
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
 from painless.learners.regret_matching import RegretMatching, RegretMatchingState, regret_matching_regret
@@ -22,6 +23,8 @@ __all__ = [
     "CocobState",
     "CoinBetting",
     "CoinBettingState",
+    "Decaying",
+    "DecayingState",
     "ExponentiatedGradient",
     "ExponentiatedGradientState",
     "Learner",

@@ -16,7 +16,14 @@ from painless.study.sweep import Sweep
 from painless.study.targets import Target, target
 
 Stored = tuple[Mapping[str, Any], Mapping[str, Any]]  # the settings of a unit, and its results
-PARTS = ("problem", "evaluator", "algorithm", "iterations")  # of the settings: all that seeds share
+PARTS = (  # of the settings: all that seeds share
+    "problem",
+    "evaluator",
+    "algorithm",
+    "iterations",
+    "start",
+    "multiplier_bound",
+)
 ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at least L)
 
 
@@ -31,6 +38,12 @@ class SettingResults:
     reward: Array  # (n, T) average V_r up to t
     constraint: Array  # (n, T, K)
     multiplier: Array  # (n, T, K)
+    start: str = "uniform"
+    multiplier_bound: float | str | None = None
+    seeds: tuple[int, ...] = ()
+    slack: Array | None = (
+        None  # (n, 1 or 2, K) ζ̂, and the true slack where it is known, of units that estimate their U
+    )
 
     @property
     def name(self) -> str:
@@ -99,7 +112,7 @@ def gather(stored: Iterable[Stored]) -> list[SettingResults]:
     """Return a `SettingResults` for each group of units that differ only in their seeds, in the order of the units."""
     groups: dict[str, list[Stored]] = {}
     for settings, found in stored:
-        groups.setdefault(repr([settings[part] for part in PARTS]), []).append((settings, found))
+        groups.setdefault(repr([settings.get(part) for part in PARTS]), []).append((settings, found))
     return [_setting(units) for units in groups.values()]
 
 
@@ -109,8 +122,14 @@ def _setting(units: list[Stored]) -> SettingResults:
         np.array([running_average(found[name]) for _, found in units])
         for name in ("reward_value", "constraint_value", "multiplier")
     )
+    slack = [found["slack"] for _, found in units if "slack" in found]
     return SettingResults(
-        first["problem"], first["evaluator"], first["algorithm"], target(first["problem"]), *averages
+        *(first["problem"], first["evaluator"], first["algorithm"], target(first["problem"])),
+        *averages,
+        start=str(first.get("start", "uniform")),
+        multiplier_bound=first.get("multiplier_bound"),
+        seeds=tuple(int(settings.get("seed", k)) for k, (settings, _) in enumerate(units)),
+        slack=np.array(slack) if slack else None,
     )
 
 
@@ -125,8 +144,8 @@ def distinct(settings: Iterable[SettingResults]) -> list[SettingResults]:
 
 
 def _value(setting: SettingResults, key: str) -> Any:
-    if key == "name":
-        return setting.name
+    if key in ("name", "start", "multiplier_bound"):
+        return getattr(setting, key)
     for part in (setting.algorithm, setting.evaluator, setting.problem):
         if key in part:
             return part[key]

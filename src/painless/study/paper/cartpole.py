@@ -7,21 +7,31 @@ from dataclasses import replace
 
 from painless.study.paper.claims import Claim, judge, robustness
 from painless.study.paper.experiment import Analysis, Experiment
-from painless.study.paper.grids import CARTPOLE, CARTPOLE_BOUND, CARTPOLE_ITERATIONS, cartpole
+from painless.study.paper.grids import CARTPOLE, CARTPOLE_BOUND, CARTPOLE_ITERATIONS, TABLE_3, cartpole
 from painless.study.paper.pictures import Picture
-from painless.study.paper.scale import Scale
+from painless.study.paper.scale import Scale, joined
 from painless.study.paper.selection import TITLES, best_of_each, by_algorithm
 from painless.study.paper.shared import all_returns, last_values
 from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
 ESTIMATORS = {"plain-lstdq": "the paper's LSTDQ", "anchored-lstdq": "anchored LSTDQ"}
+ESTIMATED = [  # with ζ from the feasibility phase: the paper's settings, and CBP's others
+    {"name": "cbp", "alpha": [0.1, 50.0, 1000.0], "entropy": 0.0},
+    {**TABLE_3[0.0][1], "entropy": 0.0},
+]
 COMPARABLE = 2.0  # returns that differ by less are comparable
 
 
 def sweep(scale: Scale) -> Sweep:
     """Return every setting without entropy regularisation, with both estimators."""
-    return with_entropy(scale, 0.0, list(ESTIMATORS))
+    return joined([with_entropy(scale, 0.0, list(ESTIMATORS)), estimated(scale)])
+
+
+def estimated(scale: Scale) -> Sweep:
+    """Return some settings with U from the feasibility phase."""
+    evaluator = {"name": list(ESTIMATORS), "rollouts": 50}
+    return scale.sweep(CARTPOLE, ESTIMATED, CARTPOLE_ITERATIONS, evaluator, start="uniform")
 
 
 def with_entropy(scale: Scale, entropy: float, evaluators: list[str]) -> Sweep:

@@ -18,6 +18,11 @@ from painless.study.sweep import Sweep
 from painless.study.unit import make_evaluator, make_problem
 
 DIMENSION = 56
+CHOICES: list[dict[str, object]] = [  # which of the pairs that share a feature, in Algorithm 3 as printed
+    {"coreset": "first"},
+    {"coreset": "last"},
+    *({"coreset": "random", "choice_seed": seed} for seed in range(3)),
+]
 ESTIMATORS = {"lstdq": "LSTDQ", "least-squares": "least squares on rollouts (eq. lspg)"}
 Case = tuple[str, bool]  # the estimator, and whether it samples the coreset
 ALIKE = 0.1  # of the gap of all pairs: closer than this, or than two standard errors, is the same
@@ -45,15 +50,19 @@ WHY = {
 
 
 def sweep(scale: Scale) -> Sweep:
-    """Return both estimators with and without the coreset."""
-    tiles = {"tiles": TILES[DIMENSION], "coreset": [False, True]}
-    evaluators = (
-        {"name": "lstdq", "samples": LINEAR_SAMPLES, **tiles},
-        {"name": "least-squares", "rollouts": LINEAR_SAMPLES, **tiles},
-    )
+    """Return both estimators on all pairs, on the coreset as released, and as printed with each choice among equal pairs."""
+    tiles = {"tiles": TILES[DIMENSION]}
+    lstdq = {"name": "lstdq", "samples": LINEAR_SAMPLES, **tiles}
+    rollouts = {"name": "least-squares", "rollouts": LINEAR_SAMPLES, **tiles}
+    whole = [{**one, "coreset": [False, True]} for one in (lstdq, rollouts)]
+    printed = [{**lstdq, **choice} for choice in CHOICES]
+    alone = [{**rollouts, **choice} for choice in CHOICES[:3]]  # of CBP alone, since rollouts take long
+    runs = [(one, TABLE_2[DIMENSION]) for one in (*whole, *printed)] + [
+        (one, TABLE_2[DIMENSION][:1]) for one in alone
+    ]
     return joined(
-        scale.sweep(GRIDWORLD, TABLE_2[DIMENSION], LINEAR_ITERATIONS, evaluator, start="uniform")
-        for evaluator in evaluators
+        scale.sweep(GRIDWORLD, algorithms, LINEAR_ITERATIONS, evaluator, start="uniform")
+        for evaluator, algorithms in runs
     )
 
 

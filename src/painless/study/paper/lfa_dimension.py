@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from painless.study.paper import lfa_sensitivity
 from painless.study.paper.claims import faster
 from painless.study.paper.experiment import Analysis, Experiment
-from painless.study.paper.grids import TABLE_2
-from painless.study.paper.lfa_sensitivity import by_dimension, sweep
+from painless.study.paper.grids import GRIDWORLD, LINEAR_ITERATIONS, LINEAR_SAMPLES, TABLE_2, TILES
+from painless.study.paper.lfa_sensitivity import by_dimension
 from painless.study.paper.pictures import Picture
+from painless.study.paper.scale import Scale, joined
 from painless.study.paper.selection import best_of_each
 from painless.study.paper.shared import case_rows, last_values
 from painless.study.setting_results import SettingResults, distinct, key
+from painless.study.sweep import Sweep
+
+DIRICHLET = "dirichlet"
+
+
+def sweep(scale: Scale) -> Sweep:
+    """Return every setting from uniform starts, and those of the paper from Dirichlet starts."""
+    evaluator = {"name": "lstdq", "samples": LINEAR_SAMPLES}
+    parts = [
+        scale.sweep(GRIDWORLD, TABLE_2[d], LINEAR_ITERATIONS, {**evaluator, "tiles": tiles}, start=DIRICHLET)
+        for d, tiles in TILES.items()
+    ]
+    return joined([lfa_sensitivity.sweep(scale), *parts])
 
 
 def analyse(settings: Sequence[SettingResults]) -> Analysis:

@@ -34,7 +34,8 @@ SHORT = [10, 20, 40]
 def sweep(scale: Scale) -> Sweep:
     """Return longer and longer horizons, each run with its own T."""
     horizons = HORIZONS if scale.iterations is None else SHORT
-    return joined(Scale(scale.seeds).sweep(GRIDWORLD, [TABLE_1[0], *THEORY], horizon) for horizon in horizons)
+    algorithms = [*TABLE_1[:2], *THEORY, {"name": "gda-printed"}]
+    return joined(Scale(scale.seeds).sweep(GRIDWORLD, algorithms, horizon) for horizon in horizons)
 
 
 def analyse(settings: Sequence[SettingResults]) -> Analysis:
