@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.lstdq import CUTOFF
@@ -184,7 +184,7 @@ def states_met(simulator: Simulator, episodes: int, most: int, rng: np.random.Ge
     return different if len(different) <= most else rng.permutation(different)[:most]
 
 
-def state_coreset(features: FeatureMap, states: States, tolerance: float, actions: Array | None) -> Coreset:
+def state_coreset(features: FeatureMap, states: States, tolerance: float, actions: Mask | None) -> Coreset:
     """Return the greedy coreset of the pairs of some states, over the rows k·A + a; `actions` (n, A) are those available."""
     matrix = features.at(states).reshape(len(states) * features.actions, -1)
     kept = np.arange(len(matrix)) if actions is None else np.flatnonzero(actions)

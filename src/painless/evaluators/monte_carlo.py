@@ -191,7 +191,7 @@ class MonteCarlo:
 
         The variance of a single rollout is not known: ∞.
         """
-        return self.entry_returns(policy, rng, self.start[:, None])
+        return self.entry_returns(policy, rng, tuple(self.start[:, None]))
 
     def entry_returns(
         self, policy: Array, rng: np.random.Generator, entries: Sequence[Pairs]

@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.report.figures import COLOURS, draw_grid, new_figure, set_range, styled
-from painless.study.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
+from painless.study.paper.pictures import Curve, GridPanel, Panel, Picture, Tone, coincident
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +23,10 @@ FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and whi
     "crpo": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
     "cbp-theory": (COLOURS[3], (0, (1, 1))),
     "gda-theory": (COLOURS[5], (0, (3, 1.5))),
+    "gda-printed": (COLOURS[4], (0, (4, 1, 1, 1, 1, 1))),
 }
 SYMBOL = re.compile(r"([αV])_([πλcr])")
-DASHED = (0, (1.5, 1.5))
+DASHED, DOTTED = (0, (1.5, 1.5)), (0, (0.8, 1.6))
 
 
 def draw(picture: Picture) -> Figure:
@@ -90,11 +91,23 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         _draw_curve(axis, panel, curve)
     axis.set(xlabel=panel.horizontal, ylabel=panel.unit, title=panel.title)
+    if panel.at is not None:
+        axis.set_xscale("log")
     if panel.logarithmic:
-        axis.set(xscale="log", yscale="log")
+        axis.set_yscale("log")
     else:
         axis.margins(x=0)
         _choose_range(axis, panel)
+    _say_coincident(axis, panel)
+
+
+def _say_coincident(axis: Axes, panel: Panel) -> None:
+    """Say which curves lie on each other."""
+    groups = [f"{', '.join(names[:-1])} and {names[-1]}" for names in coincident(panel)]
+    if groups:
+        text = f"{'; '.join(groups)} lie on each other"
+        place = axis.transAxes
+        axis.text(0.5, 0.5, text, color="0.25", transform=place, ha="center", va="center", fontsize=8)
 
 
 def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:
@@ -105,7 +118,7 @@ def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:
     if curve.tone is Tone.OTHER:
         axis.plot(x, mean, color=colour, linewidth=0.7, alpha=0.35, zorder=1.5)
         return
-    style = DASHED if curve.tone is Tone.DASHED else dashes
+    style = {Tone.DASHED: DASHED, Tone.PAPER: DOTTED}.get(curve.tone, dashes)
     marker = "o" if panel.at is not None and curve.tone is Tone.BEST else None
     axis.plot(
         x,

@@ -41,9 +41,8 @@ class SettingResults:
     start: str = "uniform"
     multiplier_bound: float | str | None = None
     seeds: tuple[int, ...] = ()
-    slack: Array | None = (
-        None  # (n, 1 or 2, K) ζ̂, and the true slack where it is known, of units that estimate their U
-    )
+    slack: Array | None = None  # (n, 1 or 2, K) ζ̂, then the true slack if known, where U is estimated
+    errors: Array | None = None  # (n, 2) ε_b and the largest |Q̂ − Q|, of units that are Algorithm 1
 
     @property
     def name(self) -> str:
@@ -79,6 +78,11 @@ class SettingResults:
     def merit(self) -> float:
         """The last OG, or the last return with its sign turned where the optimum is not known: the less the better."""
         return self.last_gap if self.target.known else -float(self.target.sign[0]) * self.last_return
+
+    @property
+    def last_merits(self) -> Array:
+        """The merit of each seed, (n,)."""
+        return self.gap[:, -1] if self.target.known else -float(self.target.sign[0]) * self.reward[:, -1]
 
     @cached_property
     def last_violation(self) -> Array:
@@ -118,18 +122,27 @@ def gather(stored: Iterable[Stored]) -> list[SettingResults]:
 
 def _setting(units: list[Stored]) -> SettingResults:
     first, _ = units[0]
-    averages = (
+    averages = [
         np.array([running_average(found[name]) for _, found in units])
         for name in ("reward_value", "constraint_value", "multiplier")
+    ]
+    slack, errors = (
+        np.array([found[name] for _, found in units]) if name in units[0][1] else None
+        for name in ("slack", "errors")
     )
-    slack = [found["slack"] for _, found in units if "slack" in found]
     return SettingResults(
-        *(first["problem"], first["evaluator"], first["algorithm"], target(first["problem"])),
-        *averages,
+        first["problem"],
+        first["evaluator"],
+        first["algorithm"],
+        target(first["problem"]),
+        averages[0],
+        averages[1],
+        averages[2],
         start=str(first.get("start", "uniform")),
         multiplier_bound=first.get("multiplier_bound"),
         seeds=tuple(int(settings.get("seed", k)) for k, (settings, _) in enumerate(units)),
-        slack=np.array(slack) if slack else None,
+        slack=slack,
+        errors=errors,
     )
 
 

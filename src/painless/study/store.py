@@ -85,6 +85,8 @@ def read_unit(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         }
         if "slack" in content:  # of a unit that estimates its multiplier bound
             found["slack"] = entries.floats(content, "slack", (None, constraint.shape[1]))
+        if "errors" in content:  # of a unit that is Algorithm 1
+            found["errors"] = entries.floats(content, "errors", (2,))
     return settings, found
 
 

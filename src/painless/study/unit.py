@@ -25,7 +25,7 @@ from painless.problem import CMDP
 from painless.problems import SIMULATORS, find_problem, is_file, require_name
 from painless.solving.solve import solve
 from painless.storage import files
-from painless.training.politex import coin_betting_politex, table_policy
+from painless.training.politex import coin_betting_politex, errors_afterwards, table_policy
 from painless.training.train import train
 
 DEFAULT_SIMULATED = "anchored-lstdq"
@@ -154,11 +154,12 @@ def _results(units: Sequence[Unit]) -> Sequence[Trace | dict[str, Any]]:
 
 
 def _politex(unit: Unit, problem: CMDP) -> dict[str, Any]:
-    """Run Algorithm 1; beside the trace store ζ̂ and the true slack of the policy that it was measured on."""
+    """Run Algorithm 1; beside the trace return ζ̂ with the true slack of its policy, and ε_b with the largest |Q̂ − Q|."""
+    features = state_tiles(problem, unit.evaluator.get("tiles"))
     found = coin_betting_politex(
         problem,
         make_algorithm(unit.algorithm),
-        features=state_tiles(problem, unit.evaluator.get("tiles")),
+        features=features,
         rollouts=int(unit.evaluator["rollouts"]),
         iterations=unit.iterations,
         seed=unit.seed,
@@ -167,7 +168,8 @@ def _politex(unit: Unit, problem: CMDP) -> dict[str, Any]:
         raise InputError(f"{unit.problem}: {found.status}")
     value = policy_value(problem, table_policy(found.slater_policy, problem))[1:]
     slack = np.stack([found.slater_gap, value - problem.threshold])
-    return {**_arrays(found.trace), "slack": slack}
+    errors = np.array(errors_afterwards(found, problem, features))
+    return {**_arrays(found.trace), "slack": slack, "errors": errors}
 
 
 def _solve(unit: Unit, problem: CMDP) -> Trace:

@@ -14,11 +14,12 @@ where the state is encountered, which is the same as updating it there in every 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from painless.bellman import policy_value
+from painless.bellman import action_value, policy_transition, policy_utility, policy_value, resolvent
 from painless.common import arguments
 from painless.common.arguments import share, whole
 from painless.common.arrays import Array, one_thread
@@ -30,8 +31,9 @@ from painless.evaluators.design_rollouts import (
     states_met,
     table_of,
 )
-from painless.features import Coreset, FeatureMap
+from painless.features import Coreset, FeatureMap, feature_matrix
 from painless.loop.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
+from painless.loop.approximation import approximation_error
 from painless.loop.framework import Position, Trace, take_step
 from painless.loop.prepare import INITIAL_MULTIPLIER
 from painless.planning.feasibility import multiplier_bound
@@ -223,3 +225,23 @@ class _Politex:
 def table_policy(policy: FeaturePolicy, table: CMDP) -> Array:
     """Return a policy over features as a table, (S, A), without the actions that states do not have."""
     return restricted(policy.at(np.arange(table.shape[0]))[0], table.actions)
+
+
+def errors_afterwards(found: Politex, table: CMDP, features: FeatureMap) -> tuple[float, float]:
+    """Return ε_b of a run on a table, and the largest |Q̂ − Q| that it had, over iterates and utilities, in units of their spans.
+
+    The last iterate's Q̂ led to no policy, and is left out.
+    """
+    matrix = feature_matrix(features, table.shape[0])[table.actions.reshape(-1)]
+    span = TableSimulator(table).specification.span
+    bias = error = 0.0
+    iterates: Any = found.policy.policies
+    for policy, following in pairwise(iterates):
+        probabilities = table_policy(policy, table)
+        inverse = resolvent(policy_transition(table, probabilities), table.discount)
+        value = inverse.state_value(policy_utility(table.utility, probabilities))
+        exact = action_value(table, table.utility, value)[:, table.actions] / span[:, None]
+        estimate = following.last.weights[0] @ matrix.T
+        bias = max(bias, float(approximation_error(matrix, exact).max()))
+        error = max(error, float(np.abs(estimate - exact).max()))
+    return bias, error
