@@ -1,9 +1,10 @@
 """Certificates that were changed: each is refused, or what it claims is still true.
 
-Every array and every claim is changed in both directions, by anything from its last bit to another sign. A judge in whole numbers
+Every array and every claim is changed in both directions, by anything from its last bit to another sign, and half of them then claim all that
+the checker takes for proved. A judge in whole numbers
 (`tests.fuzz`) decides whether the claims of a certificate that passes are true of its policy and of the problem.
 
-Run it with `python -m tests.mutants --count 1000`, for so many mutants of every array.
+Run it with `python -m tests.mutants --count 1000`, for so many mutants of every array of every criterion.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import painless
 from painless import verify
 from painless.solving.certificate_files import certify, model_of
 from tests.fuzz.checker import Judge
+from tests.fuzz.model import Model
 from tests.fuzz.running import problem
 
 FAMILIES = (
@@ -24,14 +26,38 @@ FAMILIES = (
     *("exactly_tight", "units", "uneven_rows"),
 )
 MOST = 60  # (S + K)·A of problems whose optimum takes no time in whole numbers
-TARGETS = (*verify.NAMES, "claims")
+
+
+def with_steps(made: painless.CMDP, model: Model, seed: int) -> tuple[painless.CMDP, Model]:
+    """Return a problem with a horizon of one to three steps, and a discounted model with the same values for its judge.
+
+    At a discount of 1/2, utilities times 2^t add up as without any; the model goes to an end that pays nothing after the last step.
+    """
+    horizon = 1 + seed % 3
+    gained = made.constraint_reward * (1 - made.discount) * horizon
+    scaled = made.with_constraints(made.reward, gained, made.threshold)
+    made = scaled._replace(sense=made.sense, minimise=made.minimise).with_horizon(horizon)
+    states, actions, limits = made.transition.shape[-1], made.shape[1], made.shape[2]
+    last = horizon * states
+    rows = np.zeros((last + 1, actions, last + 1))
+    for t in range(horizon - 1):
+        rows[t * states : (t + 1) * states, :, (t + 1) * states : (t + 2) * states] = model.transition
+    rows[last - states :, :, last] = 1.0
+    power = np.append(np.repeat(2.0 ** np.arange(horizon), states), 0.0)[:, None]
+    utility = np.concatenate([made.utility, np.zeros((1 + limits, 1, actions))], axis=1) * power
+    mask = np.concatenate([made.actions, np.ones((1, actions), dtype=bool)])
+    start = np.append(made.initial, 0.0)
+    return made, Model(rows, start, 0.5, mask, utility, made.threshold, model.sign)
+
+
+MADE = {"discounted": lambda made, model, seed: (made, model), "finite horizon": with_steps}
 
 
 class Case:
     """A problem, its judge and the certificate of its solution."""
 
-    def __init__(self, family: str, seed: int) -> None:
-        made, model = problem(family, seed)
+    def __init__(self, family: str, seed: int, criterion: str) -> None:
+        made, model = MADE[criterion](*problem(family, seed), seed)
         self.name, self.judge, self.model = f"{family} {seed}", Judge(model), model_of(made)
         self.small = self.judge.size <= MOST
         if self.small:
@@ -47,7 +73,7 @@ class Case:
         best = self.judge.optimum()
         if verdict.infeasible and best is not None:
             return "it is feasible"
-        value = self.judge.values(policy)[0]
+        value = self.judge.values(self._judged(policy))[0]
         for short, limit, found in zip(verdict.violation, self.judge.limits, value[1:], strict=True):
             if limit is not None and _exceeds(limit - found, short):
                 return f"a limit is missed by {float(limit - found)!r}, not at most {short!r}"
@@ -60,6 +86,12 @@ class Case:
         if best is not None and _exceeds(best, high):
             return f"the optimum is {float(best)!r}, not at most {high!r}"
         return None
+
+    def _judged(self, policy: np.ndarray) -> np.ndarray:
+        """Return a policy in the judge's own states."""
+        more = len(self.judge.model.actions) - len(policy)
+        first = np.eye(policy.shape[1])[:1].repeat(more, 0)
+        return np.concatenate([policy, first])
 
 
 def _exceeds(one: Fraction, other: Fraction | float) -> bool:
@@ -106,19 +138,35 @@ def _changed_claim(rng: np.random.Generator, certificate: verify.Certificate) ->
     return certificate._replace(**{key: changed_number(rng, 1.0 if value is None else value)})
 
 
-def run(count: int, seed: int) -> tuple[list[str], int]:
+def reclaimed(certificate: verify.Certificate, model: verify.Model) -> verify.Certificate:
+    """Return a certificate that claims all that its arrays prove, if they prove anything."""
+    try:
+        with np.errstate(all="ignore"):
+            return certificate._replace(**verify.claims(model, verify.prove(certificate, model)))
+    except verify.Refused:
+        return certificate
+
+
+def targets(criterion: str) -> tuple[str, ...]:
+    """Return what is changed in a certificate."""
+    return (*verify.NAMES[criterion], "claims")
+
+
+def run(count: int, seed: int, criterion: str = "discounted") -> tuple[list[str], int]:
     """Make `count` mutants of every array and of the claims; return what went wrong, and how many were refused."""
     rng = np.random.default_rng(seed)
     wrong, refused, made = [], 0, 0
     per_case, number = 10, 0
     while made < count:
-        case = Case(FAMILIES[number % len(FAMILIES)], seed + number // len(FAMILIES))
+        case = Case(FAMILIES[number % len(FAMILIES)], seed + number // len(FAMILIES), criterion)
         number += 1
         if not case.small:
             continue
-        for target in TARGETS:
+        for target in targets(criterion):
             for _ in range(per_case):
                 mutant = changed(rng, case.certificate, target)
+                if rng.random() < 0.5:
+                    mutant = reclaimed(mutant, case.model)
                 refused += not verify.verify(mutant, case.model).verified
                 found = case.wrong(mutant)
                 wrong += [] if found is None else [f"{case.name}, {target}: {found}"]
@@ -131,7 +179,10 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=1000, help="mutants of every array")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    found, refused = run(arguments.count, arguments.seed)
-    total = arguments.count * len(TARGETS)
-    print(*found, f"{len(found)} of {total} went wrong; {refused} were refused", sep="\n")
-    raise SystemExit(bool(found))
+    failed = False
+    for criterion in MADE:
+        found, refused = run(arguments.count, arguments.seed, criterion)
+        total = arguments.count * len(targets(criterion))
+        print(*found, f"{criterion}: {len(found)} of {total} went wrong; {refused} were refused", sep="\n")
+        failed |= bool(found)
+    raise SystemExit(failed)

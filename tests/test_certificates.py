@@ -24,10 +24,13 @@ from painless.solving.certificate_files import (
     write_certificate,
 )
 from painless.solving.solution import Kind
+from painless.verify import proofs
+from painless.verify.arithmetic import SAFE
 from tests import mutants, snippets
 from tests.fuzz.families import FAMILIES
 from tests.fuzz.running import problem as drawn
 from tests.problems import garnets
+from tests.test_finite_horizon import models as horizons
 
 WORLD_OPTIMUM = 1.652721843048
 
@@ -143,6 +146,33 @@ def test_costs_are_in_the_users_terms():
     )
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_two_steps_by_hand(exact):
+    """Twice reward 1 or 0, and c of 3/2 or 7/2: a limit of 4 is met by the second action in a quarter of all steps, at the price 1/2."""
+    rest = {"initial": [1.0], "horizon": 2, "constraint_reward": [[1.5, 3.5]], "threshold": 4.0}
+    problem = painless.CMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], **rest)
+    certificate = by_hand(
+        problem,
+        policy=np.array([[1.0, 0.0], [0.5, 0.5]]),
+        upper_value=np.zeros(2),
+        lower_value=np.array([[-0.25, -0.25], [0.5, 0.5]]),
+        criterion="finite horizon",
+    )
+    model = model_of(problem)
+    verdict = verify.verify(certificate, model, exact)
+    assert (verdict.verified, verdict.lower_bound, verdict.upper_bound) == (False, None, None)
+    assert "limit 1 exceed what the policy collects from state 0 at step 0" in verdict.sentence
+    # step 1 collects 1/2 and 5/2, which is 3/4 − 1/4 and 2 + 1/2; step 0 collects 1 and 3/2
+    certificate = certificate._replace(lower_value=np.array([[0.0, -0.25], [0.0, 0.5]]))
+    verdict = verify.verify(certificate, model, exact)
+    assert verdict.sentence == "Optimal value in [1.5, 1.5]; limit 1 met with at least 0.0 to spare."
+    longer = verify.verify(certificate._replace(criterion="discounted"), model, exact)
+    assert (
+        longer.sentence
+        == "Not verified: its criterion is 'discounted', and that of the problem 'finite horizon'."
+    )
+
+
 def test_infeasibility_by_hand():
     """V_c is at most 7: with weight 1 on the constraint alone, 7 − 7.5 < 0."""
     problem = two_actions(7.5)
@@ -170,7 +200,7 @@ def test_rows_count_as_their_quotients():
     value = np.full(3, 2.0**-30)  # constant, so that only the sums of rows matter
     constant = np.array([1.0, 0.0])
     for arithmetic in (verify.Outward(model.probability), verify.Rational()):
-        surplus = verify.upper_surplus(model, arithmetic, np.ones(1), constant, value, np.arange(3))
+        surplus = verify.pair_surplus(model, arithmetic, np.arange(3), np.ones(1), (*constant, value), value)
         np.testing.assert_allclose(surplus.astype(float), 2.0**-30 * (1 - 0.99), rtol=1e-15)
 
 
@@ -227,7 +257,7 @@ def test_averages_are_enclosed(values, seed):
     size = float(np.abs(value).max())
     assert float(found.error[0]) <= 1e-28 * size + 1e-170
     assert abs(Fraction(float(found.high[0])) + Fraction(float(found.low[0])) - true) <= Fraction(
-        float(found.error[0]) * verify.SAFE + outward.underflow
+        float(found.error[0]) * SAFE + outward.underflow
     )
 
 
@@ -255,7 +285,8 @@ def agree(problem, solution):
     verdict = verify.verify(certificate, model)
     assert verdict.verified, verdict.sentence
     assert verdict.infeasible == (solution.status.kind is Kind.INFEASIBLE)
-    assert all(mine <= own for mine, own in zip(verdict.violation, solution.violation, strict=True))
+    for mine, own, limit in zip(verdict.violation, solution.violation, problem.limit, strict=True):
+        assert mine <= (own + 1e-15 * abs(limit) if own else 1e-290)  # numbers below 1e-60 may underflow
     if verdict.infeasible:
         return certificate
     sign = problem.sign[0]
@@ -265,7 +296,7 @@ def agree(problem, solution):
         else (verdict.lower_bound, verdict.upper_bound)
     )
     low, high = (sign * end for end in bounds)
-    size = float(np.abs(problem.reward[problem.actions]).max()) / (1 - problem.discount)
+    size = float(np.abs(problem.reward[problem.actions]).max()) * problem.unit
     if np.isfinite(solution.upper_bound):
         assert high <= sign * solution.upper_bound + max(0.02 * solution.gap, 1e-13 * size)
     assert low >= sign * solution.reward_value - 1e-10 * size
@@ -279,6 +310,24 @@ def test_every_answer_verifies(family, seed):
     for algorithm in (None, ColumnGeneration()):
         certificate = agree(problem, painless.solve(problem, algorithm, tolerance=1e-6))
         assert verify.verify(certificate, model_of(problem), exact=True).verified
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_every_answer_with_a_horizon_verifies(family):
+    """Limits of discounted problems are mostly out of reach in a few steps; what uniform play collects is not."""
+    for seed, (horizon, discount) in enumerate([(0, 1.0), (1, 1.0), (4, 1.0), (7, 0.9)]):
+        made = drawn(family, 7100 + seed)[0].with_horizon(horizon, discount)
+        played = painless.value(made.actions / made.actions.sum(1, keepdims=True), made)
+        for problem in (made, made.with_limits(played.constraint_value)):
+            certificate = agree(problem, painless.solve(problem, tolerance=1e-6))
+            assert verify.verify(certificate, model_of(problem), exact=True).verified
+
+
+@settings(max_examples=50, deadline=None)
+@given(horizons())
+def test_steps_that_differ_verify(model):
+    problem = painless.CMDP(**model[0])
+    agree(problem, painless.solve(problem, tolerance=1e-9))
 
 
 @settings(max_examples=25, deadline=None)
@@ -454,17 +503,16 @@ def test_one_folder_may_hold_both(run, tmp_path):
     assert run("verify", tmp_path, "gridworld")[0] == 0
 
 
-def test_a_horizon_has_no_certificate_yet(run, tmp_path):
-    code, _, error = run(
-        "solve", "gridworld", "--horizon", "5", "--threshold", "0.1", "--certificate", tmp_path / "proof"
-    )
-    assert code == 2
-    assert "a certificate needs a problem with a discount" in error
-    problem = painless.gridworld().with_horizon(5).with_limits([0.1])
-    painless.solve(problem).save(tmp_path / "saved", problem)
-    assert not (tmp_path / "saved" / "certificate.json").exists()
-    with pytest.raises(InputError, match="a certificate needs a problem with a discount"):
-        check_certificate(tmp_path / "saved", problem)
+def test_a_horizon_on_the_command_line(run, tmp_path):
+    given = ("gridworld", "--horizon", "5", "--threshold", "0.1")
+    assert run("solve", *given, "--certificate", tmp_path / "proof", "--save", tmp_path / "saved")[0] == 0
+    for folder in ("proof", "saved"):
+        code, shown, _ = run("verify", tmp_path / folder, *given, "--exact")
+        assert code == 0
+        assert shown.startswith("Optimal value in [")
+    code, shown, _ = run("verify", tmp_path / "proof", "gridworld", "--horizon", "6", "--threshold", "0.1")
+    assert (code, shown) == (1, "Not verified: it was written for another problem.\n")
+    assert run("verify", tmp_path / "proof", "gridworld")[0] == 1
 
 
 def damages(folder):
@@ -515,18 +563,20 @@ def test_damaged_files_are_refused(folder, name):
 
 
 def test_the_checker_imports_numpy_alone():
-    tree = ast.parse(Path(verify.__file__).read_text(encoding="utf-8"))
-    names = {
-        (node.module if isinstance(node, ast.ImportFrom) else alias.name).split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    names = set()
+    for path in Path(verify.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(node.module.split(".")[0])
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 1  # of its own files
     assert names - set(sys.stdlib_module_names) == {"numpy"}
 
 
 def test_the_checker_runs_without_the_package(tmp_path, folder):
-    shutil.copy(verify.__file__, tmp_path / "checker.py")
+    shutil.copytree(Path(verify.__file__).parent, tmp_path / "checker")
     code = (
         "import sys, pathlib, checker; found = checker.read(pathlib.Path(sys.argv[1]));"
         "print(found.upper_bound > found.lower_bound, 'painless' in sys.modules, 'scipy' in sys.modules)"
@@ -540,17 +590,20 @@ def test_the_checker_runs_without_the_package(tmp_path, folder):
 # ------------------------------------------------------------ mutants
 
 
-def test_a_changed_certificate_is_refused_or_still_true():
-    wrong, refused = mutants.run(50, seed=3)
+@pytest.mark.parametrize("criterion", mutants.MADE)
+def test_a_changed_certificate_is_refused_or_still_true(criterion):
+    wrong, refused = mutants.run(50, 3, criterion)
     assert not wrong
     assert refused > 200  # of 350
 
 
-def test_a_checker_that_is_wrong_would_be_noticed(monkeypatch):
+@pytest.mark.parametrize("criterion", mutants.MADE)
+def test_a_checker_that_is_wrong_would_be_noticed(criterion, monkeypatch):
     """With inequalities that may fail by a little, mutants pass that claim what is false."""
-    least = verify.Outward.least
-    monkeypatch.setattr(verify.Outward, "least", lambda self, numbers: least(self, numbers) + 1e-6)
-    assert mutants.run(30, seed=3)[0]
+    for name in ("pair_surplus", "policy_deficit"):
+        true = getattr(proofs, name)
+        monkeypatch.setattr(proofs, name, lambda *given, true=true: true(*given) + 1e-6)
+    assert mutants.run(30, 3, criterion)[0]
 
 
 # ------------------------------------------------------------ the checker of the page

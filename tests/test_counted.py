@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_value
 from painless.common.errors import InputError
+from painless.counting.learned_model import LearnedModel
+from painless.counting.memory import Memory
+from painless.counting.safe_plan import Limits, safe_plan, with_curse
 from painless.simulation.simulator import TableSimulator
 from painless.training.counted import Budget, CountedRun
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
-from painless.training.learned_model import LearnedModel
-from painless.training.memory import Memory
-from painless.training.safe_plan import Limits, safe_plan, with_curse
 
 GRIDWORLD = 1.6527218430
 

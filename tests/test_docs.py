@@ -141,6 +141,12 @@ def test_every_public_name_is_in_the_reference(name):
     assert set(importlib.import_module(name).__all__) - NOT_SHOWN <= shown
 
 
+def test_the_reference_shows_exactly_what_the_package_offers():
+    offered = text(DOCS / "reference" / "painless.md").partition("## From the modules")[0]
+    shown = re.findall(r"^\.\. auto\w+:: (\w+)$", offered, re.MULTILINE)
+    assert sorted([*shown, "duals", "learners"]) == sorted(painless.__all__)
+
+
 @pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda page: page.stem)
 def test_every_name_in_the_reference_exists(page):
     """Found here within a second, and not only by the build of the site."""

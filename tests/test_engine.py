@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import painless
 from painless import bellman
-from painless.engines.engine import as_table, engine_of, occupancy
+from painless.engines.engine import ENGINES, as_table, engine_of, occupancy
 from painless.engines.factorised import Factorised
 from painless.engines.swept import Swept
 from painless.evaluators import ExactEvaluator, SweptEvaluator, exact_evaluator
@@ -242,7 +242,7 @@ def test_large_models_are_solved_with_a_proof(algorithm, constraints):
 @given(garnets(constraints=(1, 3)))
 def test_swept_bounds_bracket_the_optimum(problem):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
+        patch.setitem(ENGINES, "swept", lambda model, _: Swept(model))
         sparse = as_sparse(problem)
         assert isinstance(engine_of(sparse), Swept)
         found = painless.solve(sparse, PRM(), tolerance=1e-4)
@@ -302,7 +302,7 @@ def test_trace_values_are_attained_and_close():
     problem = large()
     normal = painless.solve(problem, PRM(), iterations=20).trace
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.engine.EXACT_STATES", 10**6)
+        patch.delitem(ENGINES, "swept")
         exact = painless.solve(problem, PRM(), iterations=20).trace
     assert normal.exact
     np.testing.assert_allclose(normal.reward_value[:4], exact.reward_value[:4], atol=4e-3 * 20)
@@ -351,7 +351,7 @@ def test_an_infeasible_large_model_is_explained():
     assert found.infeasibility.conflict == (1,)
     assert "no policy has constraint 2 >= 19.9" in str(found.status)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.engine.EXACT_STATES", 10**6)
+        patch.delitem(ENGINES, "swept")
         exact = painless.solve(problem.with_limits(out_of_reach))
     np.testing.assert_allclose(found.infeasibility.own_slack, exact.infeasibility.own_slack, atol=1e-7)
     np.testing.assert_allclose(found.infeasibility.joint_slack, exact.infeasibility.joint_slack, atol=1e-4)

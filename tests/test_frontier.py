@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import painless
 from painless import InputError, LinearProgram
 from painless.bellman import policy_value
-from painless.engines.engine import visitor
+from painless.engines.engine import ENGINES, visitor
+from painless.engines.swept import Swept
 from painless.frontiers.frontier import Infeasible
 from painless.frontiers.grid_layout import grid_layout
 from painless.frontiers.surface import frontier_surface
@@ -250,7 +251,7 @@ def test_sweeps_find_what_factorised_systems_find(given):
     problem, index, _ = given
     exact = painless.frontier(problem, index)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
+        patch.setitem(ENGINES, "swept", lambda model, _: Swept(model))
         swept = painless.frontier(problem, index)
     limits = np.concatenate([exact.threshold, swept.threshold])
     within = np.clip(limits, min(exact.threshold), max(exact.threshold))
@@ -266,7 +267,7 @@ def test_visits_of_both_kinds_are_the_same(given):
     actions = painless.frontier(problem, index).actions[0]
     exact = visitor(problem)(actions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("painless.engines.engine.EXACT_STATES", 0)
+        patch.setitem(ENGINES, "swept", lambda model, _: Swept(model))
         np.testing.assert_allclose(visitor(problem)(actions), exact, atol=1e-9 * exact.sum())
     assert exact.sum() == pytest.approx(1 / (1 - problem.discount))
 

@@ -7,38 +7,33 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import painless
+from painless.problems.binding import PRECISION, room
 from painless.solving.solution import Kind
 
 module = sys.modules["painless.problems.garnet"]
 
 
-@pytest.fixture
-def swept(monkeypatch):
-    """Place the thresholds of all models by sweeps."""
-    monkeypatch.setattr(module, "EXACT_STATES", 0)
-
-
 @pytest.mark.parametrize("constraints", [1, 2, 4])
-def test_swept_thresholds_are_the_planned_ones(monkeypatch, constraints):
-    planned = painless.garnet(40, 3, 4, constraints, seed=2, dense=False)
-    monkeypatch.setattr(module, "EXACT_STATES", 0)
-    swept = painless.garnet(40, 3, 4, constraints, seed=2, dense=False)
-    assert_allclose(swept.limit, planned.limit, atol=20 * module.PRECISION / (1 - 0.9))
-    assert_array_equal(swept.transition.data, planned.transition.data)
-    assert (swept.limit != planned.limit).any()
+def test_swept_thresholds_are_the_planned_ones(constraints):
+    problem = painless.garnet(40, 3, 4, constraints, seed=2, dense=False)
+    planned, swept = (room(problem, exact_states=size) for size in (40, 39))
+    assert_array_equal(planned[0] + 0.5 * planned[1], problem.limit)
+    assert_allclose(swept, planned, atol=20 * PRECISION / (1 - 0.9))
+    assert (swept[1] != planned[1]).any()
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("constraints", [1, 3])
-def test_the_tightest_swept_thresholds_can_be_met(swept, constraints, seed):
+def test_the_tightest_swept_thresholds_can_be_met(constraints, seed):
     problem = painless.garnet(30, 3, 4, constraints, seed=seed, tightness=1.0)
-    solution = painless.solve(problem, painless.LinearProgram())
+    greedy, improvement = room(problem, exact_states=0)
+    solution = painless.solve(problem.with_limits(greedy + improvement), painless.LinearProgram())
     assert solution.status.kind is Kind.SOLVED
     assert (solution.multiplier > 0).any()
 
 
 def test_more_than_2000_states_are_swept(monkeypatch):
-    monkeypatch.setattr(module, "_planned", lambda problem: pytest.fail("factorised"))
+    monkeypatch.setattr("painless.problems.binding.policy_iteration", lambda *_: pytest.fail("factorised"))
     assert painless.garnet(2001, 2, 3, seed=1, dense=False).shape == (2001, 2, 1)
 
 

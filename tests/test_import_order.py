@@ -21,14 +21,24 @@ ROOMS = [
         "simulation",
         "policies",
     ),
-    *("engines", "planning", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
+    *("engines", "planning", "counting", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
     *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
 NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
-    *("LinearProgram", "Output", "PrimalDual", "Solution", "TabularPolicy", "compare", "duals", "evaluate"),
+    *(
+        "LinearProgram",
+        "Multipliers",
+        "Output",
+        "PrimalDual",
+        "Solution",
+        "TabularPolicy",
+        "compare",
+        "duals",
+        "evaluate",
+    ),
     *("from_frame", "from_gymnasium", "from_mdptoolbox", "from_quantecon", "from_rows", "frontier", "garnet"),
     *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
     "value",

@@ -12,9 +12,10 @@ from painless import CMDP, PRM, InputError, garnet, solve
 from painless.bellman import policy_value
 from painless.policies.table import dirichlet_policy
 from painless.problem.units import normalise
+from painless.problems.binding import room
 from painless.study.score import Score, run_score, runs, suite
 from painless.study.score import score as scoring
-from painless.study.score.families import drawn, room
+from painless.study.score.families import drawn
 from painless.study.score.merit import EQUAL, FLOOR, Judge, ratio
 from painless.study.score.runs import GRIDS, MEASURES, contenders
 from painless.study.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row

@@ -10,6 +10,7 @@ from typing import Any
 
 from painless import duals, learners
 from painless.common.errors import InputError
+from painless.duals.multipliers import Multipliers
 from painless.frontiers import Frontier
 from painless.frontiers.frontier import frontier
 from painless.loop.algorithms import CBP, CRPO, GDA, PRM, PrimalDual
@@ -51,6 +52,7 @@ __all__ = [
     "Frontier",
     "InputError",
     "LinearProgram",
+    "Multipliers",
     "Output",
     "PrimalDual",
     "Solution",

@@ -90,8 +90,6 @@ def solve(
     check_folder(save)
     check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon)
-    if certificate is not None:
-        cmdp.require_stationary("a certificate")
     answer(
         problem,
         cmdp,

@@ -11,6 +11,7 @@ from painless.cli.common import (
     FAILED,
     AsJson,
     Discount,
+    Horizon,
     Parameters,
     Problem,
     Threshold,
@@ -29,6 +30,7 @@ def verify(
     problem: Problem,
     parameters: Parameters = None,
     discount: Discount = None,
+    horizon: Horizon = None,
     threshold: Threshold = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute in rational numbers; for up to some 10,000 pairs.")
@@ -41,7 +43,7 @@ def verify(
     """
     from painless.solving.certificate_files import check_certificate
 
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
     with interruptible():
         verdict = check_certificate(path, cmdp, exact=exact)
     if as_json:

@@ -7,6 +7,7 @@ from painless.duals.alternating import Alternating
 from painless.duals.base import Dual
 from painless.duals.lagrangian import Lagrangian
 from painless.duals.maximin import Maximin
+from painless.duals.multipliers import Multipliers
 from painless.duals.switching import Switching, SwitchingState
 
-__all__ = ["Alternating", "Dual", "Lagrangian", "Maximin", "Switching", "SwitchingState"]
+__all__ = ["Alternating", "Dual", "Lagrangian", "Maximin", "Multipliers", "Switching", "SwitchingState"]

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import occupancy_policy, policy_transition, reachable
 from painless.common.arrays import Array, Mask
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
@@ -121,38 +120,14 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
     return np.asarray(np.eye(n_actions)[policy])
 
 
-def extent_of(problem: CMDP) -> tuple[Array, Array]:
-    """Return min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-    unit = problem.unit
-    least = problem.utility.min((1, 2), where=problem.actions, initial=np.inf) * unit
-    most = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf) * unit
-    return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
-
-
 def value_rounding(problem: CMDP, terms: int) -> float:
     """Bound the rounding error of values within [0, 1/(1−γ)] that are sums of `terms` products in each step."""
-    unit = 1 / (1 - problem.discount)
-    return (terms + STEPS) * UNIT_ROUNDOFF * unit * unit
+    return (terms + STEPS) * UNIT_ROUNDOFF * problem.unit * problem.unit
 
 
 def occupancy(engine: Engine, policy: Array | Actions) -> Array:
     """d(s, a) = d(s) π(a|s), which sums to 1/(1−γ), (S, A)."""
     return engine.visits(policy)[:, None] * as_table(policy, engine.problem.shape[1])
-
-
-def mixed_table(engine: Engine, policies: Sequence[Array | Actions], weights: Array) -> Array:
-    """π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k: the stationary policy with the averaged values, (S, A)."""
-    largest = as_table(policies[int(weights.argmax())], engine.problem.shape[1])
-    used = np.flatnonzero(weights).tolist()
-    if len(used) == 1:
-        return largest
-    total = sum(weights[k] * occupancy(engine, policies[k]) for k in used)
-    return occupancy_policy(np.asarray(total), largest)
-
-
-def reachable_states(problem: CMDP, policy: Array) -> Mask:
-    """Return which states of a discounted problem a policy (S, A) may come to, (S,)."""
-    return reachable(policy_transition(problem, (policy > 0).astype(np.float64)), problem.initial)
 
 
 def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:

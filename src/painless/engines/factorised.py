@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,15 +17,13 @@ from painless.bellman import (
     resolvent,
 )
 from painless.common.arrays import Array, Mask
+from painless.engines.base import BaseEngine
 from painless.engines.engine import (
     UNIT_ROUNDOFF,
     Actions,
     Bracket,
     Response,
     as_table,
-    extent_of,
-    mixed_table,
-    reachable_states,
     value_rounding,
 )
 from painless.engines.policy_iteration import policy_iteration
@@ -38,24 +34,16 @@ STEPS = 8  # roundings of a residual beside those of its sums
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
 
 
-class Factorised:
+class Factorised(BaseEngine):
     """Finds best responses by policy iteration."""
 
     exact = True
 
     def __init__(self, problem: CMDP) -> None:
+        super().__init__(problem)
         require_sound(problem.transition)
-        self.problem = problem
-        self.unit = 1 / (1 - problem.discount)
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
         self.rounding = value_rounding(problem, problem.most_successors)
-        self._tick: Callable[[], None] = lambda: None
         self._last: NDArray[np.intp] | None = None
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """The least and the largest value that a policy may have, (J,) each."""
-        return extent_of(self.problem)
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,); the search starts from the last one."""
@@ -65,7 +53,8 @@ class Factorised:
         plan = policy_iteration(problem, utility, self._last, self._tick, tolerance)
         self._last = plan.actions
         gain = policy_utility(problem.utility, plan.policy(problem.shape[1]))
-        value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent)
+        visits = plan.resolvent.state_occupancy(problem.initial)
+        value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent, visits)
         return Response(
             plan.actions.astype(self.compact),
             value.low,
@@ -74,7 +63,7 @@ class Factorised:
             plan.value,
             plan.rounding,
             plan.evaluations,
-            plan.resolvent.state_occupancy(problem.initial),
+            visits,
         )
 
     def values(self, policy: Array | Actions) -> Bracket:
@@ -85,7 +74,8 @@ class Factorised:
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
         inverse = resolvent(chain, problem.discount)
-        return bracket(problem, chain, gain, inverse, reachable(chain, problem.initial)).within(self.extent)
+        visits, reached = inverse.state_occupancy(problem.initial), reachable(chain, problem.initial)
+        return bracket(problem, chain, gain, inverse, visits, reached).within(self.extent)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
@@ -105,41 +95,30 @@ class Factorised:
         masked = np.where(problem.actions, problem.utility, -np.inf)
         return action_value(problem, masked, value)[:, states]
 
-    def mixed(
-        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
-    ) -> tuple[Array, Bracket]:
-        """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
-        del precision  # exact to rounding
-        table = mixed_table(self, policies, weights)
-        return table, self.values(table)
-
-    def reachable(self, policy: Array) -> Mask:
-        """Return which states a policy (S, A) may come to, (S,)."""
-        return reachable_states(self.problem, policy)
-
-    def call_between_steps(self, tick: Callable[[], None]) -> None:
-        """Call `tick` before every factorisation from now on; it may raise."""
-        self._tick = tick
-
 
 def bracket(
-    problem: CMDP, chain: Transition, gain: Array, inverse: Resolvent, visited: Mask | None = None
+    problem: CMDP,
+    chain: Transition,
+    gain: Array,
+    inverse: Resolvent,
+    visits: Array,
+    reached: Mask | None = None,
 ) -> Bracket:
-    """Return proved bounds on V(ρ), (J,) each, for utilities `gain` (J, S) of a chain whose system is factorised.
+    """Return proved bounds on V(ρ), (J,) each, for utilities `gain` (J, S) of a chain whose system is factorised, and its visits.
 
         V_π(ρ) − ρ·V = Σ_s d(s)·r(s),     r = u + γPV − V,          ‖d − d̂‖₁ ≤ ‖ρ + γd̂P − d̂‖₁/(1−γ)
 
     So errors count where the policy goes, not where values are large. Rounding errors of r and d̂ are included; states that
-    are not `visited` do not count.
+    are not `reached` do not count.
     """
     value = inverse.state_value(gain)
-    visits = np.maximum(inverse.state_occupancy(problem.initial), 0.0)
+    visits = np.maximum(visits, 0.0)
     residual, terms = _residual(chain, problem.discount, gain, value)
     size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
     error = np.abs(residual) + (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
-    unit, left = 1 / (1 - problem.discount), problem.initial + problem.discount * (chain.T @ visits) - visits
+    unit, left = problem.unit, problem.initial + problem.discount * (chain.T @ visits) - visits
     missing = float(np.abs(left).sum()) + (terms + STEPS) * 4 * UNIT_ROUNDOFF * unit
-    worst = error.max(1) if visited is None else error[:, visited].max(1)
+    worst = error.max(1) if reached is None else error[:, reached].max(1)
     slip = (error @ visits) * (1 + len(visits) * UNIT_ROUNDOFF) + missing * unit * worst
     at_start = value @ problem.initial
     slip = slip + np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * (np.abs(value) @ problem.initial)

@@ -9,47 +9,31 @@ off by at most Σ_t γ^t e.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.engines.engine import (
-    STEPS,
-    UNIT_ROUNDOFF,
-    Actions,
-    Bracket,
-    Response,
-    as_table,
-    extent_of,
-    mixed_table,
-)
+from painless.engines.base import BaseEngine
+from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
 from painless.problem import CMDP
 from painless.problem.stages import Stages
 from painless.problem.transitions import require_sound
 
 
-class FiniteHorizon:
+class FiniteHorizon(BaseEngine):
     """Finds best responses by backward induction."""
 
     exact = True
 
     def __init__(self, problem: CMDP) -> None:
-        self.problem, self.process = problem, steps_of(problem)
+        super().__init__(problem)
+        self.process = steps_of(problem)
         for kernel in self.process.kernels:
             require_sound(kernel)
-        self.unit = problem.unit
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
-        self._tick: Callable[[], None] = lambda: None
         self._terms = 3 * self.process.most_successors + problem.shape[1] + STEPS
         self.rounding = self._terms * UNIT_ROUNDOFF * self.unit * self.unit
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """The least and the largest value that a policy may have, (J,) each."""
-        return extent_of(self.problem)
 
     @cached_property
     def _shape(self) -> tuple[int, int, int]:
@@ -128,14 +112,6 @@ class FiniteHorizon:
         q = action_values(self.problem, policy[None])[0]
         return np.where(self.problem.actions, q, -np.inf)[:, states]
 
-    def mixed(
-        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
-    ) -> tuple[Array, Bracket]:
-        """Return the policy (H·S, A) with the averaged values of some policies, and proved bounds on its values."""
-        del precision  # exact to rounding
-        table = mixed_table(self, policies, weights)
-        return table, self.values(table)
-
     def reachable(self, policy: Array) -> Mask:
         """Return which states (t, s) a policy (H·S, A) may come to, (H·S,)."""
         steps, states, _ = self._shape
@@ -146,10 +122,6 @@ class FiniteHorizon:
             found[t] = here
             here = self.process.flow(t, (here[:, None] & taken[t]).astype(np.float64)) > 0
         return found.reshape(-1)
-
-    def call_between_steps(self, tick: Callable[[], None]) -> None:
-        """Call `tick` before every step from now on; it may raise."""
-        self._tick = tick
 
 
 def steps_of(problem: CMDP) -> Stages:

@@ -5,24 +5,16 @@ Best responses come from one `Pricer`, each from where the last one ended. Value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.bellman import action_value
-from painless.common.arrays import Array, Mask
-from painless.engines.engine import (
-    PRECISION,
-    Actions,
-    Bracket,
-    Response,
-    extent_of,
-    mixed_table,
-    reachable_states,
-    value_rounding,
-)
+from painless.common.arrays import Array
+from painless.engines.base import BaseEngine
+from painless.engines.engine import PRECISION, Actions, Bracket, Response, value_rounding
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.mixing import Mixer
@@ -34,30 +26,19 @@ SOME = 0.01  # share of the states beyond which their action values are found to
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
-class Swept:
+class Swept(BaseEngine):
     """Finds best responses by modified policy iteration."""
 
     exact = False
 
     def __init__(self, problem: CMDP) -> None:
-        self.problem = problem
-        self.unit = 1 / (1 - problem.discount)
-        self.compact = np.min_scalar_type(problem.shape[1] - 1)
-        self._tick: Callable[[], None] = lambda: None
+        super().__init__(problem)
         self._visits: Array | None = None
 
     @cached_property
     def pricer(self) -> Pricer:
         """The pricer, made on first use."""
         return Pricer(self.problem, lambda: self._tick())
-
-    def reachable(self, policy: Array) -> Mask:
-        """Return which states a policy (S, A) may come to, (S,)."""
-        return reachable_states(self.problem, policy)
-
-    def call_between_steps(self, tick: Callable[[], None]) -> None:
-        """Call `tick` between sweeps from now on; it may raise."""
-        self._tick = tick
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
@@ -127,8 +108,7 @@ class Swept:
         """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
         used = np.flatnonzero(weights).tolist()
         if any(policies[k].ndim == 2 for k in used):
-            table = mixed_table(self, policies, weights)
-            return table, self.values(table)
+            return super().mixed(policies, weights)
         chosen = [self._chosen(policies[k]) for k in used]
         table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
         return table, Bracket(low, low + 2 * error, low + error).within(self.extent)
@@ -136,11 +116,6 @@ class Swept:
     @cached_property
     def _mixer(self) -> Mixer:
         return Mixer(self.problem, self.pricer)
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """The least and the largest value that a policy may have, (J,) each."""
-        return extent_of(self.problem)
 
     def _chosen(self, actions: Array | Actions) -> Indices:
         """Return the pairs of a deterministic policy, (S,)."""

@@ -4,8 +4,8 @@
 
 q̂ is the Monte Carlo estimate of `monte_carlo`. An entry of a coreset is a feature with all the pairs that share it: its rollouts start with
 any of them, and q̂ estimates their mean. Of several solutions the one of minimum norm is taken. How far the fit can be off at other pairs is
-Lemma 3: `painless.features.extrapolation_bound`. Values at ρ are linear in q̂, hence their standard errors; those know nothing of
-the error that the features make.
+Lemma 3: `painless.features.extrapolation_bound`. Values at ρ are linear in q̂, hence their standard errors; those do not
+include the error of the features.
 """
 
 from __future__ import annotations

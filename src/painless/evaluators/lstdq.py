@@ -194,7 +194,7 @@ def solve_lstdq(
 
     Without `ridge`, the least-squares solution of minimum norm, singular values below `cutoff` of the largest taken
     as 0. With it, (A + ridge·I) θ = b + ridge·previous. A feature whose row and column of A are 0 stands
-    alone, so that it is set apart first: its cost is nothing.
+    alone, so that it is removed first, at no cost.
 
     >>> solve_lstdq(np.diag([2.0, 0.0]), np.array([[1.0, 0.0]]))
     array([[0.5, 0. ]])

@@ -2,7 +2,7 @@
 
     q̂(s, a) = (1/m) Σ_i [ Σ_{t<H} γᵗ u(s_t, a_t) + γᴴ·min u/(1−γ) ],      (s_0, a_0) = (s, a)
 
-The last term stands for what was cut off, so that shifting a utility shifts its estimate; where utilities
+The last term replaces what was cut off, so that shifting a utility shifts its estimate; where utilities
 begin at 0 it is 0. The expectation is below the action value by at most γᴴ·span/(1−γ). Trajectories are independent,
 so that the value at ρ, Σ ρ(s) π(a|s) q̂(s, a), has the standard error √(Σ (ρπ)² var/m).
 """
@@ -254,7 +254,7 @@ def reference_returns(
 
 
 def padded_rows(pointer: Pairs, cumulative: Array) -> Array:
-    """Return rows of running sums as a matrix, filled up with ones."""
+    """Return rows of running sums as a matrix, padded with ones."""
     length = np.diff(pointer)
     result = np.ones((len(length), max(int(length.max()), 1)))
     for row, (start, stop) in enumerate(pairwise(pointer)):

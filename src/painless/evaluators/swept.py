@@ -1,4 +1,4 @@
-"""Evaluation of large sparse models: sweeps from the values of the last policy, until the error is as small as it need be.
+"""Evaluation of large sparse models: sweeps from the values of the last policy, until the error is small enough.
 
 One pass over all pairs serves all J utilities, and gives the action values that the policy learns from as well:
 
@@ -7,7 +7,7 @@ One pass over all pairs serves all J utilities, and gives the action values that
 
 The values at ρ are the lower bounds: the policy has at least these. Q is moved to the middle. Where such sweeps
 shrink the range of r too slowly, as they do where a chain mixes slowly, the policy's own chain is solved (see
-`planners.chain`), which knows faster ways, and one pass gives Q.
+`engines.sweeps.chain_values`), which has faster methods, and one pass gives Q.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 COARSE = 1e-3  # the largest error, relative to 1/(1−γ), at the first iteration; it falls with 1/t
 FINEST = 1e-11  # relative to 1/(1−γ); a smaller error is none
-SLUGGISH = 0.75  # a range that a sweep shrinks by less makes the policy's own chain worth a try
+SLUGGISH = 0.75  # if a sweep shrinks the range by less, the policy's own chain is tried
 TRIED = 2  # sweeps before that is judged
 EPSILON = float(np.finfo(np.float64).eps)
 

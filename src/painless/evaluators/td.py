@@ -1,4 +1,4 @@
-"""TD(0): the action value of a pair drawn at random moves a little towards what one transition says.
+"""TD(0): the action value of a randomly drawn pair moves towards the target of one sampled transition.
 
     Q(s, a) ← Q(s, a) + α·(u(s, a) + γ ⟨π(·|s'), Q(s', ·)⟩ − Q(s, a)),       s' ~ P(·|s, a)
 
@@ -8,10 +8,10 @@ D.1). Since each update is linear in Q and its draws are its own, the expectatio
     E Q_k = Q − (I − (α/N)·(I − γ P Π))ᵏ Q
 
 and the bias is at most (1 − α(1−γ)/N)ᵏ ≈ exp(−α(1−γ)n) of the largest |Q|. For n = 1000, α = 0.01 and γ = 0.9 that is 0.37: the
-samples of the paper's experiments buy bias before they buy variance.
+samples of the paper's experiments reduce bias more than variance.
 
-Nearly all of it can be seen. The slowest part to be learned is the level, which is common to all pairs, and the same updates on
-the constant utility 1, whose action values are 1/(1−γ), say how much of it is learned: with e = (1−γ)·Q̂₁, (S, A),
+Nearly all of this bias can be measured. The slowest part to learn is the level, which is common to all pairs, and the same updates on
+the constant utility 1, whose action values are 1/(1−γ), show how much of it is learned: with e = (1−γ)·Q̂₁, (S, A),
 
     Q ← Q̂ + V·(1 − e),       V = ⟨ρ, ⟨π, Q̂⟩⟩/⟨ρ, ⟨π, e⟩⟩
 

@@ -7,7 +7,7 @@ share the matrix, and only features that occur take part. The values at ρ are t
 
 `AnchoredLSTDQ` is the default. A feature that was not visited keeps the weight it had, and the others are
 drawn towards theirs: (A + κI)θ = b + κ·θ_previous. `PlainLSTDQ` is the paper's: the solution of least norm, with
-the next action drawn; features that an iteration did not visit fall to zero, and the estimate turns lopsided.
+the next action drawn; features that an iteration did not visit fall to zero, which biases the estimate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class AnchoredLSTDQ:
         rollouts: episodes for each evaluation.
         anchor: κ, the weight of the previous solution, in visits.
         exploration: ε. With it, as many episodes again take a random action with this probability. They
-            tell of actions that the policy no longer takes, and enter the equations but not the values at ρ.
+            explore actions that the policy no longer takes, and enter the equations but not the values at ρ.
     """
 
     simulator: Simulator

@@ -1,4 +1,4 @@
-"""Features of states and actions, and designs over them: which pairs to sample so that the others follow.
+"""Features of states and actions, and designs over them: which pairs to sample so that least squares predicts the others.
 
 `base` has the interface `FeatureMap`. Policies and linear evaluators see a large or continuous state through it.
 """

@@ -57,7 +57,7 @@ class BinaryFeatures(FeatureMap, Protocol):
 
 
 def is_binary(features: FeatureMap) -> TypeGuard[BinaryFeatures]:
-    """Whether features are 0 or 1 and tell which are 1; asked at every step, so not by isinstance, which is slow here."""
+    """Whether a feature map is binary. This is called at every step, and `isinstance` is slow for protocols."""
     return hasattr(features, "active")
 
 

@@ -1,4 +1,4 @@
-"""The greedy coreset (paper, Alg. 3): add the row that is known least, until all are known well enough.
+"""The greedy coreset (paper, Alg. 3): add the row with the largest uncertainty, until all are small enough.
 
     H = (ν I + Σ_{z ∈ C} φ(z) φ(z)ᵀ)⁻¹,     g(z) = √(φ(z)ᵀ H φ(z))
     repeat   C ← C + {argmax_z g(z)}   until   max_z g(z) ≤ ε'
@@ -10,7 +10,7 @@ norms at once (Sherman & Morrison):
 
 Its cost is O(n·d + d²). The loop ends: each addition raises log det by at least ln(1 + ε'²).
 
-Three things differ from the print. Its loop runs while g ≤ ε', the opposite of what is meant. Its ε' bounds the
+Three things differ from the printed algorithm. Its loop runs while g ≤ ε', the opposite of what is meant; its ε' bounds the
 norm in ν I + Σφφᵀ and not, as Lemma 3 needs, in G_ω, which is |C| times smaller: ω ∝ counts, and the norm in G_ω
 is reported. And ε' is not given: at 1/√2 features that are one-hot within groups of rows are chosen once each, which on
 the gridworld's 56 features gives the 56 pairs of the paper's experiments.

@@ -7,12 +7,12 @@ with g_i = uᵢᵀ G⁻¹ uᵢ,
     min  −log det Σ ωᵢ uᵢ uᵢᵀ + r Σ ωᵢ   over ω ≥ 0;       z = r − g ≥ 0,   ωᵢ zᵢ = 0 at the optimum
 
 is solved by a primal-dual interior-point method. On its path ωᵢ zᵢ = μ, the norms satisfy g ≤ r and Σω = 1 + nμ/r,
-so that μ alone says how far the normalised design is from optimal. A Newton step towards μ:
+so that μ alone bounds how far the normalised design is from optimal. A Newton step towards μ:
 
     (D∘D + diag(z/ω)) dω = μ/ω − (r − g),       dz = μ/ω − z − (z/ω)·dω,       D = U G⁻¹ Uᵀ
 
 It runs on a working set of rows: first r well-spread ones, then joined by those whose norm is too large, until no
-row's is. In the end rows that hardly count are left out, and the rest is thinned to r(r + 1)/2 rows with the same
+row's is. At the end rows of negligible weight are dropped, and the rest is reduced to r(r + 1)/2 rows with the same
 G_ω (Carathéodory).
 
 References:

@@ -2,7 +2,7 @@
 
 φ(s, a) = e_a ⊗ x(s),     d = A·d_x
 
-Only a `transform` method is asked for, fitted before; scikit-learn itself is not needed.
+Only a fitted `transform` method is needed, and scikit-learn itself is not.
 """
 
 from __future__ import annotations

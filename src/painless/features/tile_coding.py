@@ -193,7 +193,7 @@ class TileCoding:
 
 
 def _is_plain(states: ArrayLike, dimensions: int) -> TypeGuard[Array]:
-    """Whether states are an array that kernels take as it is: the usual case, and the fast one."""
+    """Whether kernels can use the array of states directly, without a copy, as is usual."""
     return (
         isinstance(states, np.ndarray)
         and states.dtype == np.float64

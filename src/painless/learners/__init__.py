@@ -8,6 +8,8 @@ from painless.learners.cocob import Cocob, CocobState, Winnings
 from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
 from painless.learners.decaying import Decaying, DecayingState
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
+from painless.learners.extrapolated import Extrapolated, ExtrapolatedState
+from painless.learners.half_line import HalfLine
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
 from painless.learners.regret_matching import RegretMatching, RegretMatchingState, regret_matching_regret
 from painless.learners.scale_free_gradient import (
@@ -27,6 +29,9 @@ __all__ = [
     "DecayingState",
     "ExponentiatedGradient",
     "ExponentiatedGradientState",
+    "Extrapolated",
+    "ExtrapolatedState",
+    "HalfLine",
     "Learner",
     "LearnerState",
     "ProjectedGradient",

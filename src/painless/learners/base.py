@@ -23,7 +23,7 @@ State = TypeVar("State", bound=LearnerState)
 class Learner(Protocol[State]):
     """An online linear learner. It always maximises the gains that it is given.
 
-    All arrays have the shape of the prior, a leading batch axis included where there is one. Settings
+    All arrays have the shape of the prior, including a leading batch axis if there is one. Settings
     are scalars, or arrays (B,) with one value for each run of the batch.
     """
 

@@ -9,7 +9,7 @@ For the gains g_t, the decision p_t, and gain n counted with weight n^k:
 R + A predicts that the next advantages are those just seen; without the prediction, p ∝ R. There is no step size and no
 range to know: gains times any positive number give the same decisions.
 
-A coin bettor on the simplex is nearly this. While its wealth stays near 1, which a loose normaliser sees to, its bets are
+A coin bettor on the simplex is nearly this. While its wealth stays near 1, which a loose normaliser ensures, its bets are
 proportional to the sums of kept advantages, and p ∝ p_0·[ΣÃ]₊: that is why its settings hardly matter.
 """
 
@@ -70,7 +70,7 @@ class RegretMatching:
 
 
 def fading_factor(rounds: int, growth: Setting) -> Setting:
-    """((n − 1)/n)^k, what is left of the regrets before gain n; for each run the bits of the run alone."""
+    """((n − 1)/n)^k, what is left of the regrets before gain n; each run has the same bits as if it were run alone."""
     base = (rounds - 1) / rounds
     if isinstance(growth, np.ndarray):
         return np.array([base ** float(one) for one in growth.reshape(-1)]).reshape(growth.shape)

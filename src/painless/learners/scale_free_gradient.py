@@ -23,7 +23,7 @@ import numpy as np
 
 from painless.common.arrays import Array, Setting, per_run
 
-LARGEST = 1e9  # what no decision exceeds: gains that are positive for ever must not end in an overflow
+LARGEST = 1e9  # the largest decision, so that gains that stay positive forever do not overflow
 DOUBLINGS = 40.0  # at most, in a row; as many halvings
 
 
@@ -46,8 +46,8 @@ class ScaleFreeGradient:
     Arguments:
         radius: D_0, how far the first step goes.
         growth: c, how fast the radius follows the decision.
-        patience: after so many gains of one sign the steps double, and again after as many more.
-        calm: after so many changes of sign in a row the steps halve, and after as many gains of one sign they recover.
+        patience: the number of gains of one sign in a row after which the steps double.
+        calm: the number of changes of sign in a row after which the steps halve; after as many gains of one sign they recover.
 
     >>> learner = ScaleFreeGradient()
     >>> state = learner.update(np.array([1e-6, -5.0]), learner.init(np.array([0.0, 0.0])))
@@ -85,7 +85,7 @@ class ScaleFreeGradient:
         doublings = np.minimum(before // per_run(self.patience, gain.ndim), DOUBLINGS)
         rate = np.exp2(doublings - halvings) * radius / np.where(root > 0, root, 1.0)
         decision = np.clip(state.decision + rate * gain, 0.0, LARGEST)
-        stuck = (decision == 0) & (gain <= 0)  # at the border there is nothing to be impatient about
+        stuck = (decision == 0) & (gain <= 0)  # at the border larger steps would not help
         streak = np.where(stuck, 0.0, np.sign(gain) * (before + 1))
         return ScaleFreeGradientState(decision, square_sum, radius, streak, turns, halvings, rate)
 

@@ -14,7 +14,6 @@ from painless.loop.framework import Step, Trace, iterate
 from painless.planning.feasibility import multiplier_bound
 from painless.planning.planner import Case
 from painless.policies.table import LearningTable
-from painless.problem.units import utility_range
 
 INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
 
@@ -34,7 +33,7 @@ class Prepared(Case):
         problem = self.problem
         step = 1 - problem.discount if problem.horizon is None else 1 / problem.unit
         bound = multiplier_bound(self.slater.slack, step)
-        low, high = (side[1:] for side in utility_range(self.normal))
+        low, high = (side[1:] for side in self.normal.utility_range)
         return Situation(
             *(step, problem.shape[1], self.normal.threshold, bound, iterations),
             utility_range=(low, high),

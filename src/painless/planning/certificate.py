@@ -128,13 +128,14 @@ class Certifier:
         If it misses a constraint, the Slater policy is mixed in until it does not. If there is a Slater point, the answer
         provably meets every constraint.
         """
-        count = len(self.game.columns)
-        weights = np.pad(weights, (0, count - len(weights)))
+        columns = self.game.columns
+        weights = columns.padded(weights)
         policy, value = self._mixed(weights, precision)
         if self.game.safe is None:
             return self._assessed(policy, value)
-        safe = np.pad(self.game.safe, (0, count - len(self.game.safe)))
-        spare = self._spare(safe)
+        safe = columns.padded(self.game.safe)
+        used = np.flatnonzero(safe)
+        spare = safe[used] @ columns.lows[used, 1:] - self.problem.threshold  # at least the slack of `safe`
         for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
             short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
             met = not short.any() or ((spare <= 0).any() and self.relaxation.allows(policy, value.low))
@@ -177,12 +178,6 @@ class Certifier:
     def _mixed(self, weights: Array, precision: float) -> tuple[Array, Bracket]:
         policies = [column.policy for column in self.game.columns.known]
         return self.engine.mixed(policies, weights, precision)
-
-    def _spare(self, safe: Array) -> Array:
-        """Return a lower bound on the slack of a mixture, (K,)."""
-        used = np.flatnonzero(safe).tolist()
-        low = np.array([self.game.columns[k].low for k in used])
-        return safe[used] @ low[:, 1:] - self.problem.threshold
 
     def _assessed(self, policy: Array, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)

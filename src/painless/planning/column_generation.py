@@ -23,11 +23,12 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Case, Planned, Progress, Stop, Task
-from painless.planning.search import Searched, SearchEnding, Searcher
+from painless.planning.planner import Case, Ending, Planned, Progress, Task
+from painless.planning.search import Searched, Searcher
 from painless.problem import CMDP
 
 
@@ -110,12 +111,14 @@ class ColumnGeneration:
             start=task.start,
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
-        if found.ending is SearchEnding.TIGHT or (found.ending is SearchEnding.ROUNDING and small):
-            reason = f"{found.ending.value}, so the linear program replaced column generation."
+        if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):
+            why = "The constraints are feasible only at the boundary (no Slater point)"
+            if found.ending is Ending.ROUNDING:
+                why = "Sweeps cannot prove this tolerance"
+            reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
         case = case.known(found.certifier.engine, found.slater)
-        if found.ending is SearchEnding.INFEASIBLE:
+        if found.ending is Ending.INFEASIBLE:
             return Planned(self.name, case)
-        stop = found.ending if isinstance(found.ending, Stop) else None
-        note = f"{found.solves} unconstrained problems were solved."
-        return Planned(self.name, case, found.certifier, found.answer, stop, note=note)
+        note = f"{counted(found.solves, 'unconstrained problem')} {'was' if found.solves == 1 else 'were'} solved."
+        return Planned(self.name, case, found.certifier, found.answer, found.ending, note=note)

@@ -82,6 +82,12 @@ class Columns:
         """The values that all are proved to have at least, (n, J)."""
         return np.array([column.low for column in self.known])
 
+    def padded(self, weights: Array) -> Array:
+        """Return weights (n,) of all policies from those of the first ones, with 0 for the others."""
+        padded = np.zeros(len(self.known))
+        padded[: len(weights)] = weights
+        return padded
+
     def add(self, column: Column) -> int:
         """Add a policy and return its index; a known policy keeps its index and the more precise values."""
         place = len(self.known)
@@ -260,7 +266,7 @@ class Game:
         """Solve the master; if rounding leaves no feasible mixture, keep the safe one."""
         if len(self.columns):
             values = self.columns.lows if self.cautious else self.columns.values
-            safe = None if self.safe is None else np.pad(self.safe, (0, len(values) - len(self.safe)))
+            safe = None if self.safe is None else self.columns.padded(self.safe)
             mixture = self.aim.mix(values, safe)
             if mixture is None:
                 weights = np.eye(len(values))[0] if safe is None else safe

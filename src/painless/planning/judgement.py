@@ -23,7 +23,7 @@ import numpy as np
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import engine_of
 from painless.problem import CMDP
-from painless.problem.units import Units, rounded, utility_range
+from painless.problem.units import Units, rounded
 
 PRECISION = 1e-9  # the relative error that a constraint may have
 ROUNDINGS = 16  # or this many roundings per step, if larger
@@ -38,7 +38,7 @@ def allowance(unit: float) -> float:
 
 def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
     """Return the gap to prove, given the bound, both in the user's units."""
-    low, high = (float(side[0]) for side in utility_range(problem))
+    low, high = (float(side[0]) for side in problem.utility_range)
     size = (high - low) or abs(high) or 1.0
     least = LEAST * size * problem.unit
     return lambda bound: tolerance * max(abs(bound), least)
@@ -114,7 +114,7 @@ class Relaxation:
     @cached_property
     def _gain(self) -> Array:
         """ε·max|c|/span, (K',)."""
-        low, high = (side[1 + self.units.kept] for side in utility_range(self.problem))
+        low, high = (side[1 + self.units.kept] for side in self.problem.utility_range)
         return self._epsilon * np.maximum(np.abs(low), np.abs(high)) / self._span
 
     @cached_property

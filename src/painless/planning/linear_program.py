@@ -19,7 +19,7 @@ from painless.planning import highs
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
-from painless.planning.planner import Case, Planned, Stop, Task, without_slater
+from painless.planning.planner import Case, Ending, Planned, Task
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP
 from painless.problem.transitions import require_sound
@@ -86,10 +86,13 @@ class LinearProgram:
         """Solve the linear program, and close the remaining gap by best responses, which also replace a skipped program."""
         if case.feasibility is Feasibility.NONE:
             return Planned(self.name, case)
-        if case.slater.stopped is not None:
-            return without_slater(self.name, case, task.clock)
         certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
         slack, answer, note = case.feasibility is Feasibility.SLACK, certifier.known(), ""
+        if case.slater.stopped is not None:
+            task.clock.extend()
+            with suppress(TimeoutError):
+                answer = certifier.assess(case.slater.policy)
+            return Planned(self.name, case, certifier, answer, Ending.of(case.slater.stopped))
         target = case.target(task.tolerance)
         try:
             case.tick()
@@ -108,7 +111,7 @@ class LinearProgram:
                 # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
                 answer = better(certifier.assess(policy), answer)
         except (TimeoutError, KeyboardInterrupt) as stop:
-            return Planned(self.name, case, certifier, answer, Stop.of(stop), note=note)
+            return Planned(self.name, case, certifier, answer, Ending.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)
 
 

@@ -53,9 +53,12 @@ def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> M
     if found is None:
         return _best_by_highs(value, threshold)
     weights = found.weights[:-1] + found.weights[-1] * safe
-    return Mixture(
+    mixture = Mixture(
         weights / weights.sum(), found.multiplier * (size / unit), found.value * size + float(table[-1, 0])
     )
+    if np.count_nonzero(weights) > rows + 1:  # ties leave part of the safe mixture beside other policies
+        return _best_by_highs(value, threshold) or mixture
+    return mixture
 
 
 def largest_slack(constraint_value: Array, threshold: Array) -> Mixture:

@@ -82,27 +82,38 @@ class Case:
         return result * self.problem.sign
 
 
-class Stop(Enum):
-    """Why a planner stopped early."""
+class Ending(Enum):
+    """How a search or a run ended."""
 
+    PROVED = "the tolerance is proved"
+    COMPLETED = "the given number of iterations is done"
+    INFEASIBLE = "no policy meets all constraints"
+    TIGHT = "the constraints are feasible only at the boundary (no Slater point)"
+    ROUNDING = "double precision cannot prove this tolerance; use a larger one"
+    STALLED = "the iterates no longer improve; try another algorithm, or leave the choice to solve"
     TIMEOUT = "the time limit was reached; allow more time or a larger tolerance"
     INTERRUPT = "interrupted; run it again for longer to close the gap"
 
     @classmethod
-    def of(cls, error: BaseException) -> Stop:
-        """Return the reason behind a TimeoutError or a KeyboardInterrupt."""
+    def of(cls, error: BaseException) -> Ending:
+        """Return the ending after a TimeoutError or a KeyboardInterrupt."""
         return cls.INTERRUPT if isinstance(error, KeyboardInterrupt) else cls.TIMEOUT
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the answer is wanted at once."""
+        return self in (Ending.TIMEOUT, Ending.INTERRUPT)
 
 
 class Planned(NamedTuple):
-    """The result of a planner; `answer` is None if no policy is feasible."""
+    """What a planner or an algorithm found; `answer` is None if no policy is feasible."""
 
-    planner: str  # the name of the planner
+    planner: str  # its name
     case: Case
     certifier: Certifier | None = None
     answer: Answer | None = None
-    stop: Stop | None = None
-    reason: str = ""  # why another planner answers than the one that was asked
+    ending: Ending = Ending.PROVED
+    reason: str = ""  # why it was chosen
     note: str = ""  # another sentence for the status
 
 
@@ -142,15 +153,3 @@ class Planner(Protocol):
 
     def answer(self, case: Case, task: Task) -> Planned:
         """Return a policy with a proof."""
-
-
-def without_slater(planner: str, case: Case, clock: Clock) -> Planned:
-    """Return what is known if the search for a Slater policy was stopped."""
-    clock.extend()
-    certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
-    try:
-        answer = certifier.assess(case.slater.policy)
-    except TimeoutError:
-        answer = certifier.known()
-    assert case.slater.stopped is not None
-    return Planned(planner, case, certifier, answer, Stop.of(case.slater.stopped))

@@ -59,68 +59,61 @@ def price_ranges(
     certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
 ) -> PriceRanges:
     """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
-    count = certifier.problem.shape[2]
     ranges = _Ranges(certifier, answer, tick)
-    low, high = np.zeros(count), ranges.quick()
-    wide = [i for i in np.argsort(-certifier.game.price, kind="stable") if high[i] > NONE]
-    open_ends = [(i, side) for i in wide for side in (-1, 1) if narrow]
     try:
-        for i in wide:
-            low[i], high[i] = ranges.ends(i)
-        for _ in range(PRICINGS):
-            open_ends = [(i, side) for i, side in open_ends if not ranges.known(i) and ranges.cut(i, side)]
-            for i in {i for i, _ in open_ends}:
-                low[i], high[i] = ranges.ends(i)
-            if not open_ends:
-                break
-        for i in wide:
-            low[i], high[i] = ranges.ends(i)
+        ranges.find()
+        if narrow:
+            ranges.narrow()
+            ranges.find()
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
-    return PriceRanges(low, high)
+    return PriceRanges(ranges.low, ranges.high)
 
 
 class _Ranges:
-    """The inequalities A·λ ≤ r of the policies known so far."""
+    """What the inequalities A·λ ≤ r of the policies known so far prove of each price."""
 
     def __init__(self, certifier: Certifier, answer: Answer, tick: Callable[[], None]) -> None:
         self.certifier, self.answer, self.tick = certifier, answer, tick
         self.unit = certifier.engine.unit
+        self.low, self.high = np.zeros(certifier.problem.shape[2]), self._quick()
+        dearest_first = np.argsort(-certifier.game.price, kind="stable")
+        self._wide = [int(i) for i in dearest_first if self.high[i] > NONE]
 
-    def quick(self) -> Array:
+    def find(self) -> None:
+        """Find the ends of all ranges that may be wide."""
+        for i in self._wide:
+            self.end(i, -1)
+            self.end(i, 1)
+
+    def narrow(self) -> None:
+        """Price at the ends until each is confirmed, or no longer moves."""
+        open_ends = [(i, side) for i in self._wide for side in (-1, 1)]
+        priced: dict[tuple[int, int], float] = {}  # λ_i of the last pricing
+        for _ in range(PRICINGS):
+            open_ends = [(i, side) for i, side in open_ends if self._cut(i, side, priced)]
+            if not open_ends:
+                break
+
+    def _cut(self, index: int, side: int, priced: dict[tuple[int, int], float]) -> bool:
+        """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
+        low, high = self.low[index], self.high[index]
+        if np.isfinite(high) and high - low <= DIGITS * high:
+            return False
+        end, game = self.end(index, side), self.certifier.game
+        if end is None or abs(priced.get((index, side), np.inf) - end[index]) <= MOVED * end[index] + NONE:
+            return False
+        priced[index, side] = float(end[index])
+        dual = self.certifier.bound(end, SETTLED * self.unit)
+        return dual - game.upper > SETTLED * self.unit * (1 + float(end.sum())) + game.rounding
+
+    def _quick(self) -> Array:
         """Return an upper end for each price from single inequalities, (K,): r/a if no other constraint is missed."""
         slack, room = self._rows()
         slack, room = slack[(slack >= 0).all(1)], room[(slack >= 0).all(1)]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(slack > 0, np.maximum(room, 0.0)[:, None] / slack, np.inf)
         return ratio.min(0, initial=np.inf)
-
-    def known(self, index: int) -> bool:
-        """Whether a range is narrow enough."""
-        low, high = self.ends(index)
-        return bool(np.isfinite(high)) and high - low <= DIGITS * high
-
-    def cut(self, index: int, side: int) -> bool:
-        """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
-        certifier = self.certifier
-        found = self._end(index, side)
-        if found is None:
-            return False
-        end, _ = found
-        dual = certifier.bound(end, SETTLED * self.unit)
-        if (
-            dual - certifier.game.upper
-            <= SETTLED * self.unit * (1 + float(end.sum())) + certifier.game.rounding
-        ):
-            return False
-        now = self._end(index, side)
-        return now is None or abs(now[0][index] - end[index]) > MOVED * end[index] + NONE
-
-    def ends(self, index: int) -> tuple[float, float]:
-        """Return both ends of a range, widened by the precision of the linear programs."""
-        low, high = (self._end(index, side) for side in (-1, 1))
-        least, most = 0.0 if low is None else low[1], np.inf if high is None else high[1]
-        return max(least * (1 - WIDENED) - WIDENED * NONE, 0.0), most * (1 + WIDENED)
 
     def _rows(self) -> tuple[Array, Array]:
         """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
@@ -131,29 +124,39 @@ class _Ranges:
         room = (certifier.game.upper - low[:, 0]) / self.unit  # may be negative if a limit is missed
         return slack, room
 
-    def _end(self, index: int, side: int) -> tuple[Array, float] | None:
-        """Return the multipliers (K,) with the least (−1) or the largest (+1) λ_i, and a proved bound at or beyond it.
+    def end(self, index: int, side: int) -> Array | None:
+        """Return the multipliers (K,) with the least (−1) or the largest (+1) λ_i, None if there is no such end; keep the proved end.
 
-        None if there is no such end.
+        Proved ends are widened by the precision of the linear programs.
         """
         self.tick()
-        slack, room = self._rows()
-        if slack.shape[1] == 1:
-            part = slack[:, 0] * side > 0
-            if not part.any():
-                return None if side > 0 else (np.zeros(1), 0.0)
-            found = room[part] / slack[part, 0]
-            only = max(float(found.min() if side > 0 else found.max()), 0.0)
-            return np.array([only]), only
-        scale = np.maximum(np.abs(slack).max(1), np.abs(room))  # or HiGHS is imprecise for small rows
-        slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
-        objective = np.zeros(slack.shape[1])
-        objective[index] = -side
-        result = highs.minimise(objective, A_ub=slack, b_ub=room)
-        if result.status != 0:
-            return None
-        multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
-        missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
-        proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
-        # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every remaining λ.
-        return multiplier, -side * min(proved, -side * float(multiplier[index]))
+        multiplier, proved = _end(*self._rows(), index, side)
+        if side < 0:
+            self.low[index] = max(self.low[index], proved * (1 - WIDENED) - WIDENED * NONE)
+        else:
+            self.high[index] = min(self.high[index], proved * (1 + WIDENED))
+        return multiplier
+
+
+def _end(slack: Array, room: Array, index: int, side: int) -> tuple[Array | None, float]:
+    """Return the multipliers (K,) with the least (−1) or the largest (+1) λ_i, if any, and a proved bound at or beyond it."""
+    none = None, (np.inf if side > 0 else 0.0)
+    if slack.shape[1] == 1:
+        part = slack[:, 0] * side > 0
+        if not part.any():
+            return none if side > 0 else (np.zeros(1), 0.0)
+        found = room[part] / slack[part, 0]
+        only = max(float(found.min() if side > 0 else found.max()), 0.0)
+        return np.array([only]), only
+    scale = np.maximum(np.abs(slack).max(1), np.abs(room))  # or HiGHS is imprecise for small rows
+    slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
+    objective = np.zeros(slack.shape[1])
+    objective[index] = -side
+    result = highs.minimise(objective, A_ub=slack, b_ub=room)
+    if result.status != 0:
+        return none
+    multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+    missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
+    proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
+    # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every remaining λ.
+    return multiplier, -side * min(proved, -side * float(multiplier[index]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
-from painless.planning.planner import Stop
+from painless.planning.planner import Ending
 from painless.planning.smoothing import Smoothed
 from painless.problem.units import TOLERANCE
 
@@ -31,15 +30,6 @@ MIXED = 1e-6  # smaller probabilities count as 0
 MOST_MIXED = 100  # states from which prices are read; K of them suffice
 
 
-class SearchEnding(Enum):
-    """How a search ended that was not stopped."""
-
-    PROVED = "The tolerance is proved"
-    ROUNDING = "Sweeps cannot prove this tolerance"
-    INFEASIBLE = "No policy meets all constraints"
-    TIGHT = "The constraints are feasible only at the boundary (no Slater point)"
-
-
 class Searched(NamedTuple):
     """A policy and the proof that comes with it, in the units of the problem."""
 
@@ -47,7 +37,7 @@ class Searched(NamedTuple):
     answer: Answer
     slack: SlackGame | None  # the game for the joint slack; None if not needed
     feasible: bool  # whether the answer provably meets every constraint
-    ending: SearchEnding | Stop
+    ending: Ending
     solves: int  # of unconstrained MDPs
 
     @property
@@ -59,7 +49,7 @@ class Searched(NamedTuple):
         if self.slack is not None:
             joint, weight = self.slack.mixture.value, self.slack.price
         found = Feasibility.UNKNOWN
-        if self.ending is SearchEnding.INFEASIBLE:
+        if self.ending is Ending.INFEASIBLE:
             found = Feasibility.NONE
         elif joint > TOLERANCE * engine.unit or (slack >= 0).all():
             found = Feasibility.SLACK
@@ -91,21 +81,25 @@ class Searcher:
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
+        self._ending = Ending.ROUNDING
+        self._aim = 0.9  # the share of the target at which a mixture is evaluated
 
     def run(self, start: Array | None = None) -> Searched:
         """Search until the gap is proved, no progress is possible, or the search is stopped."""
-        ending: SearchEnding | Stop
         try:
             if start is not None:
                 self._start_from(start)
             ending = self._search()
         except (TimeoutError, KeyboardInterrupt) as stop:
-            ending = Stop.of(stop)
+            ending = Ending.of(stop)
             self.clock.extend()
         try:
-            return self._planned(ending, self._final(ending))
+            answer = self._final(ending)
         except TimeoutError:
-            return self._planned(Stop.TIMEOUT, self.certifier.known())
+            ending, answer = Ending.TIMEOUT, self.certifier.known()
+        feasible = ending is not Ending.INFEASIBLE and self._meets(answer.low)
+        answer = self.certifier.bounded(answer)
+        return Searched(self.certifier, answer, self.slack, feasible, ending, self._solves)
 
     def _start_from(self, policy: Array) -> None:
         """Start near the prices that make the actions mixed by a policy equally good, on both sides of the limits."""
@@ -119,15 +113,17 @@ class Searcher:
             for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
                 self._respond(factor * multiplier, self.target(self.game.upper))
 
-    def _search(self) -> SearchEnding:
+    def _search(self) -> Ending:
         if not len(self.game.columns):
             self._respond(self.game.price, COARSE * self.engine.unit)
         met = any(self._meets(column.low) for column in self.game.columns.known)
         if not met and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
-            return SearchEnding.INFEASIBLE if disproved else SearchEnding.TIGHT
-        return self._close_in()
+            return Ending.INFEASIBLE if disproved else Ending.TIGHT
+        states, _, constraints = self.problem.shape
+        self.game.play(self._is_closed, self.rounds, Smoothed(self.share, states, constraints))
+        return self._ending
 
     def _has_slack(self) -> bool:
         """Play the game for the joint slack; return whether there is a Slater point."""
@@ -143,12 +139,20 @@ class Searcher:
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())
 
-    def _close_in(self) -> SearchEnding:
-        """Alternate master and responses until their bounds meet."""
-        states, _, constraints = self.problem.shape
-        proof = _Proof(self)
-        self.game.play(proof, self.rounds, Smoothed(self.share, states, constraints))
-        return proof.ending
+    def _is_closed(self) -> bool:
+        """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
+        game, target = self.game, self.target(self.game.upper)
+        game.precision = self._precision
+        if game.open > self._aim * target:
+            return False
+        self.answer = self.polished()
+        met = self._meets(self.answer.low)
+        if met and game.upper - self.answer.low[0] <= target:
+            self._ending = Ending.PROVED
+        elif game.safe is None and not met and not self._has_slack():
+            self._ending = Ending.TIGHT
+        self._aim *= 0.3
+        return self._ending is not Ending.ROUNDING or self._aim < LEAST_AIM
 
     def _respond(self, multiplier: Array, tolerance: float) -> None:
         self.game.precision = self._precision
@@ -175,17 +179,17 @@ class Searcher:
 
     def _beyond(self, margin: float) -> Mixture | None:
         """Return the best mixture that exceeds all thresholds by a margin."""
-        safe = self.game.safe
-        padded = None if safe is None else np.pad(safe, (0, len(self.game.columns) - len(safe)))
-        return best_mixture(self.game.columns.values, self.problem.threshold + margin, padded)
+        columns, safe = self.game.columns, self.game.safe
+        padded = None if safe is None else columns.padded(safe)
+        return best_mixture(columns.values, self.problem.threshold + margin, padded)
 
-    def _final(self, ending: SearchEnding | Stop) -> Answer:
+    def _final(self, ending: Ending) -> Answer:
         """Return the best mixture, or the one with the largest slack."""
-        if ending is SearchEnding.PROVED and self.answer is not None:
+        if ending is Ending.PROVED and self.answer is not None:
             return self.answer
         if not len(self.game.columns):
             return self.certifier.known()
-        if ending in (SearchEnding.INFEASIBLE, SearchEnding.TIGHT):
+        if ending in (Ending.INFEASIBLE, Ending.TIGHT):
             assert self.slack is not None
             return self.certifier.answer(self.slack.mixture.weights)
         self.game.mix()
@@ -198,40 +202,6 @@ class Searcher:
     @property
     def _solves(self) -> int:
         return self.game.responses + (0 if self.slack is None else self.slack.responses)
-
-    def _planned(self, ending: SearchEnding | Stop, answer: Answer) -> Searched:
-        return Searched(
-            certifier=self.certifier,
-            answer=self.certifier.bounded(answer),
-            slack=self.slack,
-            feasible=ending is not SearchEnding.INFEASIBLE and self._meets(answer.low),
-            ending=ending,
-            solves=self._solves,
-        )
-
-
-class _Proof:
-    """Stops the game once the mixture's stationary policy is proved to be good enough."""
-
-    def __init__(self, search: Searcher) -> None:
-        self.search = search
-        self.ending = SearchEnding.ROUNDING
-        self._aim = 0.9  # the share of the target at which a mixture is evaluated
-
-    def __call__(self) -> bool:
-        search, game = self.search, self.search.game
-        game.precision = search._precision
-        target = search.target(game.upper)
-        if game.open > self._aim * target:
-            return False
-        search.answer = answer = search.polished()
-        met = search._meets(answer.low)
-        if game.upper - answer.low[0] <= target and met:
-            self.ending = SearchEnding.PROVED
-        elif game.safe is None and not met and not search._has_slack():
-            self.ending = SearchEnding.TIGHT
-        self._aim *= 0.3
-        return self.ending is not SearchEnding.ROUNDING or self._aim < LEAST_AIM
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:

@@ -258,6 +258,13 @@ class CMDP:
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
 
     @cached_property
+    def utility_range(self) -> tuple[Array, Array]:
+        """The least and the largest of every utility over the available pairs, (J,) each."""
+        low = self.utility.min((1, 2), where=self.actions, initial=np.inf)
+        high = self.utility.max((1, 2), where=self.actions, initial=-np.inf)
+        return read_only(low), read_only(high)
+
+    @cached_property
     def most_successors(self) -> int:
         """The largest number of successors that a pair has."""
         if self.stages is not None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
 from painless.problem import CMDP
-from painless.problem.units import utility_range
 
 
 def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
@@ -31,7 +30,7 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     >>> smaller.actions, met
     (array([[ True,  True, False]]), array([0]))
     """
-    low, high = utility_range(problem)
+    low, high = problem.utility_range
     met = np.array(
         [
             i

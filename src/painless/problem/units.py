@@ -58,9 +58,8 @@ class Units:
         """
         unit = self.unit
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
-        available = problem.constraint_reward[index][problem.actions]
-        least = ((Fraction(float(available.min())) - origin) / span - 1) * unit
-        most = ((Fraction(float(available.max())) - origin) / span + 1 + gain) * unit
+        low, high = (Fraction(float(side[1 + index])) for side in problem.utility_range)
+        least, most = ((low - origin) / span - 1) * unit, ((high - origin) / span + 1 + gain) * unit
         limit = float(problem.threshold[index])
         if np.isinf(limit):
             return float(least if limit < 0 else most)
@@ -75,19 +74,12 @@ class Units:
         return result
 
 
-def utility_range(problem: CMDP) -> tuple[Array, Array]:
-    """Return the least and the largest of every utility over the available pairs, (J,) each."""
-    low = problem.utility.min((1, 2), where=problem.actions, initial=np.inf)
-    high = problem.utility.max((1, 2), where=problem.actions, initial=-np.inf)
-    return low, high
-
-
 def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP, Units]:
     """Return the problem in normalised units without its constant constraints, and the units to convert back.
 
     `met` lists constraints that every policy meets at their largest value, 1 in every pair (see `presolve`).
     """
-    low, high = utility_range(problem)
+    low, high = problem.utility_range
     origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
     varies = high > low
     if met is not None:

@@ -7,28 +7,19 @@ reward alone and the largest joint improvement over them: `tightness` 0 is barel
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.bellman import policy_value
 from painless.common import arguments
-from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.engines.policy_iteration import policy_iteration
-from painless.planning.feasibility import slater_policy
-from painless.planning.game import Aim, Column, Columns, Game
 from painless.problem import CMDP
-from painless.problem.units import normalise
+from painless.problems.binding import tighten
 
 Successors = NDArray[np.signedinteger]
 
 RANKED = 10**8  # numbers that may be drawn to rank all states for each pair
 DRAWN = 10**6  # numbers that are looked at together
-EXACT_STATES = 2000  # up to which thresholds are placed by policy iteration, and beyond by sweeps
-PRECISION = 1e-4  # of swept values, in the engine's unit
 
 
 def garnet(
@@ -76,7 +67,7 @@ def garnet(
         threshold=np.zeros(constraints),
         copy=False,
     )
-    return loose.with_limits(_binding(loose, tightness)) if constraints else loose
+    return tighten(loose, tightness) if constraints else loose
 
 
 def _successors(rng: np.random.Generator, pairs: int, states: int, branching: int) -> Successors:
@@ -110,37 +101,3 @@ def _parts(rows: NDArray[np.intp], width: int) -> list[NDArray[np.intp]]:
 def _repeats(drawn: Successors) -> NDArray[np.bool_]:
     ordered = np.sort(drawn, 1)
     return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(1))
-
-
-def _binding(problem: CMDP, tightness: float) -> Array:
-    """Return thresholds between the reward-optimal values and the best joint improvement on them."""
-    large = problem.shape[0] > EXACT_STATES
-    greedy, improvement = _swept(problem) if large else _planned(problem)
-    return greedy + tightness * np.maximum(improvement, 0.0)
-
-
-def _planned(problem: CMDP) -> tuple[Array, Array]:
-    """Return V_c of the policy that is best for the reward alone, (K,), and the best joint improvement on it."""
-    plan = policy_iteration(problem, problem.reward)
-    greedy = policy_value(problem, plan.policy(problem.shape[1]))[1:]
-    normal, units = normalise(problem.with_limits(greedy))
-    improvement = np.zeros_like(greedy)
-    improvement[units.kept] = slater_policy(normal).slack * units.span[1 + units.kept]
-    return greedy, improvement
-
-
-def _swept(problem: CMDP) -> tuple[Array, Array]:
-    """Return the same to `PRECISION`, with memory for a few vectors over the states only."""
-    from painless.engines.swept import Swept
-
-    engine = Swept(problem)
-    precision = PRECISION * engine.unit
-    first = engine.best(np.eye(1 + problem.shape[2])[0], precision, precision)
-    greedy = first.middle[1:]
-    columns = Columns([Column(first.actions, first.middle, first.value)])
-    aim = replace(Aim.slack(problem), threshold=greedy, reached=greedy)
-    game = Game(engine, aim, columns, precision=precision, finest=PRECISION, coarse=PRECISION)
-    game.respond(game.price)
-    game.play(lambda: game.open <= 4 * precision)
-    reached = game.mixture.weights @ game.columns.values[:, 1:]
-    return greedy, reached - greedy - 2 * precision  # which is surely attained

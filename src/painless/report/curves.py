@@ -12,9 +12,9 @@ from painless.common.arrays import Array
 from painless.common.render import number
 from painless.loop.averages import band
 
-POINTS = 360  # of a curve; more would not be seen
-SKIPPED = 0.05  # of each curve, at its start, takes no part in choosing the vertical range
-ROWS = 9  # of the table that says the same in numbers
+POINTS = 360  # points of a curve; more would not be visible
+SKIPPED = 0.05  # share of each curve, at its start, that the vertical range ignores
+ROWS = 9  # rows of the table with the same numbers
 
 
 def shown_steps(count: int) -> NDArray[np.intp]:
@@ -75,5 +75,5 @@ def _missing(value: float | None) -> float:
 
 
 def _short(values: Array) -> list[float | None]:
-    """Return numbers with seven digits, which no eye can tell from the rest."""
+    """Return numbers rounded to seven digits, more than a figure can show."""
     return [float(f"{value:.7g}") if np.isfinite(value) else None for value in values]

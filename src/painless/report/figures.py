@@ -39,7 +39,7 @@ STYLE: Any = {
 
 
 def literal(text: str) -> str:
-    r"""Return text as a figure shows it as it stands: no mathematics, nothing hidden, and no longer than a line.
+    r"""Return text that a figure shows literally: without mathematics or control characters, shortened to one line.
 
     >>> literal("price [$]")
     'price [\\$]'
@@ -57,7 +57,7 @@ def styled() -> Iterator[Any]:
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure that no window system needs to know of, and its axes row by row."""
+    """Return an empty figure without a window, and its axes row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
@@ -126,7 +126,7 @@ def _zoom(axes: Sequence[Axes]) -> None:
 
 
 def set_range(axis: Axes, low: float, high: float, share: float) -> None:
-    """Show what lies between two values, and a share of it beyond each."""
+    """Set the vertical range to that between two values, extended by a share of it on both sides."""
     margin = share * (high - low or 1.0)
     axis.set_ylim(low - margin, high + margin)
 
@@ -224,7 +224,7 @@ def _arrows(
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure as PNG, PDF or SVG, by the ending, atomically and with nothing of time in it."""
+    """Write a figure as PNG, PDF or SVG, by the ending, atomically and without a date."""
     kind = Path(path).suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
         raise InputError(f"{path} must end in .png, .pdf or .svg")

@@ -1,7 +1,7 @@
-"""Self-contained HTML from templates: everything escaped, and nothing can leave the page.
+"""Self-contained HTML from templates: everything is escaped, and the page makes no requests.
 
 The page's Content-Security-Policy allows no request at all, and only the scripts that `render` itself put there, each by
-its hash. Text that would be a script is text, first because it is escaped, and again because no hash allows it.
+its hash. Text cannot become a script: it is escaped, and no hash would allow it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _shown(value: Any) -> Any:
 
 
 def _check(page: str, scripts: int) -> None:
-    """Reject a script that came into the page in another way, which no browser would run."""
+    """Reject a script that was added in another way: no browser would run it."""
     found = len(re.findall(r"<script>", page))
     if found != scripts:
         raise RuntimeError(
@@ -115,7 +115,7 @@ def data_block(name: str, value: Any) -> Markup:
 
 
 def plain(value: Any, text: Callable[[str], Any] = str) -> Any:
-    """Return what JSON has room for: arrays as lists, null for what is not a finite number, and strings by way of `text`."""
+    """Return data that JSON can hold: arrays as lists, null for numbers that are not finite, and strings converted by `text`."""
     if isinstance(value, dict):
         return {str(key): plain(one, text) for key, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -48,7 +48,7 @@ def build_page(
 
 
 def without_seconds(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data without the clock's, so that the same answer gives the same page."""
+    """Return data without running times, so that the same answer gives the same page."""
     return {key: value for key, value in data.items() if key != "seconds"}
 
 
@@ -72,7 +72,7 @@ def about(data: Mapping[str, Any]) -> str:
     sizes = [counted(count, noun) for count, noun in counts]
     if horizon is not None:
         sizes.append(f"horizon {horizon}")
-    known = data["discount"] == data["discount"]  # a saved solution alone does not tell
+    known = data["discount"] == data["discount"]  # unknown for a saved solution without its problem
     if known and (horizon is None or data["discount"] != 1):
         sizes.append(f"discount {data['discount']:g}")
     return ", ".join(sizes)

@@ -21,7 +21,7 @@ TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is t
 
 
 class Frontiers(NamedTuple):
-    """The frontiers that a page has, and a sentence on those that it has not."""
+    """The frontiers of a page, and a sentence on those that are left out."""
 
     found: list[Frontier]
     note: str
@@ -40,7 +40,7 @@ def shown_constraints(solution: Solution) -> list[int]:
 
 
 def frontiers_of(problem: CMDP, solution: Solution) -> Frontiers:
-    """Return the frontiers of the shown constraints of a problem that is small enough, as far as the time lasts."""
+    """Return the frontiers of the shown constraints of a problem that is small enough, as far as time allows."""
     count = problem.shape[2]
     if not count or problem.actions.sum() > PAIRS:
         return Frontiers([], "")

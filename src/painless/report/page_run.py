@@ -26,7 +26,7 @@ def run_groups(
     multiplier: Array | None = None,
     error: Array | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the curves of a run as a group for a page; none where there was no iteration.
+    """Return the curves of a run as a group for a page; no group if there was no iteration.
 
     Arguments:
         trace: the run, in the user's terms.

@@ -64,7 +64,7 @@ def solution_groups(
 
 
 def visits_of(solution: Solution, problem: CMDP) -> Array:
-    """Return the discounted visits of a solution's policy, (S,), which it usually knows itself."""
+    """Return the discounted visits of a solution's policy, (S,), which are usually stored with it."""
     policy = solution.table
     return visitor(problem)(policy.probabilities) if policy.visits is None else policy.visits
 

@@ -18,7 +18,7 @@ from painless.training.result import HEADER, Training, estimate_rows, read_recor
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """What is read back of a training run: all but its policy."""
+    """A training run without its policy, as read from a folder."""
 
     estimate: Estimate
     trace: Trace
@@ -65,7 +65,7 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
     )
     for group in groups if run.algorithm == "counted" else ():
         group["text"] = (
-            "What the learned model said of the answer after each batch of steps, and the averages over time."
+            "Estimates of the learned model for the answer after each batch of steps, and their averages over time."
         )
     return groups
 

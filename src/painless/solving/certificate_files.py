@@ -7,16 +7,18 @@ What is claimed is what the checker proves from these arrays.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from painless import verify
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.problem import CMDP
-from painless.solving.certificate_values import Scaled, finder, lowered
+from painless.problem.stages import Stages
+from painless.solving.certificate_values import Scaled, finder
 from painless.storage import files
 
 if TYPE_CHECKING:
@@ -30,19 +32,43 @@ def model_of(problem: CMDP) -> verify.Model:
     >>> model_of(painless.gridworld()).utility.shape
     (2, 100)
     """
+    shared = {
+        name: getattr(problem, name)
+        for name in ("actions", "threshold", "initial", "discount", "minimise", "sense")
+    }
+    if problem.stages is not None:
+        return verify.Model(**shared, **_steps(problem, problem.stages))
     rows = sparse_rows(problem)
     return verify.Model(
-        actions=problem.actions,
+        **shared,
         pointer=rows.pointer.astype(np.int64),
         successor=rows.successor.astype(np.int64),
         probability=rows.probability,
         utility=rows.utility,
-        threshold=problem.threshold,
-        initial=problem.initial,
-        discount=problem.discount,
-        minimise=problem.minimise,
-        sense=problem.sense,
     )
+
+
+def _steps(problem: CMDP, process: Stages) -> dict[str, Any]:
+    """Return the rows of a finite horizon, each once, and which of them every pair has."""
+    width = process.states * process.actions
+    available = problem.actions.reshape(process.steps, width)
+    used = [available.any(0)] if len(process.kernels) == 1 else list(available)
+    kernels = [process.rows(t)[np.flatnonzero(mask)] for t, mask in enumerate(used)]
+    if problem.horizon == 0:  # the action that stands for no step may have no row
+        anywhere = np.zeros((process.states, process.states))
+        anywhere[:, 0] = 1.0
+        kernels = [scipy.sparse.csr_array(anywhere)]
+    pointers = [np.diff(kernel.indptr) for kernel in kernels]
+    place = np.cumsum(np.concatenate(used)).reshape(len(used), width) - 1
+    row = np.broadcast_to(place, available.shape)[available]
+    return {
+        "pointer": np.concatenate([[0], *pointers]).cumsum().astype(np.int64),
+        "successor": np.concatenate([kernel.indices for kernel in kernels]).astype(np.int64),
+        "probability": np.concatenate([kernel.data for kernel in kernels]),
+        "utility": np.ascontiguousarray(problem.utility[:, problem.actions]),
+        "horizon": process.steps,
+        "row": row.astype(np.int64),
+    }
 
 
 def write_certificate(
@@ -51,8 +77,9 @@ def write_certificate(
     """Write `certificate.npz` and `certificate.json` into a folder, named exactly as given."""
     certificate = certify(solution, problem)
     path = files.require_folder(folder)
-    arrays = {name: getattr(certificate, name) for name in verify.NAMES}
-    files.write_atomically(path / verify.ARRAYS, lambda stream: np.savez(stream, **arrays))
+    files.write_atomically(
+        path / verify.ARRAYS, lambda stream: np.savez(stream, allow_pickle=False, **certificate.arrays)
+    )
     files.write_json(path / verify.HEAD, verify.head(certificate))
     return certificate
 
@@ -61,7 +88,6 @@ def check_certificate(
     folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
 ) -> verify.Verdict:
     """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
-    problem.require_stationary("a certificate")
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
@@ -81,7 +107,9 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
     True
     """
     solution.require_fit(problem)
-    return certify_policy(problem, solution.table.probabilities, _weight(solution), solution.gap)
+    none = problem.horizon == 0  # no step, and one action that stands for it
+    table = problem.actions.astype(np.float64) if none else solution.table.probabilities
+    return certify_policy(problem, table, _weight(solution), solution.gap)
 
 
 def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.nan) -> verify.Certificate:
@@ -96,26 +124,21 @@ def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.
     >>> round(proved.upper_bound - proved.lower_bound, 9)
     0.0
     """
-    problem.require_stationary("a certificate")
     model, scaled = model_of(problem), Scaled.of(problem)
     policy = np.where(problem.actions, policy, 0.0)
     find = finder(scaled, model, gap)
-    each = np.eye(len(model.utility))
     with one_thread(), np.errstate(all="ignore"):
-        low = scaled.cleared(policy, find.lower(policy))
-        constants = [
-            lowered(model, policy, one, scaled.constant(one), value)
-            for one, value in zip(each, low, strict=True)
-        ]
-        for weights in (weight, each[0]):
+        constants, low = find.lower(policy)
+        for weights in (weight, np.eye(len(weight))[0]):
             constant, high = find.upper(weights)
             bare = verify.Certificate(
                 problem=verify.content_hash(model),
+                criterion=model.criterion,
                 policy=policy,
                 weight=weights,
                 upper_constant=constant,
                 upper_value=high,
-                lower_constant=np.array(constants),
+                lower_constant=constants,
                 lower_value=low,
                 violation=(0.0,) * problem.shape[2],
             )

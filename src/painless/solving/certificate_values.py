@@ -23,7 +23,6 @@ from painless.engines.policy_iteration import policy_iteration
 from painless.engines.swept import FINEST, Swept
 from painless.problem import CMDP
 from painless.problem.presolve import presolve
-from painless.problem.units import utility_range
 
 ROUNDINGS = 1.25 * UNIT_ROUNDOFF  # of a residual, relative to the values in it, which are stored as doubles
 REFINED = 2  # times that exact values are refined
@@ -44,11 +43,11 @@ class Scaled(NamedTuple):
     def of(cls, problem: CMDP) -> Scaled:
         """Presolve and scale a problem."""
         smaller, met = presolve(problem)
-        low, high = utility_range(smaller)
+        low, high = smaller.utility_range
         extreme = np.zeros(len(low), dtype=bool)
         extreme[1 + met] = True
         origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
-        origin = np.where(extreme, utility_range(problem)[1], origin)
+        origin = np.where(extreme, problem.utility_range[1], origin)
         span = np.where(high > low, high - low, 1.0)
         utility = (problem.utility - origin[:, None, None]) / span[:, None, None]
         utility = np.where(problem.actions, utility, 0.0)
@@ -78,8 +77,8 @@ class Scaled(NamedTuple):
 class Finder(Protocol):
     """Finds the values of one model."""
 
-    def lower(self, policy: Array) -> Array:
-        """Return W of every utility, (J, S), whose inequalities hold but for a constant."""
+    def lower(self, policy: Array) -> tuple[Array, Array]:
+        """Return constants (J, 2) and W of every utility, (J, S), with W ≤ u_π + γP_πW."""
 
     def upper(self, weight: Array) -> tuple[Array, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV."""
@@ -88,6 +87,10 @@ class Finder(Protocol):
 def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
     """Return the finder for a model, by its kind and size; a swept bound need only be good in relation to the gap."""
     problem = scaled.problem
+    if problem.horizon is not None:
+        from painless.solving.certificate_steps import StepwiseFinder
+
+        return StepwiseFinder(scaled, model)
     if problem.is_sparse and problem.shape[0] > EXACT_STATES:
         return SweptFinder(scaled, model, gap)
     return ExactFinder(scaled, model)
@@ -95,25 +98,37 @@ def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
 
 def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which lower values (S,) hold."""
-    arithmetic = verify.Outward(*_numbers(model, weight, value, policy))
+    arithmetic = verify.Outward(*numbers(model, weight, value, policy))
 
     def least(constant: Array) -> float:
-        return float(verify.lower_surplus(model, arithmetic, policy, weight, constant, value).min())
+        return float(
+            verify.policy_deficit(model, arithmetic, policy, weight, (*constant, value), value).min()
+        )
 
     return _moved(constant, least, -1.0)
 
 
+def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array) -> tuple[Array, Array]:
+    """Return constants (J, 2) with which lower values (J, S) of all utilities hold, and these values."""
+    low, each = scaled.cleared(policy, value), np.eye(len(value))
+    constants = [
+        lowered(model, policy, one, scaled.constant(one), own) for one, own in zip(each, low, strict=True)
+    ]
+    return np.array(constants), low
+
+
 def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which upper values (S,) hold."""
-    arithmetic, pairs = verify.Outward(*_numbers(model, weight, value)), verify.allowed_pairs(model)
+    arithmetic, pairs = verify.Outward(*numbers(model, weight, value)), verify.allowed_pairs(model)
 
     def least(constant: Array) -> float:
-        return float(verify.upper_surplus(model, arithmetic, weight, constant, value, pairs).min())
+        return float(verify.pair_surplus(model, arithmetic, pairs, weight, (*constant, value), value).min())
 
     return _moved(constant, least, 1.0)
 
 
-def _numbers(model: verify.Model, *others: Array) -> tuple[Array, ...]:
+def numbers(model: verify.Model, *others: Array) -> tuple[Array, ...]:
+    """Return the numbers that the inequalities of a model are made of, and others."""
     return (model.probability, model.utility, np.array([model.discount]), *others)
 
 
@@ -138,8 +153,8 @@ class ExactFinder:
         self.scaled, self.problem, self.model = scaled, scaled.problem, model
         self.utility = scaled.problem.utility * scaled.span[:, None, None]
 
-    def lower(self, policy: Array) -> Array:
-        """Return W of every utility, (J, S), each residual a little above 0."""
+    def lower(self, policy: Array) -> tuple[Array, Array]:
+        """Return constants (J, 2) and W of every utility, (J, S), each residual a little above 0."""
         problem, each = self.problem, np.eye(len(self.utility))
         chain = policy_transition(problem, policy)
         inverse = resolvent(chain, problem.discount)
@@ -149,15 +164,15 @@ class ExactFinder:
             size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T)
             holds = residual.min(1, keepdims=True) >= 0
             value = np.where(holds, value, value + inverse.state_value(residual - ROUNDINGS * size))
-        return value
+        return all_lowered(self.scaled, self.model, policy, value)
 
     def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
         """w·u + γPV − V under a policy, (S,), almost exactly."""
         arithmetic, constant = (
-            verify.Outward(*_numbers(self.model, policy, value)),
+            verify.Outward(*numbers(self.model, policy, value)),
             self.scaled.constant(weight),
         )
-        return verify.lower_surplus(self.model, arithmetic, policy, weight, constant, value)
+        return verify.policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
 
     def upper(self, weight: Array) -> tuple[Array, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV: the best of three."""
@@ -187,13 +202,13 @@ class ExactFinder:
     def _gain(self, weight: Array, value: Array) -> Array:
         """w·u + γPV − V of every pair, (S, A), almost exactly; −∞ where there is no action."""
         arithmetic, pairs = (
-            verify.Outward(*_numbers(self.model, weight, value)),
+            verify.Outward(*numbers(self.model, weight, value)),
             np.arange(len(self.model.pointer) - 1),
         )
         constant = self.scaled.constant(weight)
         gain = np.full(self.model.actions.shape, -np.inf)
-        gain[self.model.actions] = -verify.upper_surplus(
-            self.model, arithmetic, weight, constant, value, pairs
+        gain[self.model.actions] = -verify.pair_surplus(
+            self.model, arithmetic, pairs, weight, (*constant, value), value
         )
         gain[~self.problem.actions] = -np.inf
         return gain
@@ -214,11 +229,11 @@ class SweptFinder:
         self.scaled, self.model, self.gap = scaled, model, gap
         self.engine = Swept(scaled.problem)
 
-    def lower(self, policy: Array) -> Array:
-        """Return W of every utility, (J, S)."""
+    def lower(self, policy: Array) -> tuple[Array, Array]:
+        """Return constants (J, 2) and W of every utility, (J, S)."""
         engine = self.engine
         found = engine.pricer.values_of(engine.chain(policy), FINER * PRECISION * engine.unit)
-        return found.T * self.scaled.span[:, None]
+        return all_lowered(self.scaled, self.model, policy, found.T * self.scaled.span[:, None])
 
     def upper(self, weight: Array) -> tuple[Array, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV, to a share of the solution's gap."""

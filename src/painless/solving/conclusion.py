@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
-from painless.planning.planner import Case, Stop
+from painless.planning.planner import Case, Ending, Planned, Task
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
 from painless.policies.timed import policy_of
-from painless.problem.units import normalise, rounded, utility_range
+from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
@@ -28,55 +28,31 @@ SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between mac
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
 
 
-class Ending(NamedTuple):
-    """How a run ended, for the status."""
-
-    algorithm: str
-    tolerance: float
-    reason: str = ""  # why this algorithm was chosen
-    completed: int | None = None  # the given number of iterations, once done
-    stopped: str = ""  # why the run stopped early, with a remedy
-    note: str = ""  # another sentence
-
-    @property
-    def hurried(self) -> bool:
-        """Whether there is no time left."""
-        return any(self.stopped == stop.value for stop in Stop)
-
-    def stop(self, why: Stop | None) -> Ending:
-        """Return the ending with the reason for a stop, if there was one."""
-        return self if why is None else self._replace(stopped=why.value)
-
-
-def conclude(
-    case: Case,
-    certifier: Certifier,
-    answer: Answer,
-    ending: Ending,
-    clock: Clock,
-    trace: Trace | None = None,
-) -> Solution:
-    """Narrow the price ranges, for at most the time that the answer took, and return the solution.
+def conclude(found: Planned, task: Task, trace: Trace | None = None) -> Solution:
+    """Return the solution, with price ranges that are narrowed for at most the time that the answer took.
 
     `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer. Without it, better responses
     found on the way improve the answer.
     """
-    if ending.hurried:
-        clock.extend()
-    else:
+    certifier, answer, clock = found.certifier, found.answer, task.clock
+    if certifier is None or answer is None:
+        return _infeasible(found, clock)
+    in_time = not found.ending.out_of_time
+    if in_time:
         clock.allow_again(LEAST_SECONDS)
         answer = closed_in(certifier, answer, improve=trace is None)
-    prices = _prices(case, certifier, answer, clock, narrow=not ending.hurried)
-    answer = certifier.bounded(answer)
-    if not ending.hurried:
+    else:
+        clock.extend()
+    prices = _prices(found.case, certifier, answer, clock, narrow=in_time)
+    if in_time:
         clock.release()
-    return feasible_solution(case, answer, prices, ending, clock, certifier.game, trace)
+    return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
 
 
 def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
     """Return the proved range of every price, (K,) each, in the user's units."""
     problem, units = case.problem, case.units
-    low, high = utility_range(problem)
+    low, high = problem.utility_range
     aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
     if not len(aside):
         return PriceRanges(
@@ -109,43 +85,35 @@ def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock
     return PriceRanges(*(own.multiplier(side) for side in price_ranges(judge, same, clock.tick)))
 
 
-def feasible_solution(
-    case: Case,
-    answer: Answer,
-    prices: PriceRanges,
-    ending: Ending,
-    clock: Clock,
-    game: Game,
-    trace: Trace | None = None,
+def _feasible(
+    found: Planned, task: Task, prices: PriceRanges, game: Game, trace: Trace | None = None
 ) -> Solution:
     """Return the solution of a problem that is feasible, or not known to be infeasible.
 
     The best response of `game` to the final prices is used in states that the policy does not visit.
     """
+    case, answer = found.case, found.answer
+    assert answer is not None
     problem, units = case.problem, case.units
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
     gap = answer.gap * float(units.span[0])
-    missed = _violation(case, answer.low)
     low, high = prices
     multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     slack = np.zeros(problem.shape[2])
     slack[units.kept] = answer.low[1:] - case.normal.threshold
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
     multiplier[free] = 0.0
+    iterations = 0 if trace is None else len(trace)
     return _solution(
-        case,
-        answer.policy,
-        answer.value,
+        *(found, task.clock, answer.policy, answer.value),
         multiplier=multiplier,
         price_range=np.column_stack([low, high]),
-        violation=missed,
+        violation=_violation(case, answer.low),
         upper_bound=bound,
         gap=gap,
         feasible=answer.feasible,
-        status=_status(case, answer, gap, bound, ending),
-        algorithm=ending.algorithm,
-        reason=ending.reason,
-        seconds=clock.seconds,
+        status=_status(found, answer.feasible, gap, bound, task.tolerance, iterations),
+        iterations=iterations,
         trace=trace,
         response=game.response,
         best_responses=game.responses,
@@ -153,16 +121,13 @@ def feasible_solution(
     )
 
 
-def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
+def _infeasible(found: Planned, clock: Clock) -> Solution:
     """Return the policy that violates the constraints least, and why no policy is feasible."""
-    problem = case.problem
-    low = np.array([float(v) for v in _proved(case, case.slater.low)])
-    why = explain(problem, low, clock.tick)
-    nothing = np.full(problem.shape[2], np.nan)
+    case = found.case
+    why = explain(case.problem, np.array(_proved(case, case.slater.low)), clock.tick)
+    nothing = np.full(case.problem.shape[2], np.nan)
     return _solution(
-        case,
-        case.slater.policy,
-        case.slater.value,
+        *(found, clock, case.slater.policy, case.slater.value),
         multiplier=nothing,
         price_range=np.column_stack([nothing, nothing]),
         violation=_violation(case, case.slater.low),
@@ -171,9 +136,7 @@ def infeasible_solution(case: Case, ending: Ending, clock: Clock) -> Solution:
         gap=np.nan,
         feasible=False,
         status=Status(Kind.INFEASIBLE, why.sentence),
-        algorithm=ending.algorithm,
-        reason=ending.reason,
-        seconds=clock.seconds,
+        iterations=0,
         infeasibility=why.infeasibility,
         proof_weight=_infeasible_weight(case),
     )
@@ -188,32 +151,40 @@ def _infeasible_weight(case: Case) -> Array:
     return weight
 
 
-def _status(case: Case, answer: Answer, gap: float, bound: float, ending: Ending) -> Status:
+def _status(
+    found: Planned, feasible: bool, gap: float, bound: float, tolerance: float, iterations: int
+) -> Status:
     """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
+    ending, feasibility = found.ending, found.case.feasibility
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
-    missed = "" if answer.feasible else " The policy misses a constraint."
-    if not answer.feasible and ending.completed is not None:
+    missed = "" if feasible else " The policy misses a constraint."
+    if not feasible and ending is Ending.COMPLETED:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
-    end = f"{missed}{ending.note and ' ' + ending.note}"
-    if ending.completed is not None:
-        return Status(Kind.COMPLETED, f"Completed: {ending.completed} iterations done; {shown}.{end}")
-    target = gap_target(case.problem, ending.tolerance)
-    if not ending.stopped and is_solved(gap, bound, answer.feasible, target):
-        proved = f"a relative gap of {ending.tolerance:g} is proved"
+    end = f"{missed}{found.note and ' ' + found.note}"
+    if ending is Ending.COMPLETED:
+        return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
+    stopped = ending.out_of_time or ending is Ending.STALLED
+    if not stopped and is_solved(gap, bound, feasible, gap_target(found.case.problem, tolerance)):
+        proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
-    why = ending.stopped or "double precision cannot prove this tolerance; use a larger one"
-    if case.feasibility is not Feasibility.SLACK and not answer.feasible:
-        why += f"; {case.feasibility.value}"
+    why = (ending if stopped else Ending.ROUNDING).value
+    if feasibility is not Feasibility.SLACK and not feasible:
+        why += f"; {feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
 
 
 def _solution(
-    case: Case, policy: Array, value: Array, *, response: Actions | None = None, **rest: Any
+    found: Planned,
+    clock: Clock,
+    policy: Array,
+    value: Array,
+    *,
+    response: Actions | None = None,
+    **rest: Any,
 ) -> Solution:
-    problem = case.problem
+    case, problem = found.case, found.case.problem
     values = case.value(np.where(np.isfinite(value), value, np.nan))
-    trace = rest.get("trace")
     visited = case.engine.reachable(policy)
     if response is not None:
         policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
@@ -225,7 +196,9 @@ def _solution(
         sense=problem.sense,
         minimise=problem.minimise,
         constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
-        iterations=len(trace) if isinstance(trace, Trace) else 0,
+        algorithm=found.planner,
+        reason=found.reason,
+        seconds=clock.seconds,
         **rest,
     )
 

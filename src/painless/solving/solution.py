@@ -175,7 +175,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, unless it has a horizon, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -184,8 +184,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.horizon is None:
-                write_certificate(folder, self, problem)
+            write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
@@ -205,7 +204,8 @@ class Solution:
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        shape = (*self.table.probabilities.shape, len(self.threshold))
+        *steps, states, actions = self.policy.probabilities.shape
+        shape = (states * max(sum(steps), 1), actions, len(self.threshold))  # no step at all counts as one
         if shape != problem.shape:
             raise InputError(
                 f"the solution has {shape[0]} states, {shape[1]} actions and {shape[2]} constraints, but its problem "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from painless.bellman import occupancy_policy
 from painless.common import arguments
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.engines.engine import occupancy
@@ -19,19 +18,19 @@ from painless.evaluators import Evaluator, exact_evaluator
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder
-from painless.loop.prepare import Prepared, Steps
+from painless.loop.prepare import Prepared
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Planned, Planner, Progress, Stop, Task, without_slater
+from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
 from painless.policies.rules import as_policy
 from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
-from painless.solving.conclusion import Ending, conclude, infeasible_solution
+from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
 from painless.storage.mapped import unchanged
 
@@ -87,38 +86,28 @@ def solve(
     clock, reason = Clock(time_limit), ""
     if isinstance(initial_policy, TimedPolicy) or (initial_policy is not None and problem.stages is not None):
         initial_policy = as_policy(initial_policy, problem, "initial_policy")
-    start = starting_policy(initial_policy, problem.actions)
     if algorithm is None and (iterations is not None or evaluator is not None):
         algorithm, reason = PRM(), "PRM is the default for a number of iterations: it needs no tuning."
     elif algorithm is None:
         algorithm, reason = choose(problem)
+    task = Task(tolerance, clock, progress)
+    if not isinstance(algorithm, Planner):
+        task = task._replace(start=starting_policy(initial_policy, problem.actions))
+    elif initial_policy is not None:
+        task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
     with one_thread(), clock.interruptible():
-        prepared, ending = Prepared.of(problem, clock.tick), Ending(algorithm.name, tolerance, reason)
-        if prepared.misses_constant:
-            return infeasible_solution(prepared, ending, clock)
-        if isinstance(algorithm, Planner):
-            warm = initial_policy
-            if warm is not None:
-                warm = checked_policy(warm, problem.actions, "initial_policy")
-            task = Task(tolerance, clock, progress, warm)
-            return _planned(algorithm.answer(prepared, task), ending, clock)
-        if prepared.feasibility is Feasibility.NONE:
-            return infeasible_solution(prepared, ending, clock)
-        if prepared.slater.stopped is not None:
-            return _planned(without_slater(algorithm.name, prepared, clock), ending, clock)
-        if prepared.feasibility is not Feasibility.SLACK:
-            return _in_place_of(prepared, ending, clock)
-        certifier = Certifier(prepared.engine, prepared.slater, relaxation=prepared.relaxation)
-        certifier.game.precision = _precision(prepared, FINAL_GAP if iterations else tolerance)
-        estimator = None if evaluator is None else evaluator(prepared.normal)
-        prior = restricted(start, prepared.normal.actions)
-        steps = prepared.steps(algorithm, prior[None], iterations, seed, estimator)
-        monitor = None if evaluator is None else exact_evaluator(prepared.normal, prepared.engine)
-        recorder = Recorder[LearningTable[Any]](monitor)
-        run = _Iterating(prepared, certifier, steps, prior, iterations, output, clock, progress, recorder)
-        answer, ending = run.to_the_end(ending)
-        trace = prepared.trace(run.recorder.trace().run(0))
-        return conclude(prepared, certifier, answer, ending, clock, trace)
+        case, trace = Prepared.of(problem, clock.tick), None
+        if case.misses_constant:
+            found = Planned(algorithm.name, case)
+        elif isinstance(algorithm, Planner):
+            found = algorithm.answer(case, task)
+        elif case.feasibility is not Feasibility.SLACK:
+            found = _in_place_of(algorithm, case, task)
+        else:
+            run = _Iterating(case, algorithm, task, iterations, output, evaluator, seed)
+            found = run.to_the_end()
+            trace = case.trace(run.recorder.trace().run(0))
+        return conclude(found._replace(reason=found.reason or reason), task, trace)
 
 
 def _checked_limit(
@@ -143,56 +132,54 @@ def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> N
         raise InputError(f"output {output.name} needs a given number of iterations")
 
 
-def _precision(prepared: Prepared, tolerance: float) -> float:
-    """Return the precision of swept best responses' values: a small part of the gap to prove."""
-    return EXACT * prepared.target(tolerance)(max(float(prepared.slater.value[0]), 0.0))
-
-
-def _planned(planned: Planned, ending: Ending, clock: Clock) -> Solution:
-    """Return the result of a planner as a solution."""
-    reason = planned.reason or ending.reason
-    ending = ending._replace(algorithm=planned.planner, reason=reason, note=planned.note).stop(planned.stop)
-    if planned.answer is None or planned.certifier is None:
-        return infeasible_solution(planned.case, ending, clock)
-    return conclude(planned.case, planned.certifier, planned.answer, ending, clock)
-
-
-def _in_place_of(prepared: Prepared, ending: Ending, clock: Clock) -> Solution:
+def _in_place_of(algorithm: Algorithm, case: Case, task: Task) -> Planned:
     """Plan if there is no Slater point, since algorithms need a multiplier bound."""
-    why = prepared.feasibility.value
-    reason = f"{why[0].upper()}{why[1:]}, so {ending.algorithm} has no multiplier bound: the linear program replaced it."
-    return _planned(
-        LinearProgram().answer(prepared, Task(ending.tolerance, clock)), ending._replace(reason=reason), clock
+    found, why = LinearProgram().answer(case, task), case.feasibility.value
+    if found.answer is None or case.slater.stopped is not None:
+        return found._replace(planner=algorithm.name)
+    return found._replace(
+        reason=f"{why[0].upper()}{why[1:]}, so {algorithm.name} has no multiplier bound: the linear program replaced it."
     )
 
 
-@dataclass
 class _Iterating:
     """One run of an algorithm, with its averages and its proof."""
 
-    prepared: Prepared
-    certifier: Certifier
-    steps: Steps
-    prior: Array
-    iterations: int | None
-    output: Output
-    clock: Clock
-    progress: Callable[[Progress], None] | None
-    recorder: Recorder[LearningTable[Any]]
+    def __init__(
+        self,
+        case: Prepared,
+        algorithm: Algorithm,
+        task: Task,
+        iterations: int | None,
+        output: Output,
+        evaluator: Callable[[CMDP], Evaluator[Any]] | None,
+        seed: int,
+    ) -> None:
+        assert task.start is not None
+        self.case, self.name, self.task = case, algorithm.name, task
+        self.iterations, self.output = iterations, output
+        self.prior = restricted(task.start, case.normal.actions)
+        estimator = None if evaluator is None else evaluator(case.normal)
+        monitor = None if evaluator is None else exact_evaluator(case.normal, case.engine)
+        self.steps = case.steps(algorithm, self.prior[None], iterations, seed, estimator)
+        self.recorder = Recorder[LearningTable[Any]](monitor)
+        self.certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
+        target = case.target(FINAL_GAP if iterations else task.tolerance)
+        self.certifier.game.precision = EXACT * target(max(float(case.slater.value[0]), 0.0))
+        self.averages = MultiplierAverages(1 + case.normal.shape[2])
+        self.occupancy = np.zeros(case.normal.actions.shape)  # of the output average
 
-    def __post_init__(self) -> None:
-        self.averages = MultiplierAverages(1 + self.prepared.normal.shape[2])
-        self.occupancy = np.zeros(self.prepared.normal.actions.shape)  # of the output average
-
-    def to_the_end(self, ending: Ending) -> tuple[Answer, Ending]:
+    def to_the_end(self) -> Planned:
         """Run for the given horizon, or until the tolerance is proved, or until stopped."""
         try:
             self._advance(1)
             if self.iterations:
-                return self._to_the_horizon(), ending._replace(completed=self.iterations)
-            return self._to_the_tolerance(ending)
+                answer, ending = self._to_the_horizon(), Ending.COMPLETED
+            else:
+                answer, ending = self._to_the_tolerance()
         except (TimeoutError, KeyboardInterrupt) as stop:
-            return self._stopped(), ending.stop(Stop.of(stop))
+            answer, ending = self._stopped(), Ending.of(stop)
+        return Planned(self.name, self.case, self.certifier, answer, ending)
 
     def _to_the_horizon(self) -> Answer:
         assert self.iterations is not None
@@ -205,8 +192,8 @@ class _Iterating:
         self._bound()
         return self.certifier.assess(occupancy_policy(self.occupancy, self.prior))
 
-    def _to_the_tolerance(self, ending: Ending) -> tuple[Answer, Ending]:
-        target = self.prepared.target(ending.tolerance)
+    def _to_the_tolerance(self) -> tuple[Answer, Ending]:
+        target = self.case.target(self.task.tolerance)
         certifier, rounds, least, stalled = self.certifier, 1, np.inf, 0
         while True:
             self._advance(max(FIRST_CHECK, self.averages.count // 8))
@@ -218,10 +205,9 @@ class _Iterating:
             if gap <= target(certifier.game.upper) or stalled >= PATIENCE:
                 answer = certifier.answer(mixture.weights)
                 if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
-                    return answer, ending
+                    return answer, Ending.PROVED
                 if stalled >= PATIENCE:
-                    why = f"the iterates of {ending.algorithm} no longer improve; try another algorithm, or leave the choice to solve"
-                    return answer, ending._replace(stopped=why)
+                    return answer, Ending.STALLED
             self._report(mixture.value)
             rounds += 1
 
@@ -237,11 +223,11 @@ class _Iterating:
             value = self.recorder.add(step)
             self.certifier.add(value[0], table)
             self.averages.add(step.weight[0])
-            self.clock.tick()
+            self.task.clock.tick()
 
     def _bound(self) -> None:
         """Prove a bound with a few best responses."""
-        exact, target = self.certifier.engine.exact, self.prepared.target(FINAL_GAP)
+        exact, target = self.certifier.engine.exact, self.case.target(FINAL_GAP)
         self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
 
     def _answer(self) -> Answer:
@@ -250,7 +236,7 @@ class _Iterating:
 
     def _stopped(self) -> Answer:
         """Return the best answer that what is known gives quickly."""
-        self.clock.extend()
+        self.task.clock.extend()
         try:
             if self.certifier.engine.exact:
                 return self._answer()
@@ -259,6 +245,6 @@ class _Iterating:
             return self.certifier.known()
 
     def _report(self, value: float = np.nan) -> None:
-        if self.progress is not None:
+        if self.task.progress is not None:
             count, bound = self.averages.count, self.certifier.game.upper
-            self.progress(Progress.of(self.prepared, count, self.iterations, value, bound))
+            self.task.progress(Progress.of(self.case, count, self.iterations, value, bound))

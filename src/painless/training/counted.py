@@ -18,11 +18,11 @@ import numpy as np
 from painless.bellman import policy_value
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.counting.learned_model import LearnedModel, extreme_share
+from painless.counting.memory import Memory
+from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
 from painless.training.counted_checkpoint import load_counted, save_counted
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
-from painless.training.learned_model import LearnedModel, extreme_share
-from painless.training.memory import Memory
-from painless.training.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next

@@ -14,11 +14,11 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.storage import checked_entries as entries
 from painless.storage import results
 from painless.training.episodes import Player
-from painless.training.memory import HALVES, Memory
 
 KIND = "counted"
 

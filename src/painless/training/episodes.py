@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
-from painless.training.memory import HALVES, Memory
 
 EXHAUSTED = (
     0.3  # the share of steps in which a plan's action was tried often enough, at which a new plan is due

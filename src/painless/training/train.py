@@ -23,6 +23,7 @@ from painless.common.arguments import function, number, share, whole
 from painless.common.arrays import one_thread
 from painless.common.errors import InputError
 from painless.common.render import number as rounded
+from painless.counting.safe_plan import Limits
 from painless.features.base import FeatureMap
 from painless.loop.algorithms import Algorithm
 from painless.loop.framework import Trace
@@ -36,7 +37,6 @@ from painless.training.counted import Budget, Checkpointing, CountedProgress, Co
 from painless.training.episodes import Episodes, SimulatedEpisodes
 from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
 from painless.training.result import Training
-from painless.training.safe_plan import Limits
 from painless.training.verification import Verified, verified
 
 STEPS = 200_000  # the default budget

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.counting.learned_model import Judged
+from painless.counting.safe_plan import candidate
 from painless.simulation.confidence import intervals
 from painless.simulation.simulator import Specification
 from painless.training.counted import Found
 from painless.training.evaluate import Estimate
-from painless.training.learned_model import Judged
-from painless.training.safe_plan import candidate
 
 AGREEMENT = 3.0  # standard errors within which fresh episodes agree with the model
 

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from painless.bellman import policy_value
-from painless.common.arrays import Array
-from painless.engines.policy_iteration import policy_iteration
 from painless.planning.feasibility import Feasibility, slater_policy
 from painless.problem import CMDP
 from painless.problem.units import normalise
@@ -27,11 +24,12 @@ from painless.problems import (
     slippery_grid,
     streaming,
 )
+from painless.problems.binding import room, tighten
 
 Generator = np.random.Generator
 Draw = Callable[[Generator], CMDP]
 
-DRAWS = 100  # until a problem is one with a policy that exceeds every threshold
+DRAWS = 100  # draws until some policy exceeds every threshold
 LEAST_SLACK = 1e-6  # of that policy, as a part of 1/(1−γ), in normalised units
 LEAST_ROOM = 1e-3  # the joint improvement that a drawn problem must leave, likewise
 
@@ -46,27 +44,10 @@ def drawn(draw: Draw, rng: Generator) -> CMDP:
     for _ in range(DRAWS):
         problem = draw(rng)
         slater = slater_policy(normalise(problem)[0])
-        scale = 1 / (1 - problem.discount)
-        if slater.feasibility is Feasibility.SLACK and slater.slack.min(initial=np.inf) > LEAST_SLACK * scale:
+        least = LEAST_SLACK * problem.unit
+        if slater.feasibility is Feasibility.SLACK and slater.slack.min(initial=np.inf) > least:
             return problem
     raise RuntimeError(f"{DRAWS} draws gave no problem whose constraints can be exceeded")
-
-
-def room(problem: CMDP) -> tuple[Array, Array]:
-    """Return V_c of the policy that maximises the reward, and the largest joint improvement on it, (K,) each."""
-    plan = policy_iteration(problem, problem.reward)
-    greedy = policy_value(problem, plan.policy(problem.shape[1]))[1:]
-    normal, units = normalise(problem.with_limits(greedy * problem.sign[1:]))
-    improvement = np.zeros(len(greedy))
-    improvement[units.kept] = slater_policy(normal).slack * units.span[1 + units.kept]
-    return greedy, improvement
-
-
-def tighten(problem: CMDP, tightness: float) -> CMDP:
-    """Place the thresholds between the reward-optimal values and the best joint improvement on them."""
-    greedy, improvement = room(problem)
-    threshold = greedy + tightness * np.maximum(improvement, 0.0)
-    return problem.with_limits(threshold * problem.sign[1:])
 
 
 def random_garnet(
@@ -114,7 +95,7 @@ def binding(make: Callable[..., CMDP], tightness: float, **parameters: Any) -> D
     def draw(rng: Generator) -> CMDP:
         for _ in range(DRAWS):
             problem = make(seed=whole(rng), **parameters)
-            if room(problem)[1].min() > LEAST_ROOM / (1 - problem.discount):
+            if room(problem)[1].min() > LEAST_ROOM * problem.unit:
                 return tighten(problem, tightness)
         raise RuntimeError(f"{DRAWS} seeds gave no problem with room for its constraints")
 
@@ -181,5 +162,5 @@ def random_threshold(states: int, actions: int) -> Draw:
 
 
 def paper_gridworld(discount: float, constraints: int = 1) -> Draw:
-    """Return the paper's gridworld; what differs between seeds is the first policy."""
+    """Return the paper's gridworld; seeds differ only in the initial policy."""
     return lambda _: gridworld(discount=discount, constraints=constraints)

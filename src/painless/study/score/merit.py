@@ -4,7 +4,7 @@
 
 with δ_i = 0.01·range(V_r)/range(V_{c_i}), where the range of a value is the difference of its largest and its least over all
 policies. Since V_r* − V_r ≥ −Σ λ*_i [b_i − V_{c_i}]₊ for every policy, E is at least (λ* + δ)·violation, and 0 for an
-optimal policy only. It knows no units. Below 1e-6 two answers are equal.
+optimal policy only. It does not depend on units. Below 1e-6 two answers are equal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """All runs on one problem of the suite: the default, the other algorithms as they come, and the baselines' grids.
 
-Settings of one algorithm advance as one array program. What each run may spend is a number of policy evaluations, each of all
+Settings of one algorithm advance as one array program. The budget of a run is a number of policy evaluations, each of all
 utilities. An algorithm that uses the multiplier bound U pays for the feasibility phase that finds it, with one evaluation for
-every policy that its planner evaluates; the baselines get U for nothing.
+every policy that its planner evaluates; the baselines get U for free.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Score:
         return list(dict.fromkeys(row["problem"] for row in self.rows))
 
     def merits(self, algorithm: str, measure: str, problem: str) -> Array:
-        """Return E for all settings of an algorithm, the first being the only one where there is no grid."""
+        """Return E for all settings of an algorithm, of which there is one if the algorithm has no grid."""
         wanted = (algorithm, measure, problem)
         return np.array(self._merits[wanted])
 

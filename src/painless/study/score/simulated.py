@@ -1,9 +1,9 @@
-"""CartPole in the score: short runs with few episodes, since 340 of them have to fit.
+"""CartPole in the score: short runs with few episodes, since there are 340 of them.
 
 An evaluation is one of LSTDQ from 10 episodes, and there are 40 of them. Every setting runs ten times, and its E is the mean of
 theirs: otherwise the luckiest of the baselines' 32 runs would count as the best setting. The largest possible value stands for V_r*, which a policy
 that balances the pole near the middle attains within both constraints; 1 stands for λ*, which is not known. All get the
-multiplier bound 10 for nothing. The average iterate is judged by its estimates, the deployed policy by fresh episodes; these tell
+multiplier bound 10 for free. The average iterate is judged by its estimates, the deployed policy by fresh episodes; these determine
 E to about 0.001, below which all are equal.
 """
 

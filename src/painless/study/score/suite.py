@@ -1,6 +1,6 @@
 """The public suite: which problems the score is made of, and how each is evaluated.
 
-All that is random comes from one number: entry i of the suite with seed N draws from the seed sequence (N, i).
+All randomness comes from one number: entry i of the suite with seed N draws from the seed sequence (N, i).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Entry:
 
 
 def td(samples: int, rate: float = 0.01) -> Making:
-    """TD(0) as it comes, with so many updates for each pair on average; by default at the paper's step size.
+    """TD(0) with default settings: so many updates for each pair on average, by default with the paper's step size.
 
-    As it comes means levelled. From zero, as in the paper, 13 % of the values would be missing at γ = 0.9 and 2000 samples, which
+    The default is levelled. From zero, as in the paper, 13 % of the values would be missing at γ = 0.9 and 2000 samples, which
     moves the thresholds that every algorithm sees: luck would decide.
     """
     return lambda normal: EVALUATORS["td"](normal, samples=samples, rate=rate)

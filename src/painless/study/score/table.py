@@ -30,7 +30,7 @@ def _cells(name: str, part: Score) -> tuple[str, ...]:
 
 
 def algorithm_table(score: Score) -> str:
-    """Return a row for each algorithm as it comes, against the baselines tuned in hindsight."""
+    """Return a row for each algorithm with default settings, against the baselines tuned in hindsight."""
     rows = []
     for name in (DEFAULT, PAPER):
         each = [score.standing([measure], algorithm=name) for measure in MEASURES]

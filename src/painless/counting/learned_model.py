@@ -23,8 +23,8 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
+from painless.counting.memory import Indices, Memory
 from painless.problem import CMDP
-from painless.training.memory import Indices, Memory
 
 DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
 EXTRA = 2  # states that are added: the end, and heaven or hell

@@ -21,11 +21,11 @@ import numpy as np
 
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
+from painless.counting.learned_model import Judged, LearnedModel
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.planner import Case, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
-from painless.training.learned_model import Judged, LearnedModel
 
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen

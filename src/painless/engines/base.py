@@ -1,0 +1,54 @@
+"""What the engines share: the model, how policies are stored, interruptions, and mixtures of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from painless.bellman import occupancy_policy, policy_transition, reachable
+from painless.common.arrays import Array, Mask
+from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Engine, as_table, occupancy
+from painless.problem import CMDP
+
+
+class BaseEngine:
+    """The part of an engine that is the same for every criterion."""
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem = problem
+        self.unit = problem.unit
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
+        self._tick: Callable[[], None] = lambda: None
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards."""
+        least, most = (side * self.unit for side in self.problem.utility_range)
+        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
+
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
+        """Call `tick` between steps from now on; it may raise."""
+        self._tick = tick
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return reachable(
+            policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
+        )
+
+    def mixed(
+        self: Engine, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the policy (S, A) with the averaged values of some policies, and proved bounds on its values.
+
+        π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k.
+        """
+        del precision  # as precise as visits are
+        largest = as_table(policies[int(weights.argmax())], self.problem.shape[1])
+        used = np.flatnonzero(weights).tolist()
+        if len(used) > 1:
+            total = sum(weights[k] * occupancy(self, policies[k]) for k in used)
+            largest = occupancy_policy(np.asarray(total), largest)
+        return largest, self.values(largest)

@@ -1,0 +1,169 @@
+"""Maximal end components: the largest sets of states in which a process can stay for ever and go everywhere.
+
+An end component is a set of states with some of their pairs, at least one each, whose successors all lie in the set and which
+connect every state with every other. Two that share a state make one together, so that each state is in at most one that is
+maximal. Whatever policy is played, the states and pairs that it takes infinitely often are an end component, with probability 1.
+
+They are found by de Alfaro's method (1997): take strongly connected components, remove the pairs that may leave theirs, and
+repeat until there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.common.arrays import Mask
+from painless.common.compiling import njit
+
+COMPILED = 20_000  # transitions from which compiled code is worth its loading
+
+
+class EndComponents(NamedTuple):
+    """The maximal end components of a model, numbered from 0 in the order of their first states."""
+
+    label: NDArray[np.intp]  # (S,) the component of each state; −1 if it is in none
+    pairs: Mask  # (S, A) the pairs that stay in their component
+
+    @property
+    def number(self) -> int:
+        """The number of components."""
+        return int(self.label.max(initial=-1)) + 1
+
+    def members(self) -> list[NDArray[np.intp]]:
+        """Return the states of each component, in order."""
+        order = np.argsort(self.label, kind="stable")
+        start = np.searchsorted(self.label[order], np.arange(self.number + 1))
+        return [order[start[i] : start[i + 1]] for i in range(self.number)]
+
+
+class _Arrows(NamedTuple):
+    """Transitions with a positive probability, of the pairs that are left."""
+
+    pair: NDArray[np.intp]  # s·A + a
+    source: NDArray[np.intp]
+    target: NDArray[np.intp]
+
+    def of(self, kept: Mask) -> _Arrows:
+        return _Arrows(*(part[kept] for part in self))
+
+
+def end_components(transition: Any, pairs: Mask) -> EndComponents:
+    """Return the maximal end components of a model that may take some pairs only.
+
+    Arguments:
+        transition: P(s'|s, a), dense (S, A, S), or sparse (S·A, S) with row s·A + a.
+        pairs: (S, A), the pairs that may be taken.
+
+    >>> P = np.array([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], [[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]])
+    >>> end_components(P, np.ones((3, 2), dtype=bool)).label
+    array([0, 0, 0])
+    >>> found = end_components(P, np.array([[True, True], [True, True], [True, False]]))
+    >>> found.label, found.pairs.tolist()
+    (array([0, 1, 1]), [[True, False], [True, True], [True, False]])
+    """
+    states, actions = pairs.shape
+    arrows, left = _arrows(transition, pairs), pairs.reshape(-1).copy()
+    while True:
+        arrows, left = _without_dead_ends(arrows, left, states, actions)
+        label = _strongly_connected(arrows, states)
+        leaving = label[arrows.source] != label[arrows.target]
+        if not leaving.any():
+            break
+        left[arrows.pair[leaving]] = False
+        arrows = arrows.of(left[arrows.pair])
+    kept = left.reshape(states, actions)
+    return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+
+
+def _arrows(transition: Any, pairs: Mask) -> _Arrows:
+    states, actions = pairs.shape
+    dense = isinstance(transition, np.ndarray)
+    kernel: Any = scipy.sparse.csr_array(transition.reshape(-1, states)) if dense else transition
+    pair = np.repeat(np.arange(states * actions), np.diff(kernel.indptr))
+    found = _Arrows(pair, pair // actions, kernel.indices.astype(np.intp))
+    return found.of(pairs.reshape(-1)[pair] & (kernel.data > 0))
+
+
+def _strongly_connected(arrows: _Arrows, states: int) -> NDArray[np.intp]:
+    graph = scipy.sparse.csr_array(
+        (np.ones(len(arrows.pair)), (arrows.source, arrows.target)), (states, states)
+    )
+    found = scipy.sparse.csgraph.connected_components(graph, connection="strong")[1]
+    return np.asarray(found, dtype=np.intp)
+
+
+def _renumbered(label: NDArray[np.intp], inside: Mask) -> NDArray[np.intp]:
+    """Return labels in the order of each component's first state; −1 for states without a pair."""
+    result = np.full(len(label), -1)
+    _, first, place = np.unique(label[inside], return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    result[inside] = rank[place]
+    return result
+
+
+def _without_dead_ends(arrows: _Arrows, left: Mask, states: int, actions: int) -> tuple[_Arrows, Mask]:
+    """Remove the pairs that may lead to a state without a pair, and so on."""
+    pairs_left = left.reshape(states, actions).sum(1)
+    dead = np.flatnonzero(pairs_left == 0)
+    if not (pairs_left[arrows.target] == 0).any():
+        return arrows, left
+    order = np.argsort(arrows.target, kind="stable")
+    pointer = np.searchsorted(arrows.target[order], np.arange(states + 1))
+    remove = remove_towards if len(order) > COMPILED else layers_towards
+    left = remove(dead, pointer, arrows.pair[order], left.copy(), pairs_left, actions)
+    return arrows.of(left[arrows.pair]), left
+
+
+def layers_towards(
+    dead: NDArray[np.intp],
+    pointer: NDArray[np.intp],
+    into: NDArray[np.intp],
+    left: Mask,
+    pairs_left: NDArray[np.integer],
+    actions: int,
+) -> Mask:
+    """Clear in `left` the pairs that may lead to a dead state, layer by layer; a state whose pairs are all gone is dead, too.
+
+    `into[pointer[s]:pointer[s + 1]]` are the pairs that may lead to state s. This is the reference of `remove_towards`.
+    """
+    while len(dead):
+        pairs = np.unique(np.concatenate([into[pointer[s] : pointer[s + 1]] for s in dead]))
+        pairs = pairs[left[pairs]]
+        left[pairs] = False
+        sources = pairs // actions
+        np.subtract.at(pairs_left, sources, 1)
+        dead = np.unique(sources[pairs_left[sources] == 0])
+    return left
+
+
+@njit
+def remove_towards(
+    dead: NDArray[np.intp],
+    pointer: NDArray[np.intp],
+    into: NDArray[np.intp],
+    left: Mask,
+    pairs_left: NDArray[np.integer],
+    actions: int,
+) -> Mask:
+    """Do what `layers_towards` does, with a list of states in place of layers."""
+    todo = np.empty(len(pairs_left), dtype=np.intp)
+    todo[: len(dead)] = dead
+    end = len(dead)
+    while end > 0:
+        end -= 1
+        state = todo[end]
+        for k in range(pointer[state], pointer[state + 1]):
+            pair = into[k]
+            if left[pair]:
+                left[pair] = False
+                source = pair // actions
+                pairs_left[source] -= 1
+                if pairs_left[source] == 0:
+                    todo[end] = source
+                    end += 1
+    return left

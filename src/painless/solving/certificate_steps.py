@@ -1,0 +1,114 @@
+"""The values of a certificate of a finite horizon, step by step from the last one.
+
+Each step is a model of its own, whose values are computed, and then moved until the inequalities of `painless.verify` hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless import verify
+from painless.common.arrays import Array
+from painless.solving.certificate_values import Scaled, numbers
+
+
+class StepwiseFinder:
+    """Finds the values of a finite horizon."""
+
+    def __init__(self, scaled: Scaled, model: verify.Model) -> None:
+        self.scaled, self.model = scaled, model
+        self._first = np.concatenate([[0], np.cumsum(model.actions.sum(1))])  # pair of every state
+
+    def lower(self, policy: Array) -> tuple[Array, Array]:
+        """Return constants (J, 2) and W of every utility, (J, H·S), with W ≤ u_π + γP_πW."""
+        found = [self._lower(policy, weight) for weight in np.eye(len(self.model.utility))]
+        return np.array([constant for constant, _ in found]), np.array([value for _, value in found])
+
+    def _lower(self, policy: Array, weight: Array) -> tuple[Array, Array]:
+        constant, value = self._constant(weight), np.zeros(len(policy))
+        arithmetic = verify.Outward(*numbers(self.model, policy, constant))
+        for step, states, _ in self._steps():
+            ahead = self._ahead(value, states)
+            value[states] = _lower_step(step, arithmetic, policy[states], weight, constant, ahead)
+        return constant, value
+
+    def upper(self, weight: Array) -> tuple[Array, Array]:
+        """Return a constant (2,) and V (H·S,) with V ≥ w·u + γPV."""
+        constant, value = self._constant(weight), np.zeros(len(self.model.actions))
+        arithmetic = verify.Outward(*numbers(self.model, weight, constant))
+        allowed = np.zeros(self.model.utility.shape[1], dtype=bool)
+        allowed[verify.allowed_pairs(self.model)] = True
+        for step, states, pairs in self._steps():
+            taken, ahead = np.flatnonzero(allowed[pairs]), self._ahead(value, states)
+            if len(taken):
+                value[states] = _upper_step(step, arithmetic, taken, weight, constant, ahead)
+        return constant, value
+
+    def _constant(self, weight: Array) -> Array:
+        """Return a constant (2,); only one that is larger than what utilities vary by gains anything."""
+        scaled = self.scaled
+        even = ~scaled.problem.utility.any((1, 2))
+        useful = scaled.extreme | even | (np.abs(scaled.origin) >= scaled.span)
+        return scaled.constant(np.where(useful, weight, 0.0))
+
+    def _steps(self) -> Iterator[tuple[verify.Model, slice, slice]]:
+        """Yield each step as a model of its own, from the last to the first, with its states and pairs."""
+        model, width = self.model, self.model.width
+        for t in reversed(range(model.horizon or 0)):
+            states = slice(t * width, (t + 1) * width)
+            pairs = slice(int(self._first[states.start]), int(self._first[states.stop]))
+            row = np.arange(pairs.start, pairs.stop) if model.row is None else model.row[pairs]
+            mask, utility = model.actions[states], model.utility[:, pairs]
+            yield model._replace(actions=mask, utility=utility, row=row, horizon=1), states, pairs
+
+    def _ahead(self, value: Array, states: slice) -> Array:
+        """Return the values of a step and of the next one, as a model of one step sees them."""
+        width = self.model.width
+        both = value[states.start : states.stop + width]
+        return np.concatenate([both, np.zeros(2 * width - len(both))])
+
+
+def _lower_step(
+    step: verify.Model, arithmetic: verify.Outward, table: Array, weight: Array, constant: Array, ahead: Array
+) -> Array:
+    """Return lower values (S,) of a policy (S, A) in one step."""
+
+    def deficit(*own: Array) -> Array:
+        return np.asarray(
+            verify.policy_deficit(step, arithmetic, table, weight, (*constant, *own), ahead), dtype=float
+        )
+
+    return _settled(deficit() / table.sum(1), deficit, -1.0)
+
+
+def _upper_step(
+    step: verify.Model,
+    arithmetic: verify.Outward,
+    taken: NDArray[np.intp],
+    weight: Array,
+    constant: Array,
+    ahead: Array,
+) -> Array:
+    """Return upper values (S,) in one step, for the pairs `taken`; 0 in states that have none, where no policy comes to."""
+    places = step.states()[taken]
+
+    def surplus(*own: Array) -> Array:
+        least = np.full(len(step.actions), np.inf)
+        parts = verify.pair_surplus(step, arithmetic, taken, weight, (*constant, *own), ahead)
+        np.minimum.at(least, places, parts)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    return _settled(-surplus(), surplus, 1.0)
+
+
+def _settled(value: Array, surplus: Callable[[Array], Array], sign: float) -> Array:
+    """Move values (S,) up or down until the `surplus` in every state, which then grows as much, is not negative."""
+    factor = 1.0
+    while (lack := -np.minimum(surplus(value), 0.0)).any():
+        moved = np.nextafter(value + sign * factor * lack, sign * np.inf)
+        value = np.where(lack > 0, moved, value)
+        factor *= 2
+    return value
