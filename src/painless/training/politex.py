@@ -207,8 +207,8 @@ class _Politex:
         self, policies: list[FeaturePolicy], rows: list[Any], slack: SampledSlack, status: str
     ) -> Politex:
         span, count = self.specification.span, len(self.specification.threshold)
-        values = np.array([value for value, _ in rows]).reshape(-1, 1 + count)
-        weights = np.array([weight for _, weight in rows]).reshape(-1, count) * span[0] / span[1:]
+        values = np.array([value for value, _ in rows]).reshape(len(rows), 1 + count)
+        weights = np.array([weight for _, weight in rows]).reshape(len(rows), count) * span[0] / span[1:]
         return Politex(
             policy=MixturePolicy.uniform(tuple(policies)),
             trace=Trace(values[:, 0], values[:, 1:], weights, exact=self.table is not None),
