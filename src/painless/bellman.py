@@ -75,7 +75,7 @@ def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
     if isinstance(policy_transition, np.ndarray):
         from scipy.linalg import lapack
 
-        matrix = policy_transition * -discount
+        matrix = np.ascontiguousarray(policy_transition) * -discount
         matrix.reshape(-1)[:: len(matrix) + 1] += 1.0
         factors, pivots, _ = lapack.dgetrf(matrix.T, overwrite_a=1)
         return DenseResolvent(factors, pivots)

@@ -50,6 +50,9 @@ Horizon = Annotated[
     int | None,
     typer.Option(help="Sum over this many steps; the discount is then 1 unless --discount is given."),
 ]
+Average = Annotated[
+    bool, typer.Option("--average", help="Take the long-run average per step in place of a discounted sum.")
+]
 Discount = Annotated[float | None, typer.Option(help="Override the problem's discount.")]
 Threshold = Annotated[
     list[float] | None,
@@ -94,22 +97,30 @@ def find_problem(
     discount: float | None,
     threshold: list[float] | None,
     horizon: int | None = None,
+    average: bool = False,
 ) -> CMDP:
-    """Return a registered table or one from a file, with the discount, horizon and limits overridden if given."""
-    if horizon is not None:
-        found = find_problem(name, parameters, None, threshold)
-        return found.with_horizon(horizon, 1.0 if discount is None else discount)
+    """Return a registered table or one from a file, with the discount, horizon, average and limits overridden if given."""
+    if average and (horizon is not None or discount is not None):
+        raise InputError("--average counts every step alike for ever; remove --discount and --horizon")
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 
+    if horizon is not None:
+        if is_file(name) and "horizon" in formats.format_of(name).parameters:
+            return load(name, **file_arguments(name, parameters, discount, threshold), horizon=horizon)
+        found = find_problem(name, parameters, None, threshold)
+        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     require_name(name)
     if is_file(name):
-        return load(name, **file_arguments(name, parameters, discount, threshold))
+        return load(name, **file_arguments(name, parameters, discount, threshold), average=average)
     table = find_table(name)
+    own = average and "average" in settings_of(table)
+    parameters = [*(parameters or []), "average=true"] if own else parameters
     wanted = settings_of(table).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
     given = problem_arguments(table, name, parameters, discount, threshold if chooses else None)
     problem = make(name, **given)
+    problem = problem.with_average() if average and not own else problem
     return problem if chooses or not threshold else problem.with_limits(threshold)
 
 

@@ -12,6 +12,7 @@ from painless.cli.common import (
     PICTURES,
     STOPPED,
     AsJson,
+    Average,
     Discount,
     Horizon,
     Parameters,
@@ -44,6 +45,7 @@ def frontier(
     parameters: Parameters = None,
     discount: Discount = None,
     horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
     tolerance: Annotated[
         float | None,
@@ -72,7 +74,7 @@ def frontier(
     check_file(out, (".json", *PICTURES))
     check_folder(save)
     check_report(report_file)
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
     with interruptible(), progress_bar(not as_json) as report:
         try:
             found = run(

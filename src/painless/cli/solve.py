@@ -13,6 +13,7 @@ from painless.cli.common import (
     INFEASIBLE,
     STOPPED,
     AsJson,
+    Average,
     Discount,
     Horizon,
     Parameters,
@@ -69,6 +70,7 @@ def solve(
     ] = None,
     discount: Discount = None,
     horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
@@ -89,7 +91,11 @@ def solve(
     check_report(report_file)
     check_folder(save)
     check_folder(certificate)
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    if certificate is not None:
+        from painless.solving.certificate_files import require_certifiable
+
+        require_certifiable(cmdp)
     answer(
         problem,
         cmdp,

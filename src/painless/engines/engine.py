@@ -10,13 +10,15 @@ To add an engine, write a file and add a line to `ENGINES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.problem import CMDP
+from painless.common.errors import InputError
+from painless.engines.drawn import Drawn
+from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
 
 EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
@@ -27,6 +29,7 @@ FINEST_VISITS = 1e-12  # precision of swept visits that are shown, relative to t
 PRECISION = 0.02 * TOLERANCE  # of swept values and visits, relative to 1/(1−γ)
 
 Actions = NDArray[np.unsignedinteger]  # (S,) a deterministic policy, in the smallest integer type
+AnyPolicy = Array | Actions | Drawn  # the last for long-run averages alone
 
 
 class Bracket(NamedTuple):
@@ -56,7 +59,7 @@ class Response(NamedTuple):
 
 
 class Engine(Protocol):
-    """Solves one model; a policy is a table (S, A), or actions (S,) if deterministic."""
+    """Solves one model; a policy is a table (S, A), or actions (S,) if deterministic; for averages also `Drawn`."""
 
     @property
     def problem(self) -> CMDP:
@@ -84,24 +87,22 @@ class Engine(Protocol):
         The search starts from where the last one ended.
         """
 
-    def values(self, policy: Array | Actions) -> Bracket:
+    def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 
-    def visits(self, policy: Array | Actions, precision: float = PRECISION) -> Array:
-        """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum."""
+    def visits(self, policy: Any, precision: float = PRECISION) -> Array:
+        """Return d = ρ (I − γ P_π)⁻¹, (S,), to `precision` relative to their sum; on average, shares of time."""
 
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states, (J, n, A), from values exact to `tolerance`; −∞ where there is no action."""
 
-    def mixed(
-        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
-    ) -> tuple[Array, Bracket]:
+    def mixed(self, policies: Sequence[Any], weights: Array, precision: float = 0.0) -> tuple[Any, Bracket]:
         """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values.
 
-        In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
+        On average it may take a draw between them. In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
 
-    def reachable(self, policy: Array) -> Mask:
+    def reachable(self, policy: Any) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
@@ -154,11 +155,31 @@ def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
     return FiniteHorizon(problem)
 
 
+def _total(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.criterion is Criterion.TOTAL:
+        raise InputError(
+            "the total reward until the end (discount 1) cannot be planned yet; give a discount below 1"
+        )
+    return None
+
+
+def _average(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if problem.criterion is not Criterion.AVERAGE:
+        return None
+    from painless.engines.average import Average
+
+    return Average(problem)
+
+
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
 ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "factorised": _factorised,
     "swept": _swept,
     "finite-horizon": _finite_horizon,
+    "total": _total,
+    "average": _average,
 }
 
 

@@ -16,6 +16,7 @@ from painless.bellman import (
     resolvent,
 )
 from painless.common.arrays import Array
+from painless.engines.average import Average
 from painless.engines.engine import Engine, engine_of
 from painless.engines.finite_horizon import action_values as backward_action_values
 from painless.evaluators.base import Evaluation, Evaluator
@@ -82,6 +83,20 @@ class BackwardEvaluator:
         return Evaluation(TabularQ(q), (q * table[:, None]).sum(-1) @ self.problem.initial)
 
 
+@dataclass(frozen=True)
+class AverageEvaluator:
+    """Evaluates policies in the long run: gains at ρ, and action values relative to them."""
+
+    problem: CMDP
+    engine: Average
+
+    def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
+        """Evaluate all J utilities of every run; nothing is drawn."""
+        del rngs
+        found = [self.engine.action_values_and_gain(table) for table in policy.probabilities]
+        return Evaluation(TabularQ(np.array([q for q, _ in found])), np.array([gain for _, gain in found]))
+
+
 def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[TablePolicy]:
     """Return the evaluator of a known model, by its kind and size: large sparse models are swept.
 
@@ -92,6 +107,8 @@ def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[Ta
     if problem.horizon is not None:
         return BackwardEvaluator(problem)
     engine = engine or engine_of(problem)
+    if isinstance(engine, Average):
+        return AverageEvaluator(problem, engine)
     if engine.exact:
         return ExactEvaluator(problem)
     from painless.evaluators.swept import SweptEvaluator

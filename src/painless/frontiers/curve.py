@@ -16,14 +16,18 @@ from painless.common import render
 from painless.common.arguments import as_floats, number, whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.engines.engine import visitor
+from painless.engines.drawn import as_answer
+from painless.engines.engine import engine_of, visitor
 from painless.frontiers import json_data, storage
+from painless.planning.certificate import NEAR
 from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 
 SHOWN = 24  # vertices of a longer frontier that its text shows
+DRAWS = " Between vertices, averages are those of a draw at the start where no stationary policy has them."
 KEPT = 10_000_000  # numbers of visits that are kept for neighbouring vertices
 
 Mixture = tuple[tuple[int, float], ...]  # rows of `actions`, and their weights
@@ -38,7 +42,7 @@ class FrontierPoint:
     constraint_value: Array  # (K,)
     multiplier: tuple[float, float]  # the smallest and the largest shadow price; they differ only at vertices
     weights: dict[int, float]  # of the vertices
-    policy: TabularPolicy | TimedPolicy  # stationary, with exactly these values
+    policy: TabularPolicy | TimedPolicy | TableMixture  # with exactly these values; a draw for some averages
     occupancy: Array  # (S, A)
 
 
@@ -103,9 +107,8 @@ class Frontier:
         weights, price = self._mixture(threshold)
         parts = np.array([*weights.values()])
         visits = self._visits()
-        occupancy = self._mixed(
-            ((row, weight * part) for i, weight in weights.items() for row, part in self.mixtures[i]), visits
-        )
+        rows = [(row, weight * part) for i, weight in weights.items() for row, part in self.mixtures[i]]
+        occupancy = self._mixed(rows, visits)
         heaviest = max(weights, key=lambda i: weights[i])
         table = self.table(heaviest, self._mixed(self.mixtures[heaviest], visits))
         return FrontierPoint(
@@ -114,7 +117,7 @@ class Frontier:
             constraint_value=parts @ self.constraint_value[[*weights]],
             multiplier=price,
             weights=weights,
-            policy=policy_of(self.problem, occupancy_policy(occupancy, table)),
+            policy=self._policy(rows, occupancy_policy(occupancy, table)),
             occupancy=occupancy,
         )
 
@@ -147,12 +150,14 @@ class Frontier:
         visits = self._visits()
         return (self._mixed(mixture, visits) for mixture in self.mixtures)
 
-    def policy(self, vertex: int, occupancy: Array | None = None) -> TabularPolicy | TimedPolicy:
-        """Return the stationary policy of a vertex; with one constraint it is deterministic.
+    def policy(
+        self, vertex: int, occupancy: Array | None = None
+    ) -> TabularPolicy | TimedPolicy | TableMixture:
+        """Return the policy of a vertex; with one constraint it is deterministic.
 
         `occupancy` is that of the vertex, if already known.
         """
-        return policy_of(self.problem, self.table(vertex, occupancy))
+        return self._policy(self.mixtures[self._vertex(vertex)], self.table(vertex, occupancy))
 
     def table(self, vertex: int, occupancy: Array | None = None) -> Array:
         """Return the `policy` of a vertex as one table, (S, A); with a horizon, (H·S, A)."""
@@ -161,6 +166,16 @@ class Frontier:
         if len(parts) == 1:
             return table
         return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
+
+    def _policy(
+        self, rows: Sequence[tuple[int, float]], table: Array
+    ) -> TabularPolicy | TimedPolicy | TableMixture:
+        """Return the policy that mixes rows of `actions`, of which `table` (S, A) has the occupancy."""
+        if self.problem.criterion is not Criterion.AVERAGE or len(rows) == 1:
+            return policy_of(self.problem, table)
+        policies = [self.actions[row] for row, _ in rows]
+        mixed, _ = engine_of(self.problem).mixed(policies, np.array([weight for _, weight in rows]), NEAR)
+        return as_answer(self.problem, mixed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, lists and text, as `save` writes it."""
@@ -235,7 +250,7 @@ class Frontier:
         return (
             f"A limit on {self.name} costs nothing {looser} {render.number(self.slack_from)}, and no policy "
             f"meets one {tighter} {render.number(self.feasible_to)}. {count}, proved to within {self.error:.1e} "
-            "of the range."
+            "of the range." + (DRAWS if self.problem.criterion is Criterion.AVERAGE else "")
         )
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.frontiers.grid_layout import grid_layout
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.storage import results
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
         "objective": "minimise" if problem.minimise else "maximise",
         "discount": problem.discount,
         "horizon": problem.horizon,
+        "average": problem.criterion is Criterion.AVERAGE,
         "states": problem.shape[0],
         "actions": problem.shape[1],
         "state_names": names["states"],

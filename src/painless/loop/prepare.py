@@ -14,6 +14,7 @@ from painless.loop.framework import Step, Trace, iterate
 from painless.planning.feasibility import multiplier_bound
 from painless.planning.planner import Case
 from painless.policies.table import LearningTable
+from painless.problem import Criterion
 
 INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
 
@@ -31,7 +32,7 @@ class Prepared(Case):
     def situation(self, iterations: int | None) -> Situation:
         """Return what an algorithm may know."""
         problem = self.problem
-        step = 1 - problem.discount if problem.horizon is None else 1 / problem.unit
+        step = 1 - problem.discount if problem.criterion is Criterion.DISCOUNTED else 1 / problem.unit
         bound = multiplier_bound(self.slater.slack, step)
         low, high = (side[1:] for side in self.normal.utility_range)
         return Situation(

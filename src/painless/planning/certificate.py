@@ -14,19 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.engines.drawn import Drawn
 from painless.engines.engine import Actions, Bracket, Engine, as_table
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture
 from painless.policies.table import uniform_policy
+from painless.problem import Criterion
 
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies
+NEAR = 1e-7  # of a long-run average: what one stationary policy may lose against a draw between several
 FINEST = 1e-11  # the highest precision of swept values, in the engine's unit
 
 
@@ -34,7 +38,7 @@ FINEST = 1e-11  # the highest precision of swept values, in the engine's unit
 class Answer:
     """A policy with its evaluated values, and the best bound with the multipliers that prove it."""
 
-    policy: Array  # (S, A)
+    policy: Any  # (S, A), or a draw between several
     value: Array  # (J,)
     low: Array  # (J,) proved: the policy has at least these values
     upper_bound: float
@@ -43,8 +47,9 @@ class Answer:
 
     @property
     def gap(self) -> float:
-        """How much better than this policy any feasible policy could be."""
-        return max(self.upper_bound - float(self.value[0]), 0.0)
+        """How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible."""
+        gap = max(self.upper_bound - float(self.value[0]), 0.0)
+        return gap if self.feasible and np.isfinite(gap) else np.inf
 
 
 def better(one: Answer, other: Answer) -> Answer:
@@ -129,7 +134,7 @@ class Certifier:
         provably meets every constraint.
         """
         columns = self.game.columns
-        weights = columns.padded(weights)
+        weights, precision = columns.padded(weights), max(precision, self._near)
         policy, value = self._mixed(weights, precision)
         if self.game.safe is None:
             return self._assessed(policy, value)
@@ -145,7 +150,7 @@ class Certifier:
             needed = np.divide(short, whole, out=np.zeros_like(short), where=whole > 0)
             part = min(factor * float(needed.max()), 1.0)
             weights = safe if part == 1 else (1 - part) * weights + part * safe
-            policy, value = self._mixed(weights, precision)
+            policy, value = self._mixed(weights, precision if part < 1 else 0.0)
         return self._assessed(policy, value)
 
     def judge(self, policy: Array) -> Answer:
@@ -163,23 +168,30 @@ class Certifier:
         return replace(answer, upper_bound=self.game.upper, multiplier=self.game.price)
 
     def known(self) -> Answer:
-        """Return the best of the candidates by their proved values, without evaluating any."""
+        """Return the best of the candidates by their proved values, without evaluating any; values that are not known are NaN."""
         columns = self.game.columns
         if not len(columns):
             least, most = self.engine.extent
-            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, least))
+            unknown = np.full_like(least, np.nan)
+            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, unknown))
         low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
         policy, value, proved = columns[best][:3]
-        table = as_table(policy, self.problem.shape[1])
+        table = policy if isinstance(policy, Drawn) else as_table(policy, self.problem.shape[1])
         return self._assessed(table, Bracket(proved, 2 * value - proved, value))
 
-    def _mixed(self, weights: Array, precision: float) -> tuple[Array, Bracket]:
+    @property
+    def _near(self) -> float:
+        """What one stationary policy may lose against a draw between several: nothing if there is no Slater point."""
+        tight = self.slater is not None and self.slater.feasibility is not Feasibility.SLACK
+        return 0.0 if tight or self.problem.criterion is not Criterion.AVERAGE else NEAR
+
+    def _mixed(self, weights: Array, precision: float) -> tuple[Any, Bracket]:
         policies = [column.policy for column in self.game.columns.known]
         return self.engine.mixed(policies, weights, precision)
 
-    def _assessed(self, policy: Array, value: Bracket) -> Answer:
+    def _assessed(self, policy: Any, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
         return Answer(policy, value.guess, value.low, self.game.upper, self.game.price, feasible)
 

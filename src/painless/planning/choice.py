@@ -7,7 +7,7 @@ from painless.engines.engine import FEW_STATES
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 
 MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
@@ -27,6 +27,12 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
     if problem.horizon is not None:
         steps = counted(problem.horizon, "step")
         return ColumnGeneration(), f"Column generation solves a horizon of {steps} by backward induction."
+    if problem.criterion is Criterion.AVERAGE:
+        size = counted(states, "state")
+        return (
+            ColumnGeneration(),
+            f"Column generation solves the average over {size} by policy iteration in end components.",
+        )
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
     size = counted(states, "state")
     return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from painless.engines.engine import PRECISION, Engine, as_table, engine_of
 from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.policies.table import uniform_policy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
@@ -43,7 +44,7 @@ class Feasibility(Enum):
 class SlaterPolicy:
     """The policy with the largest joint slack (the smallest slack of all constraints), in normalised units."""
 
-    policy: Array  # (S, A)
+    policy: Any  # (S, A), or a draw between several
     occupancy: Array  # (S, A)
     value: Array  # (J,)
     low: Array  # (J,) proved: the policy has at least these values
@@ -121,6 +122,13 @@ def _mixed(game: SlackGame) -> SlaterPolicy:
     engine, problem = game.engine, game.engine.problem
     game.find()
     mixture = game.mix()
+    if problem.criterion is Criterion.AVERAGE:  # it may take a draw
+        policy, found = engine.mixed([column.policy for column in game.columns.known], mixture.weights)
+        slack, proved = (part[1:] - problem.threshold for part in (found.guess, found.low))
+        return SlaterPolicy(
+            *(policy, np.empty((0, 0)), found.guess, found.low, slack, game.price, Feasibility.UNKNOWN),
+            *(proved, game.evaluations),
+        )
     parts = [
         mixture.weights[k] * _occupancy(engine, game.columns[k])
         for k in np.flatnonzero(mixture.weights).tolist()
@@ -169,13 +177,14 @@ def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
     """Return the best single response so far, or else the uniform policy with bounds that hold for every policy."""
     engine, problem = game.engine, game.engine.problem
     policy, low = uniform_policy(problem.actions), engine.extent[0]
+    value = np.full_like(low, np.nan)
     if len(game.columns):
         slack = (game.columns.values[:, 1:] - problem.threshold).min(1, initial=np.inf)
         best = game.columns[int(np.argmax(slack))]
-        policy, low = as_table(best.policy, problem.shape[1]), best.low
+        policy, value, low = as_table(best.policy, problem.shape[1]), best.value, best.low
     slack = low[1:] - problem.threshold
     return SlaterPolicy(
-        *(policy, np.empty((0, 0)), low, low, slack, game.price, Feasibility.UNKNOWN, slack),
+        *(policy, np.empty((0, 0)), value, low, slack, game.price, Feasibility.UNKNOWN, slack),
         *(game.evaluations, stop),
     )
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -89,13 +90,13 @@ class Relaxation:
         """The violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
         return self.normal.threshold - self._threshold
 
-    def allows(self, policy: Array, low: Array) -> bool:
+    def allows(self, policy: Any, low: Array) -> bool:
         """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
         if (self.normal.threshold - low[1:] > self.spare).any():
             return False
         return bool(self.met(policy, low).all())
 
-    def met(self, policy: Array, low: Array) -> Mask:
+    def met(self, policy: Any, low: Array) -> Mask:
         """Return which limits a policy with at least the normalised values `low` (J',) meets by definition, (K',)."""
         short = self.normal.threshold - low[1:]
         if not ((short > 0) & (short <= self.spare)).any():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -21,7 +21,7 @@ from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.planner import Case, Ending, Planned, Task
 from painless.policies.table import uniform_policy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.problem.transitions import require_sound
 
 TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
@@ -63,12 +63,16 @@ class LinearProgram:
         stay = scipy.sparse.csr_array(
             (np.ones(len(pairs)), (np.arange(len(pairs)), pairs // actions)), chosen.shape
         )
+        flow, start = scipy.sparse.csc_array((stay - problem.discount * chosen).T), problem.initial
+        utility = problem.utility.reshape(1 + constraints, -1)[:, pairs]
+        if problem.criterion is Criterion.AVERAGE:
+            flow, start, utility = _in_the_long_run(flow, stay, start, utility)
         result = highs.minimise(
-            -problem.reward.reshape(-1)[pairs],
-            A_ub=-problem.constraint_reward.reshape(constraints, -1)[:, pairs] if constraints else None,
+            -utility[0],
+            A_ub=-utility[1:] if constraints else None,
             b_ub=-problem.threshold if constraints else None,
-            A_eq=scipy.sparse.csc_array((stay - problem.discount * chosen).T),
-            b_eq=problem.initial,
+            A_eq=flow,
+            b_eq=start,
             time_limit=time_limit,
         )
         if result.status == 1 and np.isfinite(time_limit):
@@ -78,7 +82,7 @@ class LinearProgram:
         if result.status != 0:
             raise RuntimeError(f"HiGHS failed on the linear program: {result.message}; try another algorithm")
         occupancy = np.zeros(states * actions)
-        occupancy[pairs] = np.maximum(result.x, 0.0)
+        occupancy[pairs] = np.maximum(result.x[: len(pairs)], 0.0)
         multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
         return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)
 
@@ -113,6 +117,16 @@ class LinearProgram:
         except (TimeoutError, KeyboardInterrupt) as stop:
             return Planned(self.name, case, certifier, answer, Ending.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)
+
+
+def _in_the_long_run(flow: Any, stay: Any, start: Array, utility: Array) -> tuple[Any, Array, Array]:
+    """Return the program of long-run averages: frequencies x that balance, and visits y on the way that lead ρ to them.
+
+    Σ_a x − Σ P x = 0,      Σ_a x + Σ_a y − Σ P y = ρ,      x, y ≥ 0             (Kallenberg, 1983)
+    """
+    whole = scipy.sparse.block_array([[flow, None], [stay.T, flow]], format="csc")
+    twice = np.concatenate([utility, np.zeros_like(utility)], axis=1)
+    return whole, np.append(np.zeros(len(start)), start), twice
 
 
 def _occupancy(case: Case, threshold: Array, clock: Clock) -> OptimalOccupancy | None:

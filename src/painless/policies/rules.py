@@ -10,6 +10,7 @@ import numpy as np
 from painless.common.arguments import number
 from painless.common.arrays import Array
 from painless.common.errors import InputError, shown
+from painless.policies.mixture import MixturePolicy
 from painless.policies.table import TabularPolicy, checked_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
@@ -33,7 +34,12 @@ def as_policy(given: Any, problem: CMDP, name: str = "policy") -> TabularPolicy:
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    given = given.policy if isinstance(getattr(given, "policy", None), TabularPolicy | TimedPolicy) else given
+    own = getattr(given, "policy", None)
+    given = own if isinstance(own, TabularPolicy | TimedPolicy | MixturePolicy) else given
+    if isinstance(given, MixturePolicy):
+        raise InputError(
+            f"{name} is a draw between {len(given.policies)} policies, not one; give one of its policies"
+        )
     names = {kind: known for kind, known in problem.names.items() if kind != "constraints"}
     if problem.stages is not None:
         names.pop("states", None)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from painless.common.errors import InputError
-from painless.policies import MixturePolicy, fastest_kind, observed
+from painless.policies import MixturePolicy, fastest_kind, network, observed
 from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import read_csv, table_arrays, table_of
+from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
@@ -36,13 +37,17 @@ def _over_features(
 
 TABLE = "table"  # the kind of a description of probabilities by state
 OVER_FEATURES = "over features"  # the kind of a description that names none
-READERS: dict[str, Reader] = {OVER_FEATURES: _over_features, observed.KIND: observed.ObservedPolicy.read}
+READERS: dict[str, Reader] = {
+    OVER_FEATURES: _over_features,
+    observed.KIND: observed.ObservedPolicy.read,
+    network.KIND: network.NetworkPolicy.read,
+}
 
 
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to an `.npz` file: a table, or the mixture that `train` returned. A table may be a `.csv` file, too."""
     path = as_path(path)
-    if not isinstance(policy, TabularPolicy | TimedPolicy):
+    if not isinstance(policy, TabularPolicy | TimedPolicy | TableMixture):
         if path.suffix != ".npz":
             raise InputError(f"{path} must end in .npz; rename it")
         results.write(path, "policy", to_arrays(policy))

@@ -12,6 +12,7 @@ import numpy as np
 
 from painless.common.errors import InputError
 from painless.policies.table import TITLES, TabularPolicy
+from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.storage import checked_entries as entries
 from painless.storage import files
@@ -20,21 +21,28 @@ GROWTH = 16  # bytes that a byte of a CSV may become, about
 NUMBERED = "action {}".format  # how an action without a name is called in a CSV
 
 
-def table_arrays(policy: TabularPolicy | TimedPolicy) -> dict[str, Any]:
-    """Return everything that a table is made of, or the tables of all steps."""
+def table_arrays(policy: TabularPolicy | TimedPolicy | TableMixture) -> dict[str, Any]:
+    """Return everything that a table is made of, or the tables of all steps or of all draws."""
     arrays = {f"names_{kind}": names.stored() for kind, names in policy.names.items()}
     arrays |= {} if policy.visits is None else {"visits": policy.visits}
+    arrays |= {"weights": policy.weights} if isinstance(policy, TableMixture) else {}
     return arrays | {"probabilities": policy.probabilities}
 
 
-def table_of(arrays: Mapping[str, Any]) -> TabularPolicy | TimedPolicy:
-    """Return the table, or the tables of all steps, that `table_arrays` took apart."""
+def table_of(arrays: Mapping[str, Any]) -> TabularPolicy | TimedPolicy | TableMixture:
+    """Return the table, or the tables of all steps or of all draws, that `table_arrays` took apart."""
     timed = np.ndim(arrays["probabilities"]) == 3
     table = entries.distributions(arrays, "probabilities", (None,) * (3 if timed else 2))
     counts = dict(zip(("states", "actions"), table.shape[-2:], strict=True))
     kinds = [key.removeprefix("names_") for key in arrays if key.startswith("names_")]
     names = {kind: entries.names(arrays, f"names_{kind}", counts[kind]) for kind in kinds}
     visits = entries.floats(arrays, "visits", table.shape[:-1], least=0.0) if "visits" in arrays else None
+    if "weights" in arrays and timed:
+        weights = entries.distributions(arrays, "weights", (len(table),))
+        each = [None] * len(table) if visits is None else visits
+        return TableMixture(
+            tuple(TabularPolicy(t, names, v) for t, v in zip(table, each, strict=True)), weights
+        )
     return TimedPolicy(table, names, visits) if timed else TabularPolicy(table, names, visits)
 
 

@@ -5,5 +5,6 @@ removes what no feasible policy does, and `units` makes every span 1.
 """
 
 from painless.problem.cmdp import CMDP, Transition, load, require_problem
+from painless.problem.criterion import Criterion
 
-__all__ = ["CMDP", "Transition", "load", "require_problem"]
+__all__ = ["CMDP", "Criterion", "Transition", "load", "require_problem"]

@@ -1,4 +1,4 @@
-"""The problem: maximise V_r(ρ) subject to V_{c_i}(ρ) ≥ b_i, i = 1..K, discounted with γ ∈ [0, 1).
+"""The problem: maximise V_r(ρ) subject to V_{c_i}(ρ) ≥ b_i, i = 1..K, for each criterion of `criterion`.
 
 The user may minimise a cost and bound constraint costs from above. Inside there is only maximise and ≥:
 a cost is the negative of a reward. `sense` and `minimise` remember the user's terms, and everything that
@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
-from painless.problem import stages, transitions, validation
+from painless.problem import ending, stages, transitions, validation
+from painless.problem.criterion import Criterion
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
 from painless.problem.names import Names, is_whole, locate, naming
@@ -39,7 +41,12 @@ class CMDP:
         reward: (S, A) to maximise; an (S, A, S) reward is averaged over the successor.
         cost: in place of `reward`: (S, A) to minimise.
         initial: ρ, the distribution of the first state, (S,).
-        discount: γ in [0, 1); in [0, 1] with a horizon, and 1 by default there.
+        discount: γ in [0, 1); in [0, 1] with a horizon, and 1 by default there. 1 without a horizon is the total reward
+            until the end.
+        end: the states where the process stops, a mask (S,) or a list of states; γ is 1 by default then. Nothing counts
+            after the end. States that can only stay and pay nothing are found without being told, and with γ = 1 a row of probabilities
+            that sums to less than 1 − 1e-8 ends the process with what is missing.
+        average: True for the long-run average per step in place of a discounted sum; there is no discount then.
         horizon: H, the number of steps of a finite horizon. The states are then the pairs (t, s), numbered t·S + s.
             Transitions, actions and utilities may differ between steps, with an axis H in front: (H, S, A), (K, H, S, A).
         final: (S,) with a horizon, what the state after the last step adds to the reward or cost.
@@ -76,6 +83,8 @@ class CMDP:
     names: Mapping[str, Names]
     horizon: int | None
     stages: Stages | None  # the steps of a horizon
+    criterion: Criterion
+    end: Mask | None  # (S,) the states where the process stops, if any were given
 
     def __init__(
         self,
@@ -86,6 +95,8 @@ class CMDP:
         initial: ArrayLike,
         discount: float | None = None,
         horizon: int | None = None,
+        end: Any = None,
+        average: bool = False,
         final: ArrayLike | None = None,
         constraint_reward: ArrayLike | None = None,
         threshold: ArrayLike | None = None,
@@ -108,9 +119,20 @@ class CMDP:
             "constraint_cost": constraint_cost,
             "budget": budget,
         }
-        process = None
+        process, stops = None, None
+        criterion = Criterion.DISCOUNTED
+        if is_average(average):
+            refuse_beside_average(
+                discount=discount, horizon=horizon, end=end, final=final, constraint_final=constraint_final
+            )
+            discount, criterion = 1.0, Criterion.AVERAGE
         with naming(names):
+            if end is not None and (horizon is not None or final is not None or constraint_final is not None):
+                raise InputError(
+                    "end is for a process without a horizon; with a horizon, let its end be a state that stays and pays nothing"
+                )
             if horizon is not None:
+                criterion = Criterion.HORIZON
                 ends = (final, constraint_final)
                 checked = stages.checked(transition, horizon, actions, start, discount, utilities, ends, copy)
                 start, process, available, utility, gained, lower, paid, upper, gamma = checked
@@ -118,10 +140,18 @@ class CMDP:
             elif final is not None or constraint_final is not None:
                 raise InputError("final and constraint_final come after a last step; give a horizon, too")
             else:
-                gamma = validation.discount(discount)
+                if criterion is Criterion.AVERAGE:
+                    gamma = 1.0
+                elif is_one(discount) or (discount is None and end is not None):
+                    gamma, criterion = 1.0, Criterion.TOTAL
+                else:
+                    gamma = validation.discount(discount)
+                stops = None if end is None else ending.end_mask(end, len(start), names)
                 n_actions = transitions.action_count(transition, len(start))
                 available = validation.actions(actions, (len(start), n_actions))
-                kernel = transitions.checked_transition(transition, available, copy)
+                kernel = transitions.checked_transition(
+                    transition, available, copy, criterion is Criterion.TOTAL
+                )
                 gained, lower = validation.constraints(
                     "constraint_reward", constraint_reward, "threshold", threshold, kernel, available, copy
                 )
@@ -129,6 +159,11 @@ class CMDP:
                     "constraint_cost", constraint_cost, "budget", budget, kernel, available, copy
                 )
                 utility = validation.utility(name, objective, kernel, available, copy)
+                if stops is not None:
+                    kernel = ending.stopped_transition(kernel, stops)
+                    utility, gained, paid = (
+                        ending.stopped_utility(one, stops) for one in (utility, gained, paid)
+                    )
         self._set(
             frozen if copy else read_only,
             transition=kernel,
@@ -143,6 +178,8 @@ class CMDP:
             names=validation.names(names, (kernel.shape[-1], available.shape[1], len(lower) + len(upper))),
             stages=process,
             horizon=None if horizon is None else int(horizon),
+            criterion=criterion,
+            end=stops,
         )
 
     def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
@@ -158,7 +195,10 @@ class CMDP:
         problem = object.__new__(CMDP)
         kept = {
             name: getattr(self, name)
-            for name in ("transition", "initial", "discount", "actions", "horizon", "stages")
+            for name in (
+                *("transition", "initial", "discount", "actions", "horizon", "stages"),
+                *("criterion", "end"),
+            )
         }
         problem._set(
             **kept,
@@ -191,19 +231,36 @@ class CMDP:
             self.horizon is not None
         ):  # the last utility is part of the last step, at the discount that was given
             raise InputError("the discount of a problem with a horizon is fixed; make it again with another")
-        return self._replace(discount=validation.discount(discount))
+        if self.criterion is Criterion.AVERAGE:
+            raise InputError(
+                "a long-run average has no discount; make the problem again with one, without average"
+            )
+        if is_one(discount):
+            return self._replace(discount=1.0, criterion=Criterion.TOTAL)
+        if self.criterion is Criterion.TOTAL and (ending.missing(self.transition)[self._rows()] > 0).any():
+            raise InputError(
+                "some rows of probabilities end the process with what is missing, which only the discount 1 has"
+            )
+        return self._replace(discount=validation.discount(discount), criterion=Criterion.DISCOUNTED)
 
     def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
         """Return the same process for H steps."""
         if self.horizon is not None:
             raise InputError(f"the problem has a horizon already, of {self.horizon} steps")
+        return self._anew(discount=discount, horizon=horizon)
+
+    def with_average(self) -> CMDP:
+        """Return the same process with its long-run average per step in place of sums; limits are on averages, too."""
+        self.require_stationary("a long-run average")
+        return self._anew(average=True)
+
+    def _anew(self, **criterion: Any) -> CMDP:
         gained = self.sense.count(">=")
         return CMDP(
             self.transition,
             **{"cost" if self.minimise else "reward": self.reward * self.sign[0]},
             initial=self.initial,
-            discount=discount,
-            horizon=horizon,
+            **criterion,
             constraint_reward=self.constraint_reward[:gained] if gained else None,
             threshold=self.threshold[:gained] if gained else None,
             constraint_cost=-self.constraint_reward[gained:] if gained < len(self.sense) else None,
@@ -212,6 +269,10 @@ class CMDP:
             names=self.names,
             copy=False,
         )
+
+    def _rows(self) -> Mask:
+        """The mask of available pairs in the layout of the transitions, (S, A) or (S·A,)."""
+        return self.actions.reshape(-1) if self.is_sparse else self.actions
 
     def _replace(self, **changes: Any) -> CMDP:
         problem = object.__new__(CMDP)
@@ -230,8 +291,10 @@ class CMDP:
 
     @cached_property
     def exact_unit(self) -> Fraction:
-        """The value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no step."""
+        """The value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no step, or no bound on their number."""
         gamma = Fraction(self.discount)
+        if self.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
+            return Fraction(1)
         if self.horizon is None:
             return 1 / (1 - gamma)
         return (
@@ -243,13 +306,23 @@ class CMDP:
     @cached_property
     def unit(self) -> float:
         """`exact_unit`, rounded."""
-        return 1 / (1 - self.discount) if self.horizon is None else float(self.exact_unit)
+        return (
+            1 / (1 - self.discount) if self.discount < 1 and self.horizon is None else float(self.exact_unit)
+        )
 
     def require_stationary(self, what: str) -> None:
         """Reject a finite horizon where it is not supported."""
         if self.horizon is not None:
             raise InputError(
                 f"{what} needs a problem with a discount, not a horizon; use solve, which plans for it"
+            )
+
+    def require_discount(self, what: str) -> None:
+        """Reject every criterion but the discounted one where it is not supported."""
+        self.require_stationary(what)
+        if self.criterion is not Criterion.DISCOUNTED:
+            raise InputError(
+                f"{what} needs a problem with a discount, not the {self.criterion.value}; use solve, which plans for it"
             )
 
     @cached_property
@@ -326,7 +399,11 @@ class CMDP:
             "initial": self.initial,
             "discount": self.discount,
             "actions": None if self.actions.all() else self.actions,
+            "end": self.end,
         }
+        if self.criterion is Criterion.AVERAGE:
+            del rest["discount"]
+            rest["average"] = True
         kernel = self.transition
         if self.stages is not None:
             kernel = self.stages.stacked()
@@ -344,9 +421,40 @@ class CMDP:
         counts = zip(sizes, ("state", "action", "constraint"), strict=True)
         size = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         kind = "sparse" if self.is_sparse else "dense"
-        discount = "" if self.horizon is not None and self.discount == 1 else f", discount {self.discount:g}"
-        horizon = "" if self.horizon is None else f", horizon {self.horizon}"
-        return f"CMDP({size}{horizon}{discount}, {kind})"
+        parts = [] if self.horizon is None else [f"horizon {self.horizon}"]
+        if self.criterion is Criterion.TOTAL:
+            parts.append("total reward")
+        if self.criterion is Criterion.AVERAGE:
+            parts.append("long-run average")
+        if self.end is not None:
+            ends = int(self.end.sum())
+            parts.append(f"{ends} end state{'' if ends == 1 else 's'}")
+        if self.discount != 1:
+            parts.append(f"discount {self.discount:g}")
+        return f"CMDP({', '.join([size, *parts, kind])})"
+
+
+def is_average(given: object) -> bool:
+    """Check whether the long-run average is asked for."""
+    value = given.item() if isinstance(given, np.ndarray | np.generic) and not given.ndim else given
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise InputError(f"average is {given!r}; give True for the long-run average, or leave it out")
+    return bool(value)
+
+
+def refuse_beside_average(**others: object) -> None:
+    """Reject what a long-run average has no use for."""
+    for name, given in others.items():
+        if given is not None:
+            raise InputError(
+                f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out"
+            )
+
+
+def is_one(discount: object) -> bool:
+    """Whether a discount is given as exactly 1, which is the total reward until the end."""
+    value = discount.item() if isinstance(discount, np.ndarray) and not discount.ndim else discount
+    return isinstance(value, Real) and not isinstance(value, bool) and value == 1
 
 
 def _default_name(kind: str, index: int) -> str:
@@ -381,20 +489,22 @@ def load(
     path: str | os.PathLike[str],
     *,
     discount: float | None = None,
+    average: bool = False,
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
+    `discount`, `average` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
-    given = {"discount": discount, "limit": limit, **parameters}
+    given = {"discount": discount, "average": is_average(average) or None, "limit": limit, **parameters}
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
         problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    problem = problem.with_average() if "average" in rest else problem
     problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
     return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 
 
 def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
@@ -30,6 +30,8 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     >>> smaller.actions, met
     (array([[ True,  True, False]]), array([0]))
     """
+    if problem.criterion is Criterion.AVERAGE:  # what is done on the way does not count
+        return problem, np.empty(0, dtype=np.intp)
     low, high = problem.utility_range
     met = np.array(
         [

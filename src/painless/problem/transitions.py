@@ -9,6 +9,8 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arguments import (
+    SINGLE_TOLERANCE,
+    SUM_TOLERANCE,
     as_floats,
     as_numbers,
     is_single,
@@ -72,23 +74,30 @@ def _refuse_list_of_sparse(kernel: Any) -> None:
 
 
 def checked_transition(
-    kernel: Any, available: Mask, copy: bool = True
+    kernel: Any, available: Mask, copy: bool = True, ends: bool = False
 ) -> Array | scipy.sparse.csr_array[np.float64]:
-    """Check that the row of every available pair is a distribution, and normalise those that need it."""
+    """Check that the row of every available pair is a distribution, and normalise those that need it.
+
+    If the process `ends`, a row may sum to less than 1, and stays as it is.
+    """
     single = is_single(kernel)
     if is_sparse(kernel):
-        return _sparse_transition(kernel, available, single, copy)
+        return _sparse_transition(kernel, available, single, copy, ends)
     given = as_numbers("transition", kernel)
     array = as_floats("transition", given)
     require_finite("transition", array, available[:, :, None])
     require_not_negative("transition", array, available[:, :, None])
     array = without_strays(array, available, 1.0)
-    _require_rows(array.sum(-1), available, single)
-    return owned(normalised(array, available), given, copy)
+    whole = _whole_rows(array.sum(-1), available, single, ends)
+    return owned(normalised(array, whole), given, copy)
 
 
-def _require_rows(sums: Array, available: Mask, single: bool) -> None:
+def _whole_rows(sums: Array, available: Mask, single: bool, ends: bool) -> Mask:
+    """Return which available rows sum to 1; reject others, but those that end with what is missing."""
+    if ends:
+        available = available & (sums >= 1 - (SINGLE_TOLERANCE if single else SUM_TOLERANCE))
     require_sums("transition", sums, available, single, "normalise the row or add an absorbing state")
+    return available
 
 
 def without_strays(array: Array, available: Mask, largest: float) -> Array:
@@ -99,7 +108,7 @@ def without_strays(array: Array, available: Mask, largest: float) -> Array:
 
 
 def _sparse_transition(
-    kernel: Any, available: Mask, single: bool, copy: bool
+    kernel: Any, available: Mask, single: bool, copy: bool, ends: bool = False
 ) -> scipy.sparse.csr_array[np.float64]:
     matrix = _canonical(kernel)
     count = np.diff(matrix.indptr)
@@ -121,8 +130,8 @@ def _sparse_transition(
         parts = (matrix.data[taken], matrix.indices[taken], pointer.astype(matrix.indptr.dtype))
         matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
     sums = np.asarray(matrix @ np.ones(matrix.shape[1]))
-    _require_rows(sums.reshape(available.shape), available, single)
-    divisor = sparse_divisors(matrix.data, matrix.indptr, sums, available.ravel())
+    whole = _whole_rows(sums.reshape(available.shape), available, single, ends)
+    divisor = sparse_divisors(matrix.data, matrix.indptr, sums, whole.ravel())
     data = matrix.data if divisor is None else matrix.data / np.repeat(divisor, np.diff(matrix.indptr))
     owned_parts = tuple(_owned_part(part, kernel, copy) for part in (data, matrix.indices, matrix.indptr))
     return scipy.sparse.csr_array(owned_parts, shape=matrix.shape)

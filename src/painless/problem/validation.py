@@ -32,7 +32,7 @@ SHORTEST = 1e-8  # 1 − γ, below which rounding leaves little to prove, and Hi
 def discount(value: Any, largest: float | None = None) -> float:
     """Check 0 ≤ γ < 1, and that γ is not so close to 1 that rounding outweighs what can be proved; or γ ≤ `largest`."""
     if value is None:
-        raise InputError("discount is missing; give one such as 0.9, or a horizon")
+        raise InputError("discount is missing; give one such as 0.9, or a horizon, or an end")
     gamma = number("discount", value, "give one such as 0.9")
     if largest is not None:
         if not 0 <= gamma <= largest:
@@ -40,13 +40,13 @@ def discount(value: Any, largest: float | None = None) -> float:
         return gamma
     if not 0 <= gamma < 1:
         raise InputError(
-            f"discount is {value}, outside [0, 1); for an average reward or an episode that ends, "
-            "use a discount close to 1, such as 0.999, or make the end an absorbing state"
+            f"discount is {value}, outside [0, 1); for the total reward of a process that ends, give a CMDP the "
+            "discount 1, and its end"
         )
     if gamma > 1 - SHORTEST:
         raise InputError(
             f"discount is {gamma!r}, so close to 1 that rounding outweighs what can be proved of sums over "
-            f"1/(1 − discount) steps; give one of at most 1 − {SHORTEST:g}"
+            f"1/(1 − discount) steps; give one of at most 1 − {SHORTEST:g}, or 1 if the process ends"
         )
     return gamma
 

@@ -35,13 +35,16 @@ LEAVE, REPAIR = 0, 1
 REPAIR_COST = (0.0, 7.0, 7.0, 5.0, 10.0, 0.0)  # in each condition; a failure is paid on its first day
 
 
-def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
+def maintenance(discount: float = 0.999, budget: float = 0.08, average: bool = False) -> CMDP:
     """Return the maintenance problem; `budget` is the largest share of days in repair.
+
+    Costs and days are (1 − γ) times their discounted sums; with `average`, exactly their long-run averages.
 
     >>> maintenance()
     CMDP(6 states, 2 actions, 1 constraint, discount 0.999, dense)
     """
     gamma = validation.discount(discount)
+    step = 1.0 if average else 1 - gamma
     advice = "it is a share of the days, so give one within [0, 1]"
     if not 0 <= arguments.number("budget", budget, advice) <= 1:
         raise InputError(f"budget is {budget}; {advice}")
@@ -56,10 +59,10 @@ def maintenance(discount: float = 0.999, budget: float = 0.08) -> CMDP:
     cost[:, REPAIR], days[:, REPAIR] = REPAIR_COST, 1.0
     return CMDP(
         transition,
-        cost=(1 - gamma) * cost,
+        cost=step * cost,
         initial=np.eye(states)[0],
-        discount=gamma,
-        constraint_cost=(1 - gamma) * days,
+        **({"average": True} if average else {"discount": gamma}),
+        constraint_cost=step * days,
         budget=budget,
         actions=actions,
         names={

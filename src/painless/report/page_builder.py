@@ -72,6 +72,8 @@ def about(data: Mapping[str, Any]) -> str:
     sizes = [counted(count, noun) for count, noun in counts]
     if horizon is not None:
         sizes.append(f"horizon {horizon}")
+    if data.get("average"):
+        return ", ".join([*sizes, "long-run average"])
     known = data["discount"] == data["discount"]  # unknown for a saved solution without its problem
     if known and (horizon is None or data["discount"] != 1):
         sizes.append(f"discount {data['discount']:g}")

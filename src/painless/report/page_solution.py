@@ -12,8 +12,9 @@ from painless.engines.engine import visitor
 from painless.frontiers import Frontier
 from painless.frontiers.grid_layout import grid_layout
 from painless.frontiers.json_data import limit_data, row_data
+from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.report.page_builder import about, build_page
 from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
 from painless.report.page_run import run_groups
@@ -71,6 +72,8 @@ def visits_of(solution: Solution, problem: CMDP) -> Array:
 
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     states, actions = solution.table.probabilities.shape
+    if isinstance(solution.policy, TableMixture):
+        states //= len(solution.policy.policies)
     discount = np.nan if problem is None else problem.discount
     horizon = len(solution.policy) if isinstance(solution.policy, TimedPolicy) else None
     return {
@@ -78,6 +81,7 @@ def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
         "actions": actions,
         "discount": discount,
         "horizon": horizon,
+        "average": problem is not None and problem.criterion is Criterion.AVERAGE,
         "constraints": solution.threshold,
     }
 
@@ -87,10 +91,12 @@ def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     table = solution.table.probabilities
     names = {kind: given.texts for kind, given in solution.table.names.items()}
     visited = [None] * len(table) if problem is None else visits_of(solution, problem).tolist()
-    layout = None if problem is None else grid_layout(problem)
+    drawn = isinstance(solution.policy, TableMixture)
+    layout = None if problem is None or drawn else grid_layout(problem)
     constraints = zip(solution.constraint_names, solution.sense, solution.threshold, strict=True)
     return {
         **_size(solution, problem),
+        "states": len(table),
         "objective": "minimise" if solution.minimise else "maximise",
         "state_names": names.get("states"),
         "action_names": names.get("actions"),

@@ -108,9 +108,13 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     returns = np.zeros((episodes, len(specification.low)))
     parts: list[tuple[States, NDArray[np.intp], Array, States, Mask]] = []
     factor = 1.0
+    choose = getattr(policy, "choose", None)  # of networks, whose actions may be points of a box
     for _ in range(specification.time_limit or 0):
-        probabilities = _probabilities(policy, states, specification.actions)
-        actions = draw_actions(probabilities, rng.random(len(states)))
+        if choose is not None:
+            actions = choose(states, rng)
+        else:
+            probabilities = _probabilities(policy, states, specification.actions)
+            actions = draw_actions(probabilities, rng.random(len(states)))
         successors, utilities, terminated, truncated = simulator.step(states, actions, rng)
         parts.append((states, actions, utilities, successors, terminated))
         returns[alive] += factor * utilities

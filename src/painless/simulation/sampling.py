@@ -117,7 +117,7 @@ def table_sampler(problem: CMDP) -> TableSampler:
     """
     states, actions, constraints = problem.shape
     require_sound(problem.transition)
-    problem.require_stationary("sampling")
+    problem.require_discount("sampling")
     pair, successor, probability = _entries(problem)
     count = np.bincount(pair, minlength=states * actions)
     if not count[problem.actions.reshape(-1)].all():

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem import CMDP, transitions, validation
+from painless.problem import CMDP, Criterion, transitions, validation
 
+AVERAGED = 1000  # steps of an episode of which a long-run average is estimated
 States = NDArray[Any]  # (n, D) of numbers, or (n,) of the indices of a table
 
 
@@ -47,9 +48,10 @@ class Specification:
     constraint_names: tuple[str, ...] = ()
     generative: bool = False  # whether `step` accepts any state, and not only those it has led to
     declared: bool = True  # whether the ranges are known; else they are what was seen
+    average: bool = False  # whether a value is the average per step, with a discount of 1
 
     def __post_init__(self) -> None:
-        validation.discount(self.discount)
+        validation.discount(self.discount, largest=1.0 if self.average else None)
         arguments.whole("actions", self.actions)
         count = len(self.threshold)
         if len(self.low) != 1 + count or len(self.high) != 1 + count:
@@ -91,6 +93,8 @@ class Specification:
 
 def discounted_steps(discount: float, limit: int | None) -> float:
     """1 + γ + … + γ^(limit−1)."""
+    if discount == 1:
+        return np.inf if limit is None else float(limit)
     return (1 - (0.0 if limit is None else discount**limit)) / (1 - discount)
 
 
@@ -163,7 +167,10 @@ class TableSimulator:
         problem = self.problem
         utility = problem.utility[:, problem.actions]
         discount = problem.discount
-        enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
+        if problem.criterion is Criterion.AVERAGE:
+            enough = AVERAGED
+        else:
+            enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
         return Specification(
             actions=problem.shape[1],
             discount=discount,
@@ -175,6 +182,7 @@ class TableSimulator:
             minimise=problem.minimise,
             constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
             generative=True,
+            average=problem.criterion is Criterion.AVERAGE,
         )
 
     def reset(self, count: int, rng: np.random.Generator) -> States:

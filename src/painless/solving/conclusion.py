@@ -10,7 +10,8 @@ import numpy as np
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
-from painless.engines.engine import Actions, engine_of
+from painless.engines.drawn import Drawn
+from painless.engines.engine import Actions, as_table, engine_of
 from painless.loop.framework import Trace
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
@@ -18,13 +19,16 @@ from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Ending, Planned, Task
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
-from painless.policies.timed import policy_of
+from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy, policy_of
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
+DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
 
 
@@ -98,11 +102,11 @@ def _feasible(
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
     gap = answer.gap * float(units.span[0])
     low, high = prices
-    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     slack = np.zeros(problem.shape[2])
     slack[units.kept] = answer.low[1:] - case.normal.threshold
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
-    multiplier[free] = 0.0
+    low, high = np.where(free, 0.0, low), np.where(free, 0.0, high)  # but for rounding
+    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     iterations = 0 if trace is None else len(trace)
     return _solution(
         *(found, task.clock, answer.policy, answer.value),
@@ -112,7 +116,7 @@ def _feasible(
         upper_bound=bound,
         gap=gap,
         feasible=answer.feasible,
-        status=_status(found, answer.feasible, gap, bound, task.tolerance, iterations),
+        status=_status(found, answer, gap, bound, task.tolerance, iterations),
         iterations=iterations,
         trace=trace,
         response=game.response,
@@ -152,16 +156,20 @@ def _infeasible_weight(case: Case) -> Array:
 
 
 def _status(
-    found: Planned, feasible: bool, gap: float, bound: float, tolerance: float, iterations: int
+    found: Planned, answer: Answer, gap: float, bound: float, tolerance: float, iterations: int
 ) -> Status:
     """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
-    ending, feasibility = found.ending, found.case.feasibility
+    ending, feasibility, feasible = found.ending, found.case.feasibility, answer.feasible
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
-    missed = "" if feasible else " The policy misses a constraint."
+    shown = shown if np.isfinite(gap) else "no gap is proved"
+    missed = "" if feasible else " The policy is not proved to meet all constraints."
+    if (answer.value[1:] < found.case.normal.threshold).any() and not feasible:
+        missed = " The policy misses a constraint."
     if not feasible and ending is Ending.COMPLETED:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
-    end = f"{missed}{found.note and ' ' + found.note}"
+    drawn = found.answer is not None and isinstance(found.answer.policy, Drawn)
+    end = f"{missed}{DRAW if drawn else ''}{found.note and ' ' + found.note}"
     if ending is Ending.COMPLETED:
         return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
     stopped = ending.out_of_time or ending is Ending.STALLED
@@ -171,13 +179,13 @@ def _status(
     why = (ending if stopped else Ending.ROUNDING).value
     if feasibility is not Feasibility.SLACK and not feasible:
         why += f"; {feasibility.value}"
-    return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
+    return Status(Kind.STOPPED, f"Stopped: {why}; {shown}.{end}")
 
 
 def _solution(
     found: Planned,
     clock: Clock,
-    policy: Array,
+    policy: Any,
     value: Array,
     *,
     response: Actions | None = None,
@@ -185,11 +193,8 @@ def _solution(
 ) -> Solution:
     case, problem = found.case, found.case.problem
     values = case.value(np.where(np.isfinite(value), value, np.nan))
-    visited = case.engine.reachable(policy)
-    if response is not None:
-        policy = np.where(visited[:, None], policy, np.eye(problem.shape[1])[response])
     return Solution(
-        policy=policy_of(problem, policy, _visits(case, policy, visited)),
+        policy=_policy(case, policy, response),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,
@@ -201,6 +206,18 @@ def _solution(
         seconds=clock.seconds,
         **rest,
     )
+
+
+def _policy(case: Case, policy: Any, response: Actions | None) -> TabularPolicy | TimedPolicy | TableMixture:
+    """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
+    actions = case.problem.shape[1]
+    if isinstance(policy, Drawn):
+        tables = [_policy(case, as_table(part, actions), response) for part in policy.parts]
+        return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
+    visited = case.engine.reachable(policy)
+    if response is not None:
+        policy = np.where(visited[:, None], policy, np.eye(actions)[response])
+    return policy_of(case.problem, policy, _visits(case, policy, visited))
 
 
 def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:

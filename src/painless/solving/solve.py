@@ -25,6 +25,7 @@ from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
+from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import as_policy
 from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
 from painless.policies.table import initial_policy as starting_policy
@@ -84,7 +85,9 @@ def solve(
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
         arguments.function(given_name, function)
     clock, reason = Clock(time_limit), ""
-    if isinstance(initial_policy, TimedPolicy) or (initial_policy is not None and problem.stages is not None):
+    if isinstance(initial_policy, TimedPolicy | MixturePolicy) or (
+        initial_policy is not None and problem.stages is not None
+    ):
         initial_policy = as_policy(initial_policy, problem, "initial_policy")
     if algorithm is None and (iterations is not None or evaluator is not None):
         algorithm, reason = PRM(), "PRM is the default for a number of iterations: it needs no tuning."

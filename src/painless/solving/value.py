@@ -9,10 +9,12 @@ import numpy as np
 
 from painless.common import render
 from painless.common.arrays import Array, Mask, one_thread
+from painless.engines.drawn import Drawn
 from painless.planning.judgement import Relaxation, misses_constant
 from painless.planning.planner import Case
-from painless.policies.rules import as_policy
-from painless.problem import CMDP, require_problem
+from painless.policies.rules import aligned, as_policy
+from painless.policies.table_mixture import TableMixture
+from painless.problem import CMDP, Criterion, require_problem
 from painless.problem.units import normalise
 from painless.storage.mapped import unchanged
 
@@ -21,7 +23,7 @@ HEADER = ("", "value", "limit", "met")
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """What a policy attains: discounted sums from the initial distribution, in the user's terms."""
+    """What a policy attains from the initial distribution, by the problem's criterion, in the user's terms."""
 
     reward_value: float  # the cost, if a cost is minimised
     constraint_value: Array  # (K,)
@@ -78,6 +80,10 @@ def value(policy: Any, problem: CMDP) -> Value:
     """
     require_problem(problem)
     with one_thread():
+        own = getattr(policy, "policy", policy)
+        if isinstance(own, TableMixture) and problem.criterion is Criterion.AVERAGE:
+            tables = tuple(aligned(one, problem) for one in own.policies)
+            return table_value(Drawn(tables, own.weights), case_of(problem))
         return table_value(as_policy(policy, problem).probabilities, case_of(problem))
 
 
@@ -87,8 +93,8 @@ def case_of(problem: CMDP) -> Case:
     return Case(problem, normal, units, Relaxation(problem, normal, units), lambda: None)
 
 
-def table_value(table: Array, case: Case) -> Value:
-    """Return the values of a policy (S, A)."""
+def table_value(table: Array | Drawn, case: Case) -> Value:
+    """Return the values of a policy (S, A), or of a draw between several."""
     problem, kept = case.problem, case.units.kept
     found = case.engine.values(table)
     values = case.value(found.guess)

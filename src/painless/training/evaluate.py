@@ -16,6 +16,7 @@ from painless.policies.fitting import require_fit
 from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import aligned
 from painless.policies.table import TabularPolicy, checked_policy, policy_table
+from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP
 from painless.simulation.confidence import intervals
 from painless.simulation.rollouts import Acts, roll_out
@@ -89,7 +90,8 @@ def evaluate(
         confidence: the probability that all intervals hold together.
         seed: random seed.
 
-    Episodes of a table are truncated where little value remains; the intervals include the remainder.
+    Episodes of a table are truncated where little value remains; the intervals include the remainder. For a long-run average, they are
+    the averages of the first 1,000 steps.
 
     >>> import painless
     >>> world = painless.gridworld()
@@ -107,7 +109,9 @@ def evaluate(
     extent = specification.return_range if specification.declared else None
     sizes = np.where(-specification.low > specification.high, specification.low, specification.high)
     low, high = intervals(returns, extent, confidence, sizes)
-    if isinstance(problem, CMDP):
+    if specification.average:  # per step
+        returns, low, high = (part / (specification.time_limit or 1) for part in (returns, low, high))
+    elif isinstance(problem, CMDP):
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
         low = low + rest * np.minimum(specification.low, 0.0)
         high = high + rest * np.maximum(specification.high, 0.0)
@@ -121,7 +125,7 @@ def evaluate(
         confidence=confidence,
         episodes=episodes,
         steps=steps,
-        exact=specification.declared,
+        exact=specification.declared and not specification.average,
     )
 
 
@@ -130,6 +134,8 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
     table = isinstance(policy, TabularPolicy)
     if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
         require_fit(policy, simulator)
+        if isinstance(policy, TableMixture):
+            return TableMixture(tuple(_in_order(one, simulator) for one in policy.policies), policy.weights)
         return cast("Acts | MixturePolicy", policy)
     if not table and not isinstance(policy, np.ndarray | list | tuple):
         hint = "its policy, such as solution.policy," if hasattr(policy, "policy") else "a TabularPolicy,"
@@ -142,6 +148,14 @@ def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
     found = policy.without_names() if table else TabularPolicy(policy_table("policy", policy))
     _require_actions(found, simulator.specification.actions)
     return found
+
+
+def _in_order(policy: TabularPolicy, simulator: Simulator) -> TabularPolicy:
+    """Return a table in the order of a simulator's states and actions, without names."""
+    if isinstance(simulator, TableSimulator):
+        return TabularPolicy(aligned(policy, simulator.problem))
+    _require_actions(policy, simulator.specification.actions)
+    return policy.without_names()
 
 
 def _require_actions(policy: TabularPolicy, actions: int) -> None:

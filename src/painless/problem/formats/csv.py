@@ -29,6 +29,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "limit": parsing.numbers,
     "initial": parsing.mapping_or(str),
     "discount": parsing.number,
+    "average": parsing.yes_or_no,
 }
 
 
@@ -41,12 +42,13 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]:
+    average = given.pop("average", False)
     for name, example in (("discount", "0.95"), ("initial", "the name of the first state")):
-        if name not in given:
+        if name not in given and not (average and name == "discount"):
             raise InputError(
                 f"a .csv file has no {name}; give it ({example}): load(path, {name}=…), or -p {name}=… on the command line"
             )
-    start, discount = given.pop("initial"), given.pop("discount")
+    start, discount = given.pop("initial"), given.pop("discount", None)
     columns, numbered = _columns(path)
     row = (lambda k: f"line {k + 2}") if numbered else (lambda k: f"row {k + 1}")
     sheet = Sheet(**_with_limits(given), texts=True, row=row)
@@ -54,7 +56,7 @@ def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]
     kernel, names = content.pop("transition"), content.pop("names")
     content |= {f"transition_{part}": getattr(kernel, part) for part in ("data", "indices", "indptr")}
     content |= {f"{kind.removesuffix('s')}_names": known.stored() for kind, known in names.items()}
-    return content | {"discount": discount}
+    return content | {"discount": discount, "average": average or None}
 
 
 def _columns(path: str | os.PathLike[str]) -> tuple[dict[str, list[str]], bool]:

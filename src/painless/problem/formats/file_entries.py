@@ -21,14 +21,15 @@ SPARSE_KEYS = ("transition_data", "transition_indices", "transition_indptr")
 FILE_KEYS = (
     *("transition", *SPARSE_KEYS, "reward", "cost", "constraint_reward", "threshold"),
     *("constraint_cost", "budget", "initial", "discount", "horizon", "final", "constraint_final"),
-    *("actions", *NAME_KEYS.values()),
+    *("end", "average", "actions", *NAME_KEYS.values()),
 )
 
 
 def as_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `CMDP` from the entries of a file."""
     content = {key: value for key, value in given.items() if value is not None}
-    for key in ("initial", "horizon" if "horizon" in content else "discount"):
+    given_otherwise = any(key in content for key in ("horizon", "end", "average"))
+    for key in ("initial",) if given_otherwise else ("initial", "discount"):
         if key not in content:
             raise InputError(f"'{key}' is missing; {mapped.NEEDED}")
     names = {kind: _names(key, content.pop(key)) for kind, key in NAME_KEYS.items() if key in content}

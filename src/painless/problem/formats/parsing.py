@@ -14,6 +14,14 @@ def number(text: str) -> float:
         raise ValueError("not a number") from None
 
 
+def whole(text: str) -> int:
+    """Return a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("not a whole number") from None
+
+
 def numbers(text: str) -> list[float]:
     """Return numbers with commas between them."""
     try:
@@ -53,3 +61,14 @@ def mapping_or(otherwise: Any) -> Any:
             raise ValueError("not a JSON object") from None
 
     return parse
+
+
+def yes_or_no(text: str) -> bool:
+    """Read true or false.
+
+    >>> yes_or_no("true"), yes_or_no("false")
+    (True, False)
+    """
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false; correct it")
+    return text == "true"

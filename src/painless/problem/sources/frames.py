@@ -23,7 +23,8 @@ def from_frame(
     constraint_reward: Mapping[Any, float] | None = None,
     constraint_cost: Mapping[Any, float] | None = None,
     initial: Any,
-    discount: float,
+    discount: float | None = None,
+    **criterion: Any,
 ) -> CMDP:
     """Make a problem of a table with a row for each transition, and with names in place of numbers.
 
@@ -38,6 +39,7 @@ def from_frame(
         constraint_cost: the upper limits by column, such as `{"waste": 4}`.
         initial: the name of the first state, or probabilities by name: `{"fresh": 0.5, "old": 0.5}`.
         discount: γ in [0, 1).
+        criterion: in its place `average`, `horizon` or `end`, as in `CMDP`.
 
     A pair without rows is an action that the state does not have. States and actions are numbered in ascending order if they are
     numbers or dates, else as they first appear. The model is stored sparse.
@@ -56,4 +58,4 @@ def from_frame(
         {} if constraint_reward is None else constraint_reward,
         {} if constraint_cost is None else constraint_cost,
     )
-    return CMDP(**sheet.arguments(frame, initial), discount=discount, copy=False)
+    return CMDP(**sheet.arguments(frame, initial), discount=discount, copy=False, **criterion)

@@ -21,7 +21,7 @@ def from_rows(
     rows: ArrayLike,
     *,
     initial: ArrayLike,
-    discount: float,
+    discount: float | None = None,
     threshold: ArrayLike | None = None,
     budget: ArrayLike | None = None,
     cost: bool = False,
@@ -37,7 +37,7 @@ def from_rows(
         budget: the upper limits of the other constraint columns, which are costs.
         cost: whether the fifth column is a cost to minimise.
         counts: whether the fourth column counts how often a transition was seen: then p = n/Σn.
-        options: what `CMDP` takes, such as names.
+        options: what `CMDP` takes, such as names, or `average=True` in place of a discount.
 
     The model is stored sparse.
 

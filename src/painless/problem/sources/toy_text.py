@@ -32,7 +32,12 @@ class ToyOutcome(NamedTuple):
 
 
 def from_toy_text(
-    table: ToyTable, *, initial: ArrayLike, discount: float, negate: bool = False, **options: Any
+    table: ToyTable,
+    *,
+    initial: ArrayLike,
+    discount: float | None = None,
+    negate: bool = False,
+    **options: Any,
 ) -> CMDP:
     """Make a problem of a toy-text environment's `P`: P[s][a] = [(p, s', reward, terminated), …].
 
@@ -54,7 +59,7 @@ def from_toy_text(
         rows += [(shape[0], a, shape[0], 1.0, 0.0) for a in range(shape[1])]
         start = np.append(start, 0.0)
         options = {name: _pad(name, value) for name, value in options.items()}
-    plain = from_rows(rows, initial=start, discount=discount)
+    plain = from_rows(rows, initial=start, discount=0.0)  # for its arrays
     objective: dict[str, Any] = {"cost": -plain.reward} if negate else {"reward": plain.reward}
     return CMDP(
         plain.transition, initial=start, discount=discount, actions=plain.actions, **objective, **options

@@ -64,7 +64,7 @@ function gridMap(element, data, names) {
     shapes.forEach((shape, k) => set(shape, shade[k]));
     set(onDark, dark);
     set(onLight, light);
-    if (!keys.firstChild) keys.append(colourScale(frontier.top), ...marks.map((mark) => mark.key));
+    if (!keys.firstChild) keys.append(colourScale(frontier.top, frontier.visitsName), ...marks.map((mark) => mark.key));
     if (picked !== null) say(picked);
   }
 
@@ -140,8 +140,8 @@ function markGroups(data, cells) {
 }
 
 /** The colours with the visits that they stand for. */
-function colourScale(top) {
-  const bar = svg('svg', { viewBox: '0 0 300 34', class: 'colour-scale', role: 'img', 'aria-label': `Colour: from 0 to ${number(top, 3)} discounted visits` });
+function colourScale(top, name) {
+  const bar = svg('svg', { viewBox: '0 0 300 34', class: 'colour-scale', role: 'img', 'aria-label': `Colour: from 0 to ${number(top, 3)} ${name}` });
   for (let k = 0; k < SHADES; k += 1) {
     bar.append(svg('rect', { class: 'shade', x: 10 + k * 10, y: 0, width: 10.2, height: 12, 'fill-opacity': (k / (SHADES - 1)).toFixed(3) }));
   }
@@ -149,5 +149,5 @@ function colourScale(top) {
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     bar.append(svg('text', { x: 10 + 280 * share, y: 28, 'text-anchor': 'middle', text: number(top * share ** POWER, 2) }));
   }
-  return html('div', { class: 'scale' }, html('span', { text: 'discounted visits' }), bar);
+  return html('div', { class: 'scale' }, html('span', { text: name }), bar);
 }

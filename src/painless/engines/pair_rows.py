@@ -1,0 +1,74 @@
+"""Some pairs of a model, ordered by their states: their transitions, and choices among the pairs of each state."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array, Mask
+from painless.problem import Transition
+
+Places = NDArray[np.intp]
+
+
+class PairRows:
+    """Pairs of some states, each of which has at least one.
+
+    Arguments:
+        kernel: the transitions of the pairs to the states, (n, S).
+        state: (n,) the state of each pair, in ascending order.
+        count: S, the number of states.
+    """
+
+    def __init__(self, kernel: Any, state: Places, count: int) -> None:
+        self.kernel, self.state = kernel, state
+        self.first = np.searchsorted(state, np.arange(count))
+
+    @cached_property
+    def terms(self) -> int:
+        """The largest number of successors of a pair."""
+        if isinstance(self.kernel, np.ndarray):
+            return max(int(np.count_nonzero(self.kernel, axis=1).max(initial=1)), 1)
+        return max(int(np.diff(self.kernel.indptr).max(initial=1)), 1)
+
+    def chain(self, choice: Places) -> Transition:
+        """Return the chain that takes the pair `choice` (S,) of each state."""
+        chosen = self.kernel[choice]
+        return chosen if isinstance(chosen, np.ndarray) else scipy.sparse.csr_array(chosen)
+
+    def best(self, q: Array) -> tuple[Array, Places]:
+        """Return the largest of (n,) in each state, and the first pair that has it, (S,) each."""
+        most = np.maximum.reduceat(q, self.first)
+        at = np.flatnonzero(q == most[self.state])
+        _, place = np.unique(self.state[at], return_index=True)
+        return most, at[place]
+
+    @cached_property
+    def arrows(self) -> tuple[Places, Places]:
+        """The pairs and successors of all transitions with a positive probability."""
+        matrix = scipy.sparse.coo_array(self.kernel)
+        positive = matrix.data > 0
+        pair, target = (part[positive].astype(np.intp) for part in matrix.coords)
+        return pair, target
+
+    def leading_to(self, targets: Mask) -> Places:
+        """Return for each state a pair that may lead closer to the targets (S,), and −1 where there is none, or no need."""
+        pair, target = self.arrows
+        states, source = len(targets), self.state[pair]
+        starts = np.flatnonzero(targets)
+        back = scipy.sparse.csr_array(
+            (
+                np.ones(len(pair) + len(starts)),
+                (np.append(target, np.full(len(starts), states)), np.append(source, starts)),
+            ),
+            (states + 1, states + 1),
+        )
+        found = scipy.sparse.csgraph.breadth_first_order(back, states)[1][:states]
+        choice = np.full(states, -1)
+        closer = (found[source] == target) & ~targets[source]
+        choice[source[closer]] = pair[closer]
+        return choice
