@@ -53,6 +53,11 @@ def quick(tmp_path_factory):
     return folder, subprocess.run(command, capture_output=True, text=True, check=True)
 
 
+def table_of(path):
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
 def test_every_claim_is_judged(quick):
     folder, result = quick
     claims = json.loads((folder / "claims.json").read_text())
@@ -81,7 +86,7 @@ def test_every_figure_is_drawn(quick):
         assert image[..., :3].std() > 0.05
         assert (folder / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         if name != "gridworld-map":
-            rows = list(csv.DictReader((folder / "figures" / f"{name}.csv").open()))
+            rows = table_of(folder / "figures" / f"{name}.csv")
             assert list(rows[0])[:7] == ["experiment", "algorithm", "setting", "seed", "t", "OG", "CV"]
             assert {row["seed"] for row in rows} >= {"0", "1"}
 
@@ -89,7 +94,7 @@ def test_every_figure_is_drawn(quick):
 def test_the_curves_are_the_stored_ones(quick):
     """A row of the CSV file is the running average of a stored unit."""
     folder, _ = quick
-    rows = list(csv.DictReader((folder / "figures" / "mb-sensitivity.csv").open()))
+    rows = table_of(folder / "figures" / "mb-sensitivity.csv")
     (one,) = [
         row
         for row in rows
@@ -99,7 +104,7 @@ def test_the_curves_are_the_stored_ones(quick):
     (found,) = select(settings, name="cbp", alpha=1.0)
     assert float(one["OG"]) == pytest.approx(found.gap[1, -1], rel=1e-5)
     assert float(one["CV"]) == pytest.approx(found.violation[1, -1, 0], rel=1e-5)
-    wide = list(csv.DictReader((folder / "figures" / "cartpole.csv").open()))
+    wide = table_of(folder / "figures" / "cartpole.csv")
     assert wide[0]["OG"] == ""
     assert float(wide[0]["return"]) > 0
     page = (folder / "report.html").read_text()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 400  # of a curve that are drawn
+LINE = 70  # characters of settings in a line above a panel
+MANY = 80  # characters of names in a line of the legend
 SETTLED = 0.05  # of a curve is left out when the vertical range is chosen
 FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and white
     "cbp": (COLOURS[1], "-"),
@@ -23,6 +25,9 @@ FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and whi
     "crpo": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
     "cbp-theory": (COLOURS[3], (0, (1, 1))),
     "gda-theory": (COLOURS[5], (0, (3, 1.5))),
+    "whole": (COLOURS[1], "-"),
+    "known": (COLOURS[0], (0, (6, 1.5))),
+    "exact": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
     "gda-printed": (COLOURS[4], (0, (4, 1, 1, 1, 1, 1))),
 }
 SYMBOL = re.compile(r"([αV])_([πλcr])")
@@ -51,7 +56,7 @@ def draw(picture: Picture) -> Figure:
             handles, labels = axes[0].get_legend_handles_labels()
             if not alike:
                 labels = [label.partition(" (")[0] for label in labels]
-            wide = 2 if columns == 1 else 4
+            wide = 2 if columns == 1 else 4 if sum(map(len, labels)) <= MANY else 3
             figure.legend(
                 handles, labels, loc="outside upper center", ncols=wide, fontsize=9, handlelength=3.2
             )
@@ -70,10 +75,10 @@ def _labels(panel: Panel) -> tuple[str, ...]:
 
 def _name_settings(axis: Axes, panel: Panel, *, shown: bool) -> None:
     """Name the settings of a row under the title of its first panel, and make as much room above the others."""
-    text = (
-        "   ".join(label.replace(" (", ": ").replace(")", "") for label in _labels(panel)) if shown else " "
-    )
-    axis.set_title(panel.title + "\n", fontsize=11)
+    parts = [label.replace(" (", ": ").replace(")", "") for label in _labels(panel)]
+    lines = [parts] if sum(map(len, parts)) <= LINE else [parts[: len(parts) // 2], parts[len(parts) // 2 :]]
+    text = "\n".join("   ".join(line) for line in lines) if shown else " "
+    axis.set_title(panel.title + "\n" * len(lines), fontsize=11)
     axis.text(0.5, 1.02, _mathematics(text), transform=axis.transAxes, ha="center", va="bottom", fontsize=7.5)
 
 

@@ -19,7 +19,7 @@ from painless.solving.solve import solve
 from painless.study.paper.claims import Claim, Verdict, judge
 from painless.study.paper.experiment import Analysis, Experiment, Table
 from painless.study.paper.grids import GRIDWORLD, LINEAR_ITERATIONS, TABLE_2, TILES
-from painless.study.paper.pictures import Picture, Tone
+from painless.study.paper.pictures import Panel, Picture, Tone
 from painless.study.paper.scale import Scale, joined
 from painless.study.paper.shared import Shown, gap_and_violation
 from painless.study.paper.yardstick import compare, interval, with_interval
@@ -30,7 +30,8 @@ from painless.study.unit import ESTIMATED, make_problem
 DIMENSION, ROLLOUTS = 56, 50  # d, and m
 FAILURE = 0.05  # δ of the corollary
 DUALS = {"cbp-theory": "Algorithm 1", "cbp": "Algorithm 2 (practical dual)"}
-Runs = dict[str, SettingResults]  # whole, known and exact
+KNOWN = {"whole": "all from samples", "known": "U of the model", "exact": "exact values"}
+Runs = dict[str, SettingResults]  # by what is known
 
 
 def sweep(scale: Scale) -> Sweep:
@@ -54,9 +55,9 @@ def analyse(settings: Sequence[SettingResults]) -> Analysis:
     forms = {name: _corollary(one["whole"]) for name, one in runs.items()}
     picture = Picture(
         "algorithm-1",
-        "Coreset, ζ and action values all from samples (line), the same with U of the model (dashed), and with exact values (dotted), "
+        "Coreset, ζ and action values all from samples, the same with U of the model, and with exact values, "
         "with the dual of the analysis above and the practical one below; 95 % bands over the seeds.",
-        tuple(gap_and_violation(_shown(name, one), DUALS[name]) for name, one in runs.items()),
+        tuple(_panels(DUALS[name], one) for name, one in runs.items()),
     )
     claims = [_as_well(name, one) for name, one in runs.items()]
     claims.append(_bounded(runs["cbp-theory"]["whole"], forms["cbp-theory"]))
@@ -72,13 +73,16 @@ def _runs(settings: Sequence[SettingResults], name: str) -> Runs:
     }
 
 
-def _shown(name: str, runs: Runs) -> Shown:
-    title = DUALS[name].partition(" (")[0]
-    return [
-        (runs["whole"], f"{title}, from samples", Tone.BEST),
-        (runs["known"], f"{title}, U of the model", Tone.DASHED),
-        (runs["exact"], f"{title}, exact values", Tone.PAPER),
-    ]
+def _panels(title: str, runs: Runs) -> tuple[Panel, ...]:
+    """Return OG and CV of one dual; the colour is that of what is known."""
+    shown: Shown = [(runs[name], text, Tone.BEST) for name, text in KNOWN.items()]
+    return tuple(
+        replace(
+            panel,
+            curves=tuple(replace(one, family=name) for one, name in zip(panel.curves, KNOWN, strict=True)),
+        )
+        for panel in gap_and_violation(shown, title)
+    )
 
 
 def _as_well(name: str, runs: Runs) -> Claim:

@@ -17,7 +17,7 @@ from painless.study.sweep import Sweep
 from painless.study.unit import make_evaluator, make_problem
 
 DIMENSION = 56
-ESTIMATORS = {"lstdq": "LSTDQ", "least-squares": "least squares on rollouts (eq. lspg)"}
+ESTIMATORS = {"lstdq": "LSTDQ", "least-squares": "rollouts (eq. lspg)"}
 CHOICES: list[dict[str, object]] = [  # which of the pairs that share a feature, in Algorithm 3 as printed
     {"coreset": "first"},
     {"coreset": "last"},

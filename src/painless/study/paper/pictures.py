@@ -76,20 +76,28 @@ def curve(setting: SettingResults, values: Array, label: str, tone: Tone = Tone.
 
 def coincident(panel: Panel) -> list[tuple[str, ...]]:
     """Return groups of labelled curves that lie on each other: nowhere apart by more than a two-hundredth of the panel's range."""
-    named = [one for one in panel.curves if one.label]
-    if not named:
+    heights = [
+        (
+            one.label.partition(" (")[0],
+            np.log(np.maximum(one.mean, 1e-300)) if panel.logarithmic else one.mean,
+        )
+        for one in panel.curves
+        if one.label
+    ]
+    if not heights:
         return []
-    values = np.concatenate([one.mean for one in named])
+    values = np.concatenate([height for _, height in heights])
     near = TOUCHING * float(values.max() - values.min() or 1.0)
-    groups: list[list[Curve]] = []
-    for one in named:
+    groups: list[list[tuple[str, Array]]] = []
+    for name, height in heights:
         for group in groups:
-            if len(one.mean) == len(group[0].mean) and np.abs(one.mean - group[0].mean).max() <= near:
-                group.append(one)
+            first = group[0][1]
+            if len(height) == len(first) and np.abs(height - first).max() <= near:
+                group.append((name, height))
                 break
         else:
-            groups.append([one])
-    return [tuple(one.label.partition(" (")[0] for one in group) for group in groups if len(group) > 1]
+            groups.append([(name, height)])
+    return [tuple(name for name, _ in group) for group in groups if len(group) > 1]
 
 
 def gap_panel(title: str, shown: Sequence[tuple[SettingResults, str, Tone]]) -> Panel:
