@@ -40,7 +40,18 @@ NAMES = [
         "evaluate",
     ),
     *("from_frame", "from_gymnasium", "from_mdptoolbox", "from_quantecon", "from_rows", "frontier", "garnet"),
-    *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
+    *(
+        "gridworld",
+        "learners",
+        "load",
+        "load_policy",
+        "make",
+        "reach",
+        "save_policy",
+        "sensitivity",
+        "solve",
+        "train",
+    ),
     "value",
 ]
 HEAVY = (
