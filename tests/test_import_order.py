@@ -41,6 +41,7 @@ NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Deep", "Frontier", "InputError"),
     *(
         "LinearProgram",
+        "LoggedModel",
         "Multipliers",
         "Output",
         "PrimalDual",
