@@ -50,7 +50,10 @@ def limits_of(log: LoggedModel, confidence: float) -> Limits:
 def curse_of(log: LoggedModel, limits: Limits, clock: Clock | None = None) -> Array:
     """Return what the search for the best plan gains by errors, (J,), from two halves that are drawn."""
     halves = drawn_halves(log.memory)
-    one, other = (LearnedModel(halves.half(i), log.discount, log.threshold, log.untried) for i in range(2))
+    one, other = (
+        LearnedModel(halves.half(i), log.discount, log.threshold, logged=True, untried=log.untried)
+        for i in range(2)
+    )
     if not all(half.memory.steps and half.episodes for half in (one, other)):
         return np.zeros(1 + len(log.threshold))
     return curse((one, other), limits, log.threshold, clock)

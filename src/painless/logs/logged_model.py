@@ -62,7 +62,7 @@ class LoggedModel:
     @cached_property
     def model(self) -> LearnedModel:
         """The model that the counts give."""
-        return LearnedModel(self.memory, self.discount, self.threshold, self.untried)
+        return LearnedModel(self.memory, self.discount, self.threshold, logged=True, untried=self.untried)
 
     @cached_property
     def _added(self) -> list[tuple[int, str]]:
