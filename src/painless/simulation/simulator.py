@@ -230,7 +230,8 @@ class TableSimulator:
             rows = problem.transition.tocoo()
             pair, target = rows.coords
             loops = pair // actions == target
-            own = np.bincount(pair[loops], rows.data[loops], states * actions).reshape(states, actions)
+            own = np.zeros((states, actions))
+            own.reshape(-1)[pair[loops]] = rows.data[loops]  # rows have no duplicates
         idle = (own >= 1 - SUM_TOLERANCE) & (problem.utility == 0).all(0)
         return np.asarray((idle | ~problem.actions).all(1))
 
