@@ -21,7 +21,7 @@ from painless.planning.parametric import Graph, Vertex, trace
 from painless.planning.planner import Case
 from painless.planning.pool import REWARD, Pool
 from painless.problem import CMDP, require_problem
-from painless.problem.names import Names
+from painless.problem.names import Names, naming
 from painless.problem.presolve import presolve
 from painless.problem.units import Units, normalise
 from painless.storage.mapped import unchanged
@@ -70,7 +70,7 @@ def frontier(
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread(), clock.interruptible():
+    with one_thread(), clock.interruptible(), naming(problem.names):
         smaller, met = presolve(without_limit(problem, index))
         normal, units = normalise(smaller, met)
         pool = _pool(smaller, normal, units, index, clock)
