@@ -27,7 +27,7 @@ from painless.solving.certificate_files import (
 from painless.solving.solution import Kind
 from painless.verify import proofs
 from painless.verify.arithmetic import SAFE
-from tests import averages, mutants, snippets
+from tests import averages, ending_models, mutants, snippets
 from tests.fuzz.families import FAMILIES
 from tests.fuzz.running import problem as drawn
 from tests.problems import garnets
@@ -467,6 +467,14 @@ def test_steps_that_differ_verify(model):
 def test_every_average_verifies(seed):
     """In models of all kinds: periodic, multichain, with transient states, masks, several limits, and draws between policies."""
     problem = averages.random_problem(np.random.default_rng([77, seed]))
+    certificate = agree(problem, painless.solve(problem, tolerance=1e-6))
+    assert verify.verify(certificate, model_of(problem), exact=True).verified
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_total_verifies(seed):
+    """With ends, rows that end, loops that lose, and several limits."""
+    problem = ending_models.random_problem(np.random.default_rng([78, seed]))
     certificate = agree(problem, painless.solve(problem, tolerance=1e-6))
     assert verify.verify(certificate, model_of(problem), exact=True).verified
 

@@ -92,10 +92,6 @@ def solve(
     check_folder(save)
     check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
-    if certificate is not None:
-        from painless.solving.certificate_files import require_certifiable
-
-        require_certifiable(cmdp)
     answer(
         problem,
         cmdp,

@@ -34,7 +34,7 @@ class Reduction:
         self.problem = problem
         self.states, self.actions = problem.shape[:2]
         flat = kernel.reshape(-1, self.states) if isinstance(kernel, np.ndarray) else kernel
-        self.flat = scipy.sparse.csr_array(flat)  # (S·A, S)
+        self.flat = scipy.sparse.csr_array(flat, copy=True)  # (S·A, S)
         self.flat.eliminate_zeros()
         self.ending = missing(self.flat).reshape(problem.actions.shape)  # (S, A)
         self.reached = self._reached(problem.actions)

@@ -21,7 +21,7 @@ from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
-from painless.solving.certificate_files import CERTIFIED, write_certificate
+from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -187,8 +187,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.criterion in CERTIFIED:
-                write_certificate(folder, self, problem)
+            write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
