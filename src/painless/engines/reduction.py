@@ -21,7 +21,7 @@ from painless.common.arrays import Array, Mask
 from painless.engines.components import EndComponents, end_components
 from painless.engines.pair_rows import PairRows, Places
 from painless.problem import CMDP
-from painless.problem.ending import missing
+from painless.problem.ending import missing, positive_entries
 
 DENSE_NODES = 500  # nodes up to which systems are dense
 
@@ -34,8 +34,7 @@ class Reduction:
         self.problem = problem
         self.states, self.actions = problem.shape[:2]
         flat = kernel.reshape(-1, self.states) if isinstance(kernel, np.ndarray) else kernel
-        self.flat = scipy.sparse.csr_array(flat, copy=True)  # (S·A, S)
-        self.flat.eliminate_zeros()
+        self.flat = positive_entries(flat)  # (S·A, S)
         self.ending = missing(self.flat).reshape(problem.actions.shape)  # (S, A)
         self.reached = self._reached(problem.actions)
         self.pairs = problem.actions & self.reached[:, None]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from painless.common.arguments import as_numbers, number
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.problem.ending import end_mask
+from painless.problem.ending import end_mask, positive_entries
 from painless.problem.names import as_objects, text_of
 from painless.problem.transitions import action_count, is_sparse
 
@@ -115,8 +115,7 @@ class _Product:
         kernel = given["transition"]
         self.dense = not is_sparse(kernel)
         flat: Any = np.asarray(kernel, dtype=np.float64).reshape(-1, self.states) if self.dense else kernel
-        self.flat = scipy.sparse.csr_array(flat)
-        self.flat.eliminate_zeros()
+        self.flat = positive_entries(flat)
         mask = given.get("actions")
         shape = (self.states, actions)
         self.mask = np.ones(shape, dtype=bool) if mask is None else np.asarray(mask).astype(bool)

@@ -68,7 +68,8 @@ class Solution:
     """A policy with a proof of how far from optimal it can be, in the user's terms.
 
     `upper_bound` is the proved bound on all feasible policies: above `reward_value` if a reward is maximised, below
-    it if a cost is minimised. `gap` is the absolute distance between the two.
+    it if a cost is minimised. `gap` is the absolute distance between the two; infinite if the policy is not proved to be feasible.
+    Values are NaN if there was no time to evaluate the policy.
 
     `multiplier` ≥ 0 is the shadow price of each limit: the gain in the objective for each unit by which it is loosened. It lies in the proved
     `price_range`, between the price of loosening the limit and that of tightening it; the two differ if the optimum has a kink or is not
@@ -239,12 +240,7 @@ class Solution:
     @property
     def shown_prices(self) -> list[str]:
         """The shadow price of each constraint in the digits that are proved, or its range."""
-        free = (self.multiplier == 0) & (self.price_range[:, 0] == 0)
-        slack = (self.constraint_value - self.threshold) * [1 if s == ">=" else -1 for s in self.sense]
-        return [
-            "0" if none and spare > 0 else render.price(low, high)
-            for none, spare, (low, high) in zip(free, slack, self.price_range, strict=True)
-        ]
+        return [render.price(low, high) for low, high in self.price_range]
 
     def __repr__(self) -> str:
         table = render.text_table(("", "value", "bound", "shadow price"), self.rows())
