@@ -15,10 +15,11 @@ import scipy
 from painless import verify
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
+from painless.common.errors import InputError
 from painless.engines.chain_gains import recurrent_classes
 from painless.engines.reduction import Reduction
 from painless.engines.total_iteration import improved
-from painless.engines.well_posed import guard_of
+from painless.engines.well_posed import Guard, guard_of
 from painless.problem import CMDP
 from painless.problem.presolve import presolve
 from painless.problem.units import FREE
@@ -76,8 +77,7 @@ class TotalFinder:
 
     def upper(self, weight: Array) -> dict[str, Array]:
         """Return the weights (J,) and V (S,), and the weights and values that show that other policies do not stop."""
-        limited = np.append(bool(weight[0]), self.problem.threshold > -FREE)
-        guard = guard_of(self.whole, limited, lambda: None)
+        guard = self._guard(bool(weight[0]))
         stop_weight, stop_value = STRICT * guard.weight, STRICT * guard.value
         value = self._best(weight)
         size, pairs = float(np.abs(value[self.reached]).max(initial=0.0)), self._pairs()
@@ -98,6 +98,16 @@ class TotalFinder:
             "stop_weight": stop_weight,
             "stop_value": stop_value,
         }
+
+    def _guard(self, reward: bool) -> Guard:
+        """Return what shows that loops lose: in a limit, or in the reward if that may count, or if nothing else shows it."""
+        limited = np.append(reward, self.problem.threshold > -FREE)
+        try:
+            return guard_of(self.whole, limited, lambda: None)
+        except InputError:
+            if reward:
+                raise
+            return self._guard(True)
 
     def _pairs(self) -> Any:
         """Return the pairs at which the checker asks for inequalities."""
