@@ -21,7 +21,7 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
