@@ -479,6 +479,18 @@ def test_every_total_verifies(seed):
     assert verify.verify(certificate, model_of(problem), exact=True).verified
 
 
+def test_a_long_way_verifies():
+    """A walk of 1,000 steps on average for every step forwards, of which there are 20: much more than what a step costs."""
+    rows = np.zeros((21, 1, 21))
+    rows[np.arange(20), 0, np.arange(20)] = 0.999
+    rows[np.arange(20), 0, np.arange(1, 21)] = 0.001
+    rows[20, 0, 20] = 1.0
+    problem = painless.CMDP(rows, cost=np.ones((21, 1)), initial=np.eye(21)[0], end=[20])
+    certificate = agree(problem, painless.solve(problem))
+    assert certificate.lower_bound == pytest.approx(20_000, rel=1e-9)
+    assert certificate.upper_bound == pytest.approx(20_000, rel=1e-9)
+
+
 def test_a_draw_between_policies_verifies(run, tmp_path):
     """Stay and earn 1, or go where the limit is met, for ever: half of each is worth a half, and no stationary policy comes near."""
     rows = np.zeros((2, 2, 2))

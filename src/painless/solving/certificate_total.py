@@ -1,8 +1,8 @@
 """The values of a certificate of a total reward: of the way to the end, and of what shows that it comes.
 
 With Z ≥ 1 + z·u + PZ outside rests, V + δZ satisfies every inequality of the weights w + δz for some small δ, whatever rounding left of V: the
-weights of the certificate are these, divided by that of the reward. Where one cannot stop almost surely any more, stopping costs `PENALTY` times as much as
-anything is worth, so that V is known there, too.
+weights of the certificate are these, divided by that of the reward. Where one cannot stop almost surely any more, stopping costs so much that nobody goes there,
+so that V is known there, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from painless.solving.certificate_average import SLIPS, STRICT, moved
 from painless.solving.certificate_values import REFINED, numbers
 
 PENALTY = 100.0
+LARGEST = 1e30  # penalties beyond this are in vain
 
 
 class TotalFinder:
@@ -122,11 +123,15 @@ class TotalFinder:
         resting = np.zeros(quotient.count, dtype=bool)
         resting[quotient.node[(self.whole.rests.label >= 0) & (quotient.node >= 0)]] = True
         away = quotient.is_stop & ~resting[quotient.rows.state]
-        start, penalty = quotient.rows.first, float(size.max(initial=0.0))
-        for _ in range(2):  # how much is too much, then the values
-            priced = np.where(away, -PENALTY * penalty, utility)
+        sure = np.zeros(quotient.count, dtype=bool)
+        sure[quotient.node[self.whole.sure.any(1) & (quotient.node >= 0)]] = True
+        start, penalty = quotient.rows.first, PENALTY * float(size.max(initial=0.0))
+        while True:
+            priced = np.where(away, -penalty, utility)
             found = improved(quotient, priced, start, lambda: None, size=size)
-            penalty = float(np.abs(found.value).max(initial=0.0))
+            if penalty > LARGEST or not away[found.choice[sure]].any():
+                break
+            penalty *= PENALTY  # it is still better to stop where one should not
         return np.where(quotient.node >= 0, found.value[quotient.node], 0.0)
 
 
