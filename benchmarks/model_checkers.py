@@ -54,8 +54,9 @@ CASES = (
     Case("firewire3-0.5.nm", {}, SENDING, {"end": "elected"}),
     Case("firewire3-0.5.nm", {}, SENDING, {"horizon": 100}),
     Case("coin2.nm", {"K": 40}, {"cost": "steps"}, {"end": "finished"}),
-    Case("firewire.nm", {"delay": 36, "fast": 0.5}, {"cost": "time"}, {"end": "elected"}),
-    Case("firewire.nm", {"delay": 36, "fast": 0.5}, SENDING, {"end": "elected"}),
+    Case("coin2.nm", {"K": 120}, {"cost": "steps"}, {"end": "finished"}),
+    Case("firewire.nm", {"delay": 8, "fast": 0.5}, {"cost": "time"}, {"end": "elected"}),
+    Case("firewire.nm", {"delay": 8, "fast": 0.5}, SENDING, {"end": "elected"}),
 )
 
 
