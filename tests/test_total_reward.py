@@ -328,3 +328,93 @@ def test_the_end_may_be_reached():
 def test_what_cannot_be_reached_is_refused(terms, message):
     with pytest.raises(InputError, match=message):
         rooms(**terms)
+
+
+# Files, simulations, frontiers
+
+MODEL = """@type: MDP
+@parameters
+
+@reward_models
+time
+@nr_states
+4
+@nr_choices
+6
+@model
+state 0 [0] init
+	action go [1]
+		1 : 0.5
+		2 : 0.5
+	action rush [0.5]
+		1 : 0.2
+		3 : 0.8
+state 1 [1]
+	action back [0]
+		0 : 1
+	action rest [0]
+		1 : 1
+state 2 [1] goal
+	action stay [0]
+		2 : 1
+state 3 [0] crash
+	action stay [0]
+		3 : 1
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.drn"
+    path.write_text(MODEL)
+    return path
+
+
+@pytest.mark.parametrize("crash", [painless.reach("crash"), "reach(crash)"])
+def test_labels_of_a_file_are_ends_and_sets_to_reach(model, crash):
+    problem = painless.load(model, cost="time", constraint_cost=crash, limit=[0.3], end=["goal", "crash"])
+    assert problem.criterion is Criterion.TOTAL
+    assert problem.name("constraints", 0) == "reach(crash)"
+    found = painless.solve(problem, tolerance=1e-9)
+    # Going takes (1 + ½)/½ = 3 minutes in all; rushing always 0.875. Mixtures lie on the line between.
+    assert found.reward_value == pytest.approx(3 - 2.125 * 0.3, rel=1e-9)
+    assert found.multiplier[0] == pytest.approx(2.125, rel=1e-6)
+
+
+def test_a_file_without_reward_models_has_probabilities(model):
+    model.write_text(
+        MODEL.replace("@reward_models\ntime\n", "@reward_models\n\n")
+        .replace(" [1]", "")
+        .replace(" [0]", "")
+        .replace(" [0.5]", "")
+    )
+    problem = painless.load(model, reward=painless.reach("goal"))
+    assert painless.solve(problem).reward_value == pytest.approx(1.0)
+    with pytest.raises(InputError, match="unknown label 'gaol'; did you mean 'goal'"):
+        painless.load(model, reward="reach(gaol)")
+
+
+def test_the_frontier_of_deep_sea_treasure_is_the_published_one():
+    curve = painless.frontier(painless.make("deep-sea-treasure", discount=1.0))
+    np.testing.assert_allclose(-curve.threshold, [19, 17, 13, 9, 8, 7, 5, 3, 1], atol=1e-9)
+    np.testing.assert_allclose(
+        curve.reward_value, [23.7, 22.4, 19.6, 16.1, 15.1, 14, 11.5, 8.2, 0.7], atol=1e-9
+    )
+
+
+def test_a_frontier_without_end_is_refused():
+    with pytest.raises(InputError, match="the frontier has no end"):
+        painless.frontier(work())
+
+
+def test_episodes_end():
+    problem = work(budget=3.0)
+    policy = painless.solve(problem, tolerance=1e-6).policy
+    found = painless.evaluate(policy, problem, episodes=2000)
+    assert found.low[0] < 6.0 < found.high[0]
+    assert found.high[0] - found.low[0] < 1.0
+    walk = policy.simulate(problem, episodes=3, steps=50, make=dict)
+    last = dict(zip(walk["episode"], walk["action"], strict=True))
+    assert set(last.values()) == {1}
+    half = CMDP([[[0.5]]], [[1.0]], initial=[1.0], discount=1.0)
+    assert painless.evaluate([[1.0]], half, episodes=2000).mean[0] == pytest.approx(2.0, abs=0.2)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from painless.common.arguments import as_numbers, number
 from painless.common.arrays import Array, Mask
-from painless.common.errors import InputError
+from painless.common.errors import InputError, unknown
 from painless.problem.ending import end_mask, positive_entries
 from painless.problem.names import as_objects, text_of
 from painless.problem.transitions import action_count, is_sparse
@@ -45,7 +45,7 @@ class Reach:
         self.states, self.label = states, label
 
     def __repr__(self) -> str:
-        return f"reach({self.states!r})"
+        return f"reach({self.label or repr(self.states)})"
 
 
 def reach(states: Any) -> Reach:
@@ -57,6 +57,7 @@ def reach(states: Any) -> Reach:
         states: a mask (S,), or a list of numbers or names; with `load`, also the label of a model checker's file.
 
     >>> import painless
+    >>> import numpy as np
     >>> kernel = np.array([[[0.0, 0.5, 0.5], [0.0, 0.9, 0.1]], [[0, 1, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 1]]])
     >>> safe = painless.CMDP(kernel, painless.reach([1]), initial=[1, 0, 0], discount=1.0,
     ...     constraint_cost=painless.reach([2]), budget=0.3)
@@ -256,10 +257,18 @@ def _title(one: Reach, mask: Mask, names: Sequence[str]) -> str:
     return ", ".join(listed[:LISTED]) + (", …" if len(listed) > LISTED else "")
 
 
-def label_masks(given: Any, labels: Mapping[str, Mask]) -> Any:
-    """Return sets to reach with masks in the place of labels that a file has."""
+def reaching_of(given: Any, labels: Mapping[str, Mask]) -> Any:
+    """Return utilities of a file with sets to reach in the place of texts such as "reach(goal)", and the states of labels.
+
+    >>> reaching_of(["time", "reach(goal)"], {"goal": np.array([False, True])})
+    ['time', reach(goal)]
+    """
     if isinstance(given, list | tuple):
-        return [label_masks(one, labels) for one in given]
-    if isinstance(given, Reach) and isinstance(given.states, str) and given.states in labels:
-        return Reach(labels[given.states], given.states)
-    return given
+        return [reaching_of(one, labels) for one in given]
+    if isinstance(given, str) and given.startswith("reach(") and given.endswith(")"):
+        given = Reach(given.removeprefix("reach(").removesuffix(")").strip())
+    if not isinstance(given, Reach) or not isinstance(given.states, str):
+        return given
+    if given.states not in labels:
+        raise unknown("label", given.states, labels)
+    return Reach(labels[given.states], given.states)

@@ -57,8 +57,7 @@ def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narr
     """Return the proved range of every price, (K,) each, in the user's units."""
     problem, units = case.problem, case.units
     low, high = problem.utility_range
-    aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
-    if not len(aside):
+    if not (low[1:] < high[1:])[units.removed].any():
         return PriceRanges(
             *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
         )
