@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 import painless
 from painless import verify
 from painless.solving.certificate_files import certify, model_of
+from tests import averages
 from tests.fuzz.checker import Judge
 from tests.fuzz.model import Model
 from tests.fuzz.running import problem
@@ -50,15 +52,69 @@ def with_steps(made: painless.CMDP, model: Model, seed: int) -> tuple[painless.C
     return made, Model(rows, start, 0.5, mask, utility, made.threshold, model.sign)
 
 
-MADE = {"discounted": lambda made, model, seed: (made, model), "finite horizon": with_steps}
+class AverageJudge:
+    """What is true of a long-run average, by the linear program of `tests.averages` and powers of chains."""
+
+    slack = Fraction(1, 10**7)
+    size = 0
+
+    def __init__(self, made: painless.CMDP) -> None:
+        self.made = made
+        self.limits = [Fraction(b) if np.isfinite(b) else None for b in made.threshold]
+
+    def optimum(self) -> Fraction | None:
+        """Return the largest average of a feasible policy; None where there is none."""
+        return None if self._best is None else Fraction(self._best)
+
+    @cached_property
+    def _best(self) -> float | None:
+        return averages.optimum(self.made)
+
+    def values(self, policy: np.ndarray) -> tuple[list[Fraction], None]:
+        """Return the averages of all utilities under a policy (S, A)."""
+        states, kernel = len(policy), self.made.transition
+        kernel = kernel if isinstance(kernel, np.ndarray) else kernel.toarray().reshape(*policy.shape, states)
+        policy = policy / policy.sum(1, keepdims=True)
+        chain = np.einsum("sa,sat->st", policy, kernel)
+        chain /= chain.sum(1, keepdims=True)
+        mean = np.eye(states)  # of the first n powers
+        for _ in range(60):
+            mean, chain = (mean + chain @ mean) / 2, chain @ chain
+            mean, chain = (one / one.sum(1, keepdims=True) for one in (mean, chain))
+        gain = np.einsum("sa,jsa->js", policy, self.made.utility)
+        return [Fraction(one) for one in (mean @ gain.T).T @ self.made.initial], None
+
+
+class ExactJudge(Judge):
+    """What is true of a discounted problem, in whole numbers."""
+
+    slack = Fraction(1, 2**300)
+
+
+def _discounted(family: str, seed: int) -> tuple[painless.CMDP, ExactJudge]:
+    made, model = problem(family, seed)
+    return made, ExactJudge(model)
+
+
+def _stepwise(family: str, seed: int) -> tuple[painless.CMDP, ExactJudge]:
+    made, model = with_steps(*problem(family, seed), seed)
+    return made, ExactJudge(model)
+
+
+def _average(family: str, seed: int) -> tuple[painless.CMDP, AverageJudge]:
+    made = averages.random_problem(np.random.default_rng([seed, FAMILIES.index(family)]))
+    return made, AverageJudge(made)
+
+
+MADE = {"discounted": _discounted, "finite horizon": _stepwise, "long-run average": _average}
 
 
 class Case:
     """A problem, its judge and the certificate of its solution."""
 
     def __init__(self, family: str, seed: int, criterion: str) -> None:
-        made, model = MADE[criterion](*problem(family, seed), seed)
-        self.name, self.judge, self.model = f"{family} {seed}", Judge(model), model_of(made)
+        made, self.judge = MADE[criterion](family, seed)
+        self.name, self.model = f"{family} {seed}", model_of(made)
         self.small = self.judge.size <= MOST
         if self.small:
             solution = painless.solve(made, tolerance=[1e-2, 1e-6][seed % 2])
@@ -67,36 +123,46 @@ class Case:
     def wrong(self, certificate: verify.Certificate) -> str | None:
         """Return what a certificate claims although it is not true; None if it is true or refused."""
         verdict = verify.verify(certificate, self.model)
-        return self._false(verdict, certificate.policy) if verdict.verified else None
+        return self._false(verdict, certificate) if verdict.verified else None
 
-    def _false(self, verdict: verify.Verdict, policy: np.ndarray) -> str | None:
+    def _false(self, verdict: verify.Verdict, certificate: verify.Certificate) -> str | None:
         best = self.judge.optimum()
         if verdict.infeasible and best is not None:
             return "it is feasible"
-        value = self.judge.values(self._judged(policy))[0]
+        value = self._values(certificate)
         for short, limit, found in zip(verdict.violation, self.judge.limits, value[1:], strict=True):
-            if limit is not None and _exceeds(limit - found, short):
+            if limit is not None and self._exceeds(limit - found, short):
                 return f"a limit is missed by {float(limit - found)!r}, not at most {short!r}"
         if verdict.infeasible:
             return None
         low, high = verdict.lower_bound, verdict.upper_bound
         low, high = (-high, -low) if self.model.minimise else (low, high)
-        if _exceeds(Fraction(low), value[0]):
+        if self._exceeds(Fraction(low), value[0]):
             return f"the value is {float(value[0])!r}, not at least {low!r}"
-        if best is not None and _exceeds(best, high):
+        if best is not None and self._exceeds(best, high):
             return f"the optimum is {float(best)!r}, not at most {high!r}"
         return None
 
+    def _values(self, certificate: verify.Certificate) -> list[Fraction]:
+        """Return the values of the policy, or of the draw between several."""
+        if not len(certificate.share):
+            return self.judge.values(self._judged(certificate.policy))[0]
+        share = [Fraction(one) for one in certificate.share.tolist()]
+        each = [self.judge.values(self._judged(policy))[0] for policy in certificate.policy]
+        return [
+            sum(part * value for part, value in zip(share, one, strict=True)) / sum(share)
+            for one in zip(*each, strict=True)
+        ]
+
     def _judged(self, policy: np.ndarray) -> np.ndarray:
         """Return a policy in the judge's own states."""
-        more = len(self.judge.model.actions) - len(policy)
+        more = len(self.judge.model.actions) - len(policy) if isinstance(self.judge, Judge) else 0
         first = np.eye(policy.shape[1])[:1].repeat(more, 0)
         return np.concatenate([policy, first])
 
-
-def _exceeds(one: Fraction, other: Fraction | float) -> bool:
-    """Whether one number exceeds another by more than the judge's own error."""
-    return one - Fraction(other) > Fraction(1, 2**300) * (1 + abs(one))
+    def _exceeds(self, one: Fraction, other: Fraction | float) -> bool:
+        """Whether one number exceeds another by more than the judge's own error."""
+        return one - Fraction(other) > self.judge.slack * (1 + abs(one))
 
 
 def changed_number(rng: np.random.Generator, number: float) -> float:
@@ -119,7 +185,7 @@ def changed(rng: np.random.Generator, certificate: verify.Certificate, target: s
     for _ in range(int(rng.integers(1, 4))):
         place = int(rng.integers(array.size))
         if target == "policy" and rng.random() < 0.5:  # another policy, not only rows that are none
-            row = array[place // array.shape[1]]
+            row = array.reshape(-1, array.shape[-1])[place // array.shape[-1]]
             row[:] = rng.permutation(row)
         else:
             array.flat[place] = changed_number(rng, array.flat[place])

@@ -57,8 +57,8 @@ CHAIN = """\
     2
     @model
     state 0 [2] init
-    1 : 1/3
-    0:2/3
+    1 : 1/4
+    0:3/4
     state 1 "init"
       \taction 0
       \t\t1 : 1e0
@@ -248,9 +248,49 @@ def test_a_model_of_storm_is_read(tmp_path):
 def test_a_chain_is_read_with_fractions_and_without_action_lines(tmp_path):
     problem = load(written(tmp_path, CHAIN), discount=0.5)
     assert problem.shape == (2, 1, 0)
-    assert_array_equal(problem.transition.toarray(), [[2 / 3, 1 / 3], [0, 1]])
+    assert_array_equal(problem.transition.toarray(), [[0.75, 0.25], [0, 1]])
     assert_array_equal(problem.initial, [0.5, 0.5])
     assert_array_equal(problem.reward, [[2.0], [0.0]])
+
+
+def test_fractions_that_no_double_is_are_refused(tmp_path):
+    with pytest.raises(InputError, match="line 10: '1 : 1/3' has the fraction 1/3, which no double is"):
+        load(written(tmp_path, CHAIN, ("1/4", "1/3"), ("3/4", "2/3")), discount=0.5)
+    with pytest.raises(InputError, match="line 9: 'state 0 \\[1/7\\] init' has the fraction 1/7"):
+        load(written(tmp_path, CHAIN, ("[2]", "[1/7]")), discount=0.5)
+
+
+def test_a_horizon_in_place_of_a_discount(tmp_path):
+    """Four steps, each of which stays with probability 3/4 and pays 2: 2·(1 + 3/4 + 9/16 + 27/64), and as much from the other half, nothing."""
+    path = written(tmp_path, CHAIN)
+    problem = load(path, horizon=4)
+    assert painless.solve(problem).reward_value == pytest.approx((1 - 0.75**4) / 0.25)
+    assert load(path, horizon=4, discount=0.5).discount == 0.5
+
+
+def test_a_label_is_where_it_ends(tmp_path):
+    """Until "a b" is reached, which ends the process before anything is paid there."""
+    path = written(tmp_path, TWO)
+    for end in ("done", "a b", ["a b", "done"]):
+        problem = load(path, end=end, cost="steps")
+        assert_array_equal(problem.end, [False, True, False])
+        assert problem.criterion is painless.problem.Criterion.TOTAL
+    with pytest.raises(InputError, match=r"unknown label 'over'.* Known: a b, done, init"):
+        load(path, end="over", cost="steps")
+    with pytest.raises(InputError, match="end is for a process without a horizon"):
+        load(path, end="done", horizon=4, cost="steps")
+
+
+def test_a_problem_with_an_end_comes_back(tmp_path):
+    problem = load(written(tmp_path, TWO), end="done", cost="steps")
+    for name in ("a.drn", "a.umb", "a.tra"):
+        problem.save(tmp_path / name)
+        same = load(tmp_path / name)
+        assert_array_equal(same.end, problem.end)
+        assert_array_equal(same.transition.toarray(), problem.transition.toarray())
+    short = painless.CMDP(np.full((1, 1, 1), 0.5), [[1.0]], initial=[1.0], discount=1.0)
+    with pytest.raises(InputError, match=r"an action of state 0 sums to 0.5, and ends the process"):
+        short.save(tmp_path / "b.drn")
 
 
 @pytest.mark.parametrize(
@@ -395,6 +435,7 @@ def refused(path, *pieces, **arguments):
         ("1 : 0.25", "1 : ", "line 16: '1 :' is not of the form"),
         ("1 : 0.25", "1 2 :", "line 16: '1 2 :' is not of the form"),
         ("1 : 0.25", "1 : : 0.25", "is not of the form successor : probability"),
+        ("1 : 0.25", "1 : [0.2, 0.3]", "line 16: '1 : [0.2, 0.3]' has an interval; fix its probability"),
         ("1 : 0.25", "1 : p", "line 16: the probability in '1 : p' is not a number ≥ 0"),
         ("1 : 0.25", "1 : 1/0", "line 16: the probability in '1 : 1/0' is not a number ≥ 0"),
         ("1 : 0.25", "1 : -0.25", "line 16: the probability in '1 : -0.25' is not a number ≥ 0"),

@@ -238,6 +238,14 @@ def test_large_models_are_solved_with_a_proof(algorithm, constraints):
     assert (exact[1:] >= problem.threshold - 1e-9 * np.maximum(problem.threshold, 20)).all()
 
 
+def test_visits_of_best_responses_are_kept_to_the_bit():
+    normal = normalise(painless.garnet(20, 3, 4, 2, seed=3))[0]
+    engine = Factorised(normal)
+    for weight in np.random.default_rng(0).random((100, 3)):  # more than are kept
+        actions = engine.best(weight, 0.0, 0.0).actions
+        np.testing.assert_array_equal(engine.visits(actions), Factorised(normal).visits(actions))
+
+
 @settings(max_examples=40, deadline=None)
 @given(garnets(constraints=(1, 3)))
 def test_swept_bounds_bracket_the_optimum(problem):

@@ -426,13 +426,22 @@ def test_observations_of_another_shape():
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ("Pendulum-v1", "only Discrete actions"),
         ("NoSuchThing-v3", "does not know 'NoSuchThing-v3'"),
     ],
 )
 def test_environments_that_cannot_be_trained(environment, message):
     with pytest.raises(InputError, match=message):
         from_gymnasium(environment, discount=0.9)
+
+
+def test_features_are_for_actions_that_can_be_counted(monkeypatch):
+    monkeypatch.setattr("painless.common.extras.torch_is_installed", lambda: True)
+    simulator = from_gymnasium("Pendulum-v1", discount=0.9)
+    monkeypatch.setattr("painless.common.extras.torch_is_installed", lambda: False)
+    with pytest.raises(InputError, match="only Discrete actions"):
+        from_gymnasium("Pendulum-v1", discount=0.9)
+    with pytest.raises(InputError, match="only Discrete actions"):
+        simulator.features()
 
 
 def test_steps_must_follow():

@@ -27,7 +27,7 @@ ROOMS = [
 # A notebook asks a frontier for its page: the one step to a later room.
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
 NAMES = [
-    *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Frontier", "InputError"),
+    *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Deep", "Frontier", "InputError"),
     *(
         "LinearProgram",
         "Multipliers",
@@ -58,6 +58,7 @@ HEAVY = (
     "distributed",
     "pandas",
     "polars",
+    "torch",
 )
 
 

@@ -177,6 +177,27 @@ def test_a_chain_without_labels_or_names(tmp_path):
     assert_allclose(painless.solve(problem).reward_value, 1 + 0.5 + 0.25)
 
 
+def test_a_label_is_where_it_ends(tmp_path):
+    path = written(tmp_path)
+    problem = load(path, cost="steps", end="goal")
+    assert_array_equal(problem.end, [False, False, True])
+    with pytest.raises(InputError, match=r"line 4: there is no label 7 in the first line"):
+        load(written(tmp_path, {"model.lab": FILES["model.lab"].replace("2: 2", "2: 7")}), **ROLES)
+
+
+def test_a_horizon_on_the_command_line(run, tmp_path):
+    """The price of the last of three steps, proved and checked."""
+    given = (written(tmp_path), "-p", "cost=steps", "-p", "constraint_cost=energy", "-p", "limit=6")
+    given = (*given, "--horizon", "3")
+    assert run("solve", *given, "--certificate", tmp_path / "proof", "--json")[0] == 0
+    code, shown, _ = run("verify", tmp_path / "proof", *given)
+    assert code == 0, shown
+    code, _, error = run("solve", *given[:-2])
+    assert code == 2
+    assert "a .tra file has no discount" in error
+    assert "-p end=goal" in error
+
+
 def test_the_command_line(run, tmp_path):
     path = written(tmp_path)
     given = ("-p", "cost=steps", "-p", "constraint_cost=energy", "--threshold", "8", "--discount", "0.9")

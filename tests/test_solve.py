@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, CRPO, GDA, PRM, ColumnGeneration, InputError, LinearProgram, Output
 from painless.bellman import policy_value
+from painless.common.clock import Clock
 from painless.loop.batch import solve_batch
+from painless.planning.planner import Case, Task
 from painless.policies.table import dirichlet_policy
 from painless.solving.solution import Kind
 
@@ -431,6 +433,30 @@ def test_an_infeasible_average_says_so():
     assert "misses a constraint" in str(low.status)
 
 
+@pytest.mark.parametrize("algorithm", [None, LinearProgram(), PRM()])
+def test_a_stopped_answer_claims_no_more_than_is_known(steady_clock, algorithm):
+    """Values are those of the returned policy; a policy that misses a limit has no gap, however large its reward."""
+    problem = painless.garnet(30, 3, 3, 2, seed=5)
+    best = painless.solve(problem, tolerance=1e-9)
+    for looks in range(0, 40, 2):
+        found = painless.solve(problem, algorithm, time_limit=1e-4 * looks + 1e-9)
+        values = policy_value(problem, found.policy.probabilities)
+        np.testing.assert_allclose([found.reward_value, *found.constraint_value], values, rtol=1e-9)
+        assert found.feasible == (values[1:] >= problem.threshold).all()
+        assert np.isfinite(found.gap) == found.feasible
+        assert "0" not in found.shown_prices
+        assert (found.price_range[:, 0] <= best.multiplier + 1e-9).all()
+        assert (found.price_range[:, 1] >= best.multiplier - 1e-9).all()
+
+
+def test_a_large_model_without_an_answer_has_no_values(steady_clock):
+    found = painless.solve(painless.garnet(600, 3, 3, 1, seed=5, dense=False), time_limit=1e-9)
+    assert np.isnan([found.reward_value, *found.constraint_value]).all()
+    assert not found.feasible
+    assert "no gap is proved" in str(found.status)
+    assert found.as_dict()["reward_value"] is None
+
+
 def test_time_limit_returns_the_best_proved_answer(steady_clock):
     problem = painless.garnet(60, 4, 5, 3, seed=1, discount=0.99)
     solution = painless.solve(problem, GDA(1e-9, 1e-9), iterations=10**9, time_limit=0.3)
@@ -573,12 +599,12 @@ def test_the_program_decides_the_tightest_limit(loosened):
 def test_the_program_says_where_it_has_no_answer(monkeypatch):
     """A policy that merely comes closest is not called optimal."""
     monkeypatch.setattr(LinearProgram, "plan", lambda self, problem, time_limit: None)
-    monkeypatch.setattr("painless.planning.linear_program.CLOSING_ROUNDS", 0)
-    monkeypatch.setattr("painless.planning.prices.CLOSING", 0)
     problem = single([0.0, 1.0, 2.0], constraint=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], threshold=[0.5, 1.5])
-    solution = painless.solve(problem, LinearProgram())
-    assert solution.status.kind is Kind.STOPPED
-    assert solution.gap > 0.1
+    case = Case.of(problem)
+    found, closed = (LinearProgram().answer(case, Task(1e-3, Clock(), rounds=rounds)) for rounds in (0, 200))
+    assert found.answer.gap > 0.1
+    assert closed.answer.gap < 1e-6
+    assert "skipped or failed" in found.note
 
 
 # ---------------------------------------------------------------- what it says is true

@@ -155,7 +155,7 @@ def test_simulators_are_counted_if_there_is_a_budget():
 
 def test_others_get_features_and_are_never_blocked():
     """The limit cannot be met: training goes on, and says so."""
-    training = quick(Drift, constraints="cost<=-1", steps=6000, episodes=50)
+    training = quick(Drift, algorithm=painless.CBP(), constraints="cost<=-1", steps=6000, episodes=50)
     assert training.algorithm == "cbp"
     assert training.verdict == ("missed",)
     assert len(training.trace) >= 1
@@ -202,7 +202,7 @@ def test_a_function_is_the_reward():
 
 def test_limits_on_whole_episodes():
     """An unlimited walk takes 5 steps to the right on average; the discounted sum is smaller by a third."""
-    training = quick(constraints="episode cost<=3", steps=20_000)
+    training = quick(constraints="episode cost<=3", steps=20_000, seed=1)
     assert training.constraint_names == ("episode cost",)
     said = float(re.search(r"episode cost ([\d.]+) ±", str(training.status))[1])
     assert said == pytest.approx(training.total[1], abs=0.3)  # what the model says is undiscounted, too
@@ -281,9 +281,22 @@ def many_actions():
     ("environment", "options", "message"),
     [
         (pictures, {}, "210×160×3 = 100800 numbers"),
-        (with_text, {}, "which are no numbers"),
         (many_actions, {}, f"at most {MOST_ACTIONS}"),
         ("Pendulum-v1", {}, "only Discrete actions"),
+        (Drift, {"constraints": "episode cost<=5"}, "needs observations that repeat"),
+    ],
+)
+def test_what_only_networks_can_do_is_refused_without_torch(monkeypatch, environment, options, message):
+    monkeypatch.setattr("painless.common.extras.torch_is_installed", lambda: False)
+    with pytest.raises(InputError, match=message) as caught:
+        quick(environment, **options)
+    assert "painless-cmdp[deep]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "message"),
+    [
+        (with_text, {}, "which are no numbers"),
         ("NoSuchThing-v3", {}, "does not know 'NoSuchThing-v3'"),
         ("no_such_module:Thing-v3", {}, "cannot import 'no_such_module'"),
         ("FrozenLake-v1", {"constraints": "cost"}, "is not a constraint"),
@@ -294,7 +307,6 @@ def many_actions():
         ("FrozenLake-v1", {"reward": lambda *step: 1 / 0}, "raised ZeroDivisionError"),
         ("FrozenLake-v1", {"steps": 0}, "at least 2"),
         ("FrozenLake-v1", {"seconds": -1.0, "steps": None}, "seconds is -1.0"),
-        (Drift, {"constraints": "episode cost<=5"}, "needs observations that repeat"),
         (lambda: 3, {}, "which is no environment"),
         (lambda: 1 / 0, {}, "could not be made"),
         (3, {}, "neither a problem nor a simulator"),

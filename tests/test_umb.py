@@ -100,13 +100,13 @@ def parts():
     }
 
 
-def written(path, system=(), rewards=None, mode="w", version=0, **changes):
+def written(path, system=(), rewards=None, mode="w", version=0, annotations=None, **changes):
     index = {
         **{"format-version": version, "format-revision": 1, "transition-system": SYSTEM | dict(system)},
-        "annotations": {"rewards": REWARDS if rewards is None else rewards},
+        "annotations": annotations or {"rewards": REWARDS if rewards is None else rewards},
     }
     content = {"index.json": json.dumps(index).encode(), **parts()}
-    content |= {name.replace("__", "/"): data for name, data in changes.items()}
+    content |= {name.replace("__", "/").replace("_bin", ".bin"): data for name, data in changes.items()}
     with tarfile.open(path, mode) as tar:
         for name, data in content.items():
             if data is not None:
@@ -114,6 +114,18 @@ def written(path, system=(), rewards=None, mode="w", version=0, **changes):
                 about.size = len(data)
                 tar.addfile(about, io.BytesIO(data))
     return path
+
+
+def test_labels_are_where_it_ends(tmp_path):
+    index = {"rewards": REWARDS, "aps": {"p0": {"alias": "goal", "applies-to": ["states"]}}}
+    path = written(
+        tmp_path / "model.umb", annotations=index, annotations__aps__p0__states__values_bin=b"\x06"
+    )
+    problem = load(path, end="goal", cost="steps")
+    assert_array_equal(problem.end, [False, True, True])
+    with pytest.raises(InputError, match="unknown label 'home'"):
+        load(path, end="home", cost="steps")
+    assert painless.solve(load(path, horizon=2, cost="steps")).reward_value == pytest.approx(1.125)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "w:bz2"])

@@ -26,6 +26,7 @@ from painless.solving.sensitivity import sensitivity
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
 from painless.solving.value import value
+from painless.training.deep.settings import Deep
 from painless.training.evaluate import evaluate
 from painless.training.train import train
 
@@ -49,6 +50,7 @@ __all__ = [
     "PRM",
     "CartPole",
     "ColumnGeneration",
+    "Deep",
     "Frontier",
     "InputError",
     "LinearProgram",

@@ -73,7 +73,7 @@ def problem(family: str, seed: int) -> tuple[painless.CMDP, Model]:
 
 def run(case: Case, judges: dict | None = None) -> Outcome:
     """Solve and judge; an exception is a failure like any other."""
-    begin, states, kind = time.perf_counter(), 0, "error"
+    begin, states, kind = time.process_time(), 0, "error"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -81,7 +81,7 @@ def run(case: Case, judges: dict | None = None) -> Outcome:
             states = made.shape[0]
             key = (case.family, case.seed)
             judge = Judge(model) if judges is None else judges.setdefault(key, Judge(model))
-            begin = time.perf_counter()
+            begin = time.process_time()
             if case.algorithm == "frontier":
                 try:
                     curve = painless.frontier(made)
@@ -89,7 +89,7 @@ def run(case: Case, judges: dict | None = None) -> Outcome:
                     if not made.shape[2] or not held_can_be_met(judge):
                         return Outcome(case, [], 0.0, states, "refused")
                     raise
-                seconds, kind = time.perf_counter() - begin, "frontier"
+                seconds, kind = time.process_time() - begin, "frontier"
                 return Outcome(case, frontier_claims(judge, curve), seconds, states, kind)
             horizon = HORIZONS.get(case.algorithm) if case.seed % 2 else None
             solution = painless.solve(
@@ -99,11 +99,11 @@ def run(case: Case, judges: dict | None = None) -> Outcome:
                 tolerance=case.tolerance,
                 time_limit=LIMIT,
             )
-            seconds, kind = time.perf_counter() - begin, solution.status.kind.value
+            seconds, kind = time.process_time() - begin, solution.status.kind.value
     except Exception as error:
         if kind == "frontier":
             raise
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         return Outcome(case, [("error", f"{type(error).__name__}: {error}"[:300])], seconds, states, kind)
     return Outcome(case, claims(judge, solution, case.tolerance, horizon), seconds, states, kind)
 

@@ -102,12 +102,14 @@ def find_problem(
     """Return a registered table or one from a file, with the discount, horizon, average and limits overridden if given."""
     if average and (horizon is not None or discount is not None):
         raise InputError("--average counts every step alike for ever; remove --discount and --horizon")
-    if horizon is not None:
-        found = find_problem(name, parameters, None, threshold)
-        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 
+    if horizon is not None:
+        if is_file(name) and "horizon" in formats.format_of(name).parameters:
+            return load(name, **file_arguments(name, parameters, discount, threshold), horizon=horizon)
+        found = find_problem(name, parameters, None, threshold)
+        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     require_name(name)
     if is_file(name):
         return load(name, **file_arguments(name, parameters, discount, threshold), average=average)

@@ -34,7 +34,6 @@ from painless.cli.report import Report, check_report, report_solution
 from painless.common.errors import either
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
-from painless.problem.criterion import Criterion
 
 if TYPE_CHECKING:
     from painless.planning.planner import Progress
@@ -93,8 +92,10 @@ def solve(
     check_folder(save)
     check_folder(certificate)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
-    if certificate is not None and cmdp.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
-        cmdp.require_discount("a certificate")
+    if certificate is not None:
+        from painless.solving.certificate_files import require_certifiable
+
+        require_certifiable(cmdp)
     answer(
         problem,
         cmdp,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,16 +35,21 @@ from painless.cli.common import (
 )
 from painless.cli.report import Report, check_report, report_training
 from painless.cli.solve import Start, about_average, answer, first_policy
+from painless.common import extras
 from painless.common.errors import InputError, either
 from painless.common.registry import settings_of
 from painless.evaluators.registry import EVALUATORS, find_evaluator
 from painless.loop.algorithms import ALGORITHMS, find_algorithm
+from painless.training.deep.progress import DeepProgress
+from painless.training.deep.settings import Deep
 
 if TYPE_CHECKING:
     from painless.backends import Backend
     from painless.training.counted import CountedProgress
     from painless.training.linear import TrainingProgress
     from painless.training.result import Training
+
+DEEP = "deep"  # the name of networks
 
 
 @with_backend
@@ -58,7 +64,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(ALGORITHMS)}; default: cbp, but a learned model for gym with observations that repeat.",
+            help=f"{either([*ALGORITHMS, DEEP])}; default for gym: a learned model if observations repeat, else deep or cbp.",
         ),
     ] = None,
     settings: Settings = None,
@@ -142,9 +148,11 @@ def train(
     check_file(log, (".csv",))
     import_modules(modules)
     named = algorithm is not None or bool(settings) or entropy is not None
-    name = algorithm or "cbp"
-    chosen = make_algorithm(name, find_algorithm(name), settings, entropy=entropy)
+    name, deep = algorithm or "cbp", algorithm == DEEP
+    chosen = make_algorithm(name, Deep if deep else find_algorithm(name), settings, entropy=entropy)
     gym = problem.startswith("gym:")
+    if deep and not gym:
+        raise InputError("networks are trained on environments, gym:ID; choose another --algorithm")
     if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):
         raise InputError("--constraint, --objective, --features and --time-limit are for gym:ID")
     if gym:
@@ -176,11 +184,21 @@ def train(
         )
     simulator = make_simulator(about)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
-    linear = named or any(
-        one is not None for one in (evaluator, iterations, multiplier_bound, features, exploration, backend)
-    )
+    others = [
+        one for one in (evaluator, iterations, multiplier_bound, features, exploration) if one is not None
+    ]
+    repeats = bool(getattr(simulator, "repeats", False))
+    if gym and not named and not others and not repeats and extras.torch_is_installed():
+        chosen, deep = Deep(), True
+    linear = not deep and (named or bool(others) or backend is not None)
     options: dict[str, Any] = {}
-    if linear or not getattr(simulator, "repeats", False):
+    if deep:
+        if others:
+            raise InputError(
+                "--evaluator, --iterations, --multiplier-bound, --features and --exploration are not for networks"
+            )
+        chosen, backend = _with_workers(chosen, backend), None
+    elif linear or not repeats:
         options["features"] = _features(simulator, features)
         options["evaluator"] = _evaluator(
             evaluator or "anchored-lstdq", problem, simulated=True, rollouts=rollouts, exploration=share
@@ -193,7 +211,7 @@ def train(
 
         training = run(
             simulator,
-            chosen if linear or options else None,
+            chosen if deep or linear or options else None,
             **options,
             iterations=iterations,
             steps=200_000 if gym and not budgeted and iterations is None else steps,
@@ -210,6 +228,17 @@ def train(
         )
     report_training(report_file, training, str(about["simulator"]))
     _finish(about, training, as_json=as_json, save=save)
+
+
+def _with_workers(settings: Any, backend: Any) -> Any:
+    """Return the settings of networks with the processes that step the environments."""
+    from painless.backends import Local
+
+    if backend is not None and not isinstance(backend, Local):
+        raise InputError(
+            "networks step their environments in processes of this machine; give --workers alone"
+        )
+    return settings if backend is None else replace(settings, workers=backend.workers)
 
 
 def _about_samples(problem: str) -> str:
@@ -264,10 +293,12 @@ def _describe(report: Any) -> Any:
     from painless.common.render import number
     from painless.training.linear import TrainingProgress
 
-    def shown(now: CountedProgress | TrainingProgress) -> None:
+    def shown(now: CountedProgress | DeepProgress | TrainingProgress) -> None:
         values = ", ".join(number(value) for value in now.value)
         if isinstance(now, TrainingProgress):
             report(f"iteration {now.iteration}: {values}", now.iteration, now.iterations)
+        elif isinstance(now, DeepProgress):
+            report(f"{now.phase}, {now.steps:,} steps: {values}", round(1000 * now.used), 1000)
         else:
             report(
                 f"{now.phase}, {now.steps:,} steps, {now.states:,} states: {values}",
@@ -289,11 +320,11 @@ def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: P
         say_json({"problem": problem, **training.as_dict()})
     else:
         done = f"{len(training.trace)} iterations"
-        if training.model is not None:
+        if training.model is not None or training.algorithm == DEEP:
             done = f"{sum(training.steps.values()):,} steps"
         heading = f"{problem} by {training.algorithm}, {done}, {training.seconds:.1f} s"
         print_table(heading, HEADER, training.rows())
-        if training.model is None and len(training.trace):
+        if training.model is None and training.algorithm != DEEP and len(training.trace):
             average = float(training.trace.reward_value.mean())
             say(about_average(average, None, training.average_violation))
         say(training.status)

@@ -31,6 +31,7 @@ from painless.problem import CMDP, Transition
 from painless.problem.transitions import require_sound
 
 STEPS = 8  # roundings of a residual beside those of its sums
+REMEMBERED = 64  # best responses whose visits are kept
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
 
 
@@ -44,6 +45,7 @@ class Factorised(BaseEngine):
         require_sound(problem.transition)
         self.rounding = value_rounding(problem, problem.most_successors)
         self._last: NDArray[np.intp] | None = None
+        self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,); the search starts from the last one."""
@@ -55,8 +57,12 @@ class Factorised(BaseEngine):
         gain = policy_utility(problem.utility, plan.policy(problem.shape[1]))
         visits = plan.resolvent.state_occupancy(problem.initial)
         value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent, visits)
+        actions = plan.actions.astype(self.compact)
+        if len(self._visits) >= REMEMBERED:
+            self._visits.clear()
+        self._visits[actions.tobytes()] = visits
         return Response(
-            plan.actions.astype(self.compact),
+            actions,
             value.low,
             value.guess,
             plan.upper_bound,
@@ -81,6 +87,9 @@ class Factorised(BaseEngine):
         """Return d = ρ (I − γ P_π)⁻¹, (S,)."""
         del precision  # exact to rounding
         if policy.ndim == 1:
+            known = self._visits.get(policy.astype(self.compact).tobytes())
+            if known is not None:
+                return known
             chain = action_transition(self.problem, policy.astype(np.intp))
         else:
             chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))

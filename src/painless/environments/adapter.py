@@ -14,11 +14,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from painless.common import extras
 from painless.common.arguments import function, whole
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function, Given, constraints_of
-from painless.environments.interface import Interface
+from painless.environments.interface import MOST_ACTIONS, MOST_NUMBERS, Interface
 from painless.environments.utilities import Utilities
 from painless.policies.observed import rows_of
 from painless.problem import CMDP
@@ -28,6 +29,7 @@ from painless.simulation.simulator import Outcome, Specification, States
 
 PILOT = 20  # episodes of random actions, to see the ranges that were not declared
 PILOT_STEPS = 4000  # after which no other of them begins
+PILOT_NUMBERS = 4 * 10**6  # that are kept of their observations; images are large
 REPEATED = 0.5  # the share of new observations among those of random actions up to which they can be counted
 STEPS = 1000  # the time limit of an environment that has none
 
@@ -89,6 +91,7 @@ def _has_vector_version(name: str, environment: Any, constraints: tuple[Constrai
     """Whether there is a native vector version that can report all that is asked of it."""
     vector = gymnasium.spec(name).vector_entry_point is not None
     box = isinstance(environment.observation_space, spaces.Box)
+    box = box and isinstance(environment.action_space, spaces.Discrete)
     return vector and box and all(one.index is None and one.function is None for one in constraints)
 
 
@@ -253,7 +256,10 @@ class GymnasiumSimulator:
     @cached_property
     def repeats(self) -> bool:
         """Whether observations repeat, so that they can be counted: few by their space, or seen again by random actions."""
-        if self.interface.small:
+        interface = self.interface
+        if interface.continuous or interface.actions > MOST_ACTIONS or interface.dimension > MOST_NUMBERS:
+            return False
+        if interface.small:
             return True
         distinct = len(np.unique(self.observed.reshape(len(self.observed), -1), axis=0))
         return bool(distinct <= REPEATED * len(self.observed))
@@ -285,23 +291,27 @@ class GymnasiumSimulator:
     def look_around(self, seed: int) -> None:
         """Take random actions for some episodes, to see the ranges and that all is as it should be."""
         rng = np.random.default_rng(seed)
-        self.interface  # noqa: B018  rejected here, before any episode
+        interface = self.interface  # rejected here, before any episode
+        if not extras.torch_is_installed():
+            interface.require_few(self.name)
         observed: list[States] = []
         episodes = 0
+        kept = PILOT_NUMBERS // self.interface.dimension
         for _ in range(PILOT):
-            if len(observed) >= PILOT_STEPS:
+            if len(self._seen) >= PILOT_STEPS:
                 break
             states = self.reset(1, rng)
             episodes += 1
             for _ in range(self.time_limit):
-                outcome = self.step(states, rng.integers(self.actions, size=1), rng)
+                outcome = self.step(states, np.array([self.interface.random_action(rng)]), rng)
                 self._seen.append(outcome.utilities[0])
-                observed.append(states[0])
+                if len(observed) <= kept:
+                    observed.append(states[0])
                 states = outcome.states
                 if not self._alive:
                     break
         self.observed = np.array(observed)
-        self.length = len(observed) / episodes  # of an episode with random actions
+        self.length = len(self._seen) / episodes  # of an episode with random actions
 
     def reset(self, count: int, rng: np.random.Generator) -> States:
         """Start `count` episodes, each with a seed drawn from `rng`."""
@@ -329,7 +339,7 @@ class GymnasiumSimulator:
             )
         self._steps += 1
         results = [
-            self.proceed(number, one, int(action))
+            self.proceed(number, one, action)
             for (number, one), action in zip(self._alive, actions, strict=True)
         ]
         following, utilities, terminated, truncated = (np.array(part) for part in zip(*results, strict=True))
@@ -337,7 +347,7 @@ class GymnasiumSimulator:
         self._alive = [pair for pair, over in zip(self._alive, ended, strict=True) if not over]
         return Outcome(following, utilities, terminated, truncated)
 
-    def proceed(self, number: int, one: Any, action: int) -> tuple[Any, list[float], bool, bool]:
+    def proceed(self, number: int, one: Any, action: Any) -> tuple[Any, list[float], bool, bool]:
         """Step one environment; return its state, the utilities, and whether it was terminated or truncated."""
         try:
             chosen = self.interface.action(action)

@@ -23,6 +23,7 @@ TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a t
 def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> FeatureMap:
     """Return one-hot features for Discrete observations; tile coding or a Fourier basis for others."""
     interface = simulator.interface
+    interface.require_few(simulator.name)
     kind = kind or ("one-hot" if interface.discrete else "tiles")
     if kind not in KINDS:
         raise unknown("kind of features", kind, KINDS)

@@ -20,8 +20,9 @@ from painless.common.errors import InputError, shown
 
 Tree = Mapping[str, Any]
 
-MOST_ACTIONS = 1000  # combinations of a product of actions
-MOST_NUMBERS = 1000  # of one observation
+MOST_ACTIONS = 1000  # combinations of a product of actions, unless a network draws them one by one
+MOST_NUMBERS = 1000  # of one observation, unless a network sees them
+MOST_PIXELS = 10**7  # of one observation that a network sees
 MOST_STATES = 10**6  # of a space that is certainly counted
 UNBOUNDED = 1e300  # stands for infinity in a description
 
@@ -63,10 +64,10 @@ def describe(space: Any, where: str) -> dict[str, Any]:
 
 def _array(space: Any, kind: str, where: str) -> dict[str, Any]:
     size = int(np.prod(space.shape))
-    if size > MOST_NUMBERS:
+    if size > MOST_PIXELS:
         shape = "×".join(map(str, space.shape))
         raise InputError(
-            f"{where} has observations of {shape} = {size} numbers, at most {MOST_NUMBERS} can be trained; reduce "
+            f"{where} has observations of {shape} = {size} numbers, at most {MOST_PIXELS} can be trained; reduce "
             "them with a gymnasium.ObservationWrapper"
         )
     found: dict[str, Any] = {"kind": kind, "shape": list(space.shape)}
@@ -74,6 +75,8 @@ def _array(space: Any, kind: str, where: str) -> dict[str, Any]:
         return {**found, "n": np.asarray(space.nvec).reshape(-1).tolist(), "start": _starts(space).tolist()}
     if kind == "box":
         found["whole"] = bool(np.issubdtype(space.dtype, np.integer) or space.dtype == bool)
+        if size > MOST_NUMBERS:  # an image: one range for all of its numbers
+            return {**found, "low": [float(np.min(space.low))], "high": [float(np.max(space.high))]}
         found["low"], found["high"] = (
             np.clip(np.asarray(end, float).reshape(-1), -UNBOUNDED, UNBOUNDED).tolist()
             for end in (space.low, space.high)
@@ -128,6 +131,8 @@ def states_of(tree: Tree) -> float:
         return math.prod(map(float, tree["n"]))
     if not tree["whole"]:
         return math.inf
+    if len(tree["low"]) < size_of(tree):
+        return math.inf
     return math.prod(high - low + 1 for low, high in zip(tree["low"], tree["high"], strict=True))
 
 
@@ -149,7 +154,7 @@ def bounds_of(tree: Tree) -> tuple[Array, Array]:
 
 
 def describe_actions(space: Any, where: str) -> dict[str, Any]:
-    """Return the description of an action space: Discrete, or a product of a stated size.
+    """Return the description of an action space: Discrete, a product of such, or a Box.
 
     >>> describe_actions(spaces.MultiDiscrete([2, 3]), "Env")["n"]
     [2, 3]
@@ -160,15 +165,16 @@ def describe_actions(space: Any, where: str) -> dict[str, Any]:
         nvec = getattr(space, "nvec", None)  # MultiBinary has none
         count = [2] * int(np.prod(space.shape)) if nvec is None else np.asarray(nvec).reshape(-1).tolist()
         start = [0] * len(count) if nvec is None else _starts(space).tolist()
-        if math.prod(count) > MOST_ACTIONS:
-            raise InputError(
-                f"{where} has {math.prod(count):g} combinations of actions, at most {MOST_ACTIONS} can be trained; "
-                "reduce them with a gymnasium.ActionWrapper"
-            )
         return {"kind": "product", "n": count, "start": start, "shape": list(space.shape)}
+    if isinstance(space, spaces.Box):
+        low, high = (
+            np.clip(np.asarray(end, float).reshape(-1), -UNBOUNDED, UNBOUNDED).tolist()
+            for end in (space.low, space.high)
+        )
+        return {"kind": "box", "shape": list(space.shape), "low": low, "high": high, "type": str(space.dtype)}
     raise InputError(
-        f"{where} has actions {shown(space)}; only Discrete actions and products of them can be trained: offer some "
-        "with a gymnasium.ActionWrapper"
+        f"{where} has actions {shown(space)}; only Discrete actions, products of them and boxes can be trained: offer "
+        "some with a gymnasium.ActionWrapper"
     )
 
 
@@ -212,18 +218,47 @@ class Interface:
     @classmethod
     def of(cls, observation: Any, action: Any, where: str) -> Interface:
         """Describe two spaces; `where` names the environment in errors."""
-        found = cls(describe(observation, where), describe_actions(action, where))
-        if found.dimension > MOST_NUMBERS:
+        return cls(describe(observation, where), describe_actions(action, where))
+
+    def require_few(self, where: str) -> None:
+        """Reject what only a network can be trained on: boxes of actions, many combinations of actions, and images."""
+        advice = "install painless-cmdp[deep] to train a network"
+        if self.continuous:
             raise InputError(
-                f"{where} has observations of {found.dimension} numbers, at most {MOST_NUMBERS} can be trained; reduce "
-                "them with a gymnasium.ObservationWrapper"
+                f"{where} has actions in a Box; only Discrete actions and products of them can be trained without a "
+                f"network: {advice}, or offer some with a gymnasium.ActionWrapper"
             )
-        return found
+        if self.actions > MOST_ACTIONS:
+            raise InputError(
+                f"{where} has {self.actions:g} combinations of actions, at most {MOST_ACTIONS} can be trained without a "
+                f"network: {advice}, or reduce them with a gymnasium.ActionWrapper"
+            )
+        if self.dimension > MOST_NUMBERS:
+            shape = "×".join(map(str, self.observation.get("shape", [])))
+            size = f"{shape} = {self.dimension}" if shape else str(self.dimension)
+            raise InputError(
+                f"{where} has observations of {size} numbers, at most {MOST_NUMBERS} can be trained without a network: "
+                f"{advice}, or reduce them with a gymnasium.ObservationWrapper"
+            )
 
     @cached_property
     def actions(self) -> int:
-        """A."""
+        """A; a box of actions counts as one."""
+        if self.continuous:
+            return 1
         return math.prod(self.action_space["n"]) if self.product else int(self.action_space["n"])
+
+    @cached_property
+    def continuous(self) -> bool:
+        """Whether an action is a point of a box."""
+        return self.action_space["kind"] == "box"
+
+    @cached_property
+    def image(self) -> tuple[int, ...] | None:
+        """The shape of an observation that is a picture: whole numbers with three axes."""
+        tree = self.observation
+        picture = tree["kind"] == "box" and len(tree["shape"]) == 3 and tree["whole"]
+        return tuple(tree["shape"]) if picture else None
 
     @cached_property
     def product(self) -> bool:
@@ -264,11 +299,32 @@ class Interface:
         count = len(_leaf(self.observation, observation))
         return np.array([self.state(_taken(self.observation, observation, k)) for k in range(count)]), False
 
-    def action(self, index: int) -> Any:
-        """Return action 0..A−1 as the environment takes it."""
+    def action(self, chosen: Any) -> Any:
+        """Return action 0..A−1 as the environment takes it; or the components of a product, or a point of a box."""
+        space = self.action_space
+        if self.continuous:
+            point = np.clip(np.asarray(chosen, float).reshape(-1), space["low"], space["high"])
+            return point.reshape(space["shape"]).astype(space["type"])
         if not self.product:
-            return index + self.action_space["start"]
-        return self._actions[index].copy()
+            return int(chosen) + space["start"]
+        if np.ndim(chosen):
+            return (np.asarray(chosen, np.int64) + space["start"]).reshape(space["shape"])
+        return self._actions[chosen].copy()
+
+    def random_action(self, rng: np.random.Generator) -> Any:
+        """Draw an action for `action`, uniformly where it has bounds."""
+        space = self.action_space
+        if self.continuous:
+            low, high = np.array(space["low"]), np.array(space["high"])
+            bounded = (np.abs(low) < UNBOUNDED) & (np.abs(high) < UNBOUNDED)
+            drawn = rng.random(len(low))
+            point = np.where(bounded, low, 0.0) + drawn * np.where(
+                bounded, high - np.where(bounded, low, 0), 0
+            )
+            return np.where(bounded, point, rng.normal(size=len(low)))
+        if self.actions > MOST_ACTIONS:
+            return rng.integers(space["n"])
+        return rng.integers(self.actions, size=1)[0]
 
     @cached_property
     def _actions(self) -> NDArray[np.int64]:
@@ -285,6 +341,6 @@ class Interface:
     def from_dict(cls, content: Mapping[str, Any]) -> Interface:
         """Return what `as_dict` described, once it acts on nothing that it should not."""
         found = cls(content["observation"], content["action"])
-        if not 1 <= found.actions <= MOST_ACTIONS * 1000 or not 1 <= found.dimension <= MOST_NUMBERS:
+        if found.actions < 1 or not 1 <= found.dimension <= MOST_PIXELS:
             raise InputError("it describes spaces that no environment here has")
         return found

@@ -42,7 +42,7 @@ class Predictor:
     def __call__(self, observation: Any) -> Any:
         """Return the action for one observation."""
         states = self._states(observation)[0]
-        return self._given(int(self._indices(states[:1], deterministic=False)[0]))
+        return self._given(self._chosen(states[:1], deterministic=False)[0])
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
@@ -57,11 +57,11 @@ class Predictor:
         self._playing += [self._draw() for _ in range(len(states) - len(self._playing))]
         for index in np.flatnonzero(starts):
             self._playing[index] = self._draw()
-        actions = [self._given(int(a)) for a in self._indices(states, deterministic=deterministic)]
+        actions = [self._given(chosen) for chosen in self._chosen(states, deterministic=deterministic)]
         return (np.asarray(actions[0]) if single else np.array(actions)), state
 
-    def _given(self, index: int) -> Any:
-        return index if self.interface is None else self.interface.action(index)
+    def _given(self, chosen: Any) -> Any:
+        return chosen if self.interface is None else self.interface.action(chosen)
 
     def _states(self, observation: Any) -> tuple[NDArray[Any], bool]:
         """Return observations as states (n,) or (n, D), and whether it was a single one."""
@@ -78,6 +78,18 @@ class Predictor:
 
         one = self._playing[0]
         return isinstance(one, TabularPolicy) or isinstance(getattr(one, "features", None), OneHot)
+
+    def _chosen(self, states: NDArray[Any], *, deterministic: bool) -> list[Any]:
+        """Choose an action in each state by the policy that its environment plays: an index, or what a network draws."""
+        if not hasattr(self._playing[0], "choose"):
+            return [int(index) for index in self._indices(states, deterministic=deterministic)]
+        actions: list[Any] = [None] * len(states)
+        for policy in {id(one): one for one in self._playing[: len(states)]}.values():
+            mine = [k for k in range(len(states)) if self._playing[k] is policy]
+            drawn = policy.choose(states[mine], self.rng, deterministic=deterministic)
+            for k, action in zip(mine, drawn, strict=True):
+                actions[k] = action
+        return actions
 
     def _indices(self, states: NDArray[Any], *, deterministic: bool) -> NDArray[np.intp]:
         """Draw an action in each state by the policy that its environment plays."""

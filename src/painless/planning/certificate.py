@@ -47,8 +47,9 @@ class Answer:
 
     @property
     def gap(self) -> float:
-        """How much better than this policy any feasible policy could be."""
-        return max(self.upper_bound - float(self.value[0]), 0.0)
+        """How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible."""
+        gap = max(self.upper_bound - float(self.value[0]), 0.0)
+        return gap if self.feasible and np.isfinite(gap) else np.inf
 
 
 def better(one: Answer, other: Answer) -> Answer:
@@ -167,11 +168,12 @@ class Certifier:
         return replace(answer, upper_bound=self.game.upper, multiplier=self.game.price)
 
     def known(self) -> Answer:
-        """Return the best of the candidates by their proved values, without evaluating any."""
+        """Return the best of the candidates by their proved values, without evaluating any; values that are not known are NaN."""
         columns = self.game.columns
         if not len(columns):
             least, most = self.engine.extent
-            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, least))
+            unknown = np.full_like(least, np.nan)
+            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, unknown))
         low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())

@@ -177,13 +177,14 @@ def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
     """Return the best single response so far, or else the uniform policy with bounds that hold for every policy."""
     engine, problem = game.engine, game.engine.problem
     policy, low = uniform_policy(problem.actions), engine.extent[0]
+    value = np.full_like(low, np.nan)
     if len(game.columns):
         slack = (game.columns.values[:, 1:] - problem.threshold).min(1, initial=np.inf)
         best = game.columns[int(np.argmax(slack))]
-        policy, low = as_table(best.policy, problem.shape[1]), best.low
+        policy, value, low = as_table(best.policy, problem.shape[1]), best.value, best.low
     slack = low[1:] - problem.threshold
     return SlaterPolicy(
-        *(policy, np.empty((0, 0)), low, low, slack, game.price, Feasibility.UNKNOWN, slack),
+        *(policy, np.empty((0, 0)), value, low, slack, game.price, Feasibility.UNKNOWN, slack),
         *(game.evaluations, stop),
     )
 

@@ -134,7 +134,7 @@ class Relaxation:
 def constant_shortfall(problem: CMDP, units: Units) -> Array:
     """Return the shortfall of each constant constraint, (K,), the same for every policy; 0 for the others."""
     short: Array = np.zeros(problem.shape[2])
-    for index in np.setdiff1d(np.arange(problem.shape[2]), units.kept):
+    for index in units.removed:
         limit = float(problem.threshold[index])
         exact = -units.exact(1 + int(index), 0.0)
         short[index] = max(rounded(Fraction(limit) + exact, up=True), 0.0) if np.isfinite(limit) else 0.0

@@ -25,7 +25,6 @@ from painless.problem import CMDP, Criterion
 from painless.problem.transitions import require_sound
 
 TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
-CLOSING_ROUNDS = 200  # of best responses after it
 # The seconds that HiGHS takes before it looks at the clock: about this for each transition, and more from so many on.
 SETUP, LARGE = 3e-6, 100_000
 
@@ -108,7 +107,7 @@ class LinearProgram:
                 policy = occupancy_policy(optimum.occupancy, uniform_policy(case.normal.actions))
                 answer = certifier.judge(policy)
             if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
-                mixture = certifier.prove((), target, CLOSING_ROUNDS)
+                mixture = certifier.prove((), target, task.rounds)
                 answer = better(certifier.answer(mixture.weights), certifier.bounded(answer))
             solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
             if optimum is not None and not solved and not slack:

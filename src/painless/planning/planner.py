@@ -141,6 +141,7 @@ class Task(NamedTuple):
     clock: Clock
     progress: Callable[[Progress], None] | None = None
     start: Array | None = None  # initial policy (S, A)
+    rounds: int = 200  # of best responses that close the gap after the linear program
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
 from painless.planning.smoothing import Smoothed
+from painless.policies.table import uniform_policy
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # tolerance of the first response, in the engine's unit
@@ -188,7 +189,8 @@ class Searcher:
         if ending is Ending.PROVED and self.answer is not None:
             return self.answer
         if not len(self.game.columns):
-            return self.certifier.known()
+            uniform = uniform_policy(self.problem.actions)
+            return self.certifier.assess(uniform) if self.engine.exact else self.certifier.known()
         if ending in (Ending.INFEASIBLE, Ending.TIGHT):
             assert self.slack is not None
             return self.certifier.answer(self.slack.mixture.weights)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from painless.common.errors import InputError
-from painless.policies import MixturePolicy, fastest_kind, observed
+from painless.policies import MixturePolicy, fastest_kind, network, observed
 from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
 from painless.policies.table import TabularPolicy
@@ -37,7 +37,11 @@ def _over_features(
 
 TABLE = "table"  # the kind of a description of probabilities by state
 OVER_FEATURES = "over features"  # the kind of a description that names none
-READERS: dict[str, Reader] = {OVER_FEATURES: _over_features, observed.KIND: observed.ObservedPolicy.read}
+READERS: dict[str, Reader] = {
+    OVER_FEATURES: _over_features,
+    observed.KIND: observed.ObservedPolicy.read,
+    network.KIND: network.NetworkPolicy.read,
+}
 
 
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:

@@ -44,6 +44,11 @@ class Units:
         count = len(problem.utility)
         return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.exact_unit)
 
+    @property
+    def removed(self) -> NDArray[np.intp]:
+        """The constraints that are not kept, of K."""
+        return np.delete(np.arange(len(self.span) - 1), self.kept)
+
     def exact(self, utility: int, value: float) -> Fraction:
         """Return a normalised value in the user's units, V'·span + origin/(1−γ), without rounding."""
         offset = Fraction(float(self.origin[utility])) * self.unit

@@ -20,6 +20,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 
 RARE = 30  # samples with an event below which their number gives the interval
+MANY = 100  # samples from which their deviation counts as known
 GRID = 2000  # candidate means; the interval is widened by one of them on each side
 LIMIT = 0.5  # of the share of its fortune that a gambler stakes
 
@@ -104,8 +105,17 @@ def about(samples: Array, confidence: float, largest: float) -> tuple[float, flo
         low, high = (rate * abs(size) / count for rate in (least, most))
         return (low, high) if sign > 0 else (-high, -low)
     spread = float(samples.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
-    width = NormalDist().inv_cdf(1 - tail) * spread
+    width = _quantile(count, 1 - tail) * spread
     return mean - width, mean + width
+
+
+def _quantile(count: int, level: float) -> float:
+    """Return the quantile of the standard normal distribution, or of Student's t where few samples give the deviation."""
+    if count >= MANY:
+        return NormalDist().inv_cdf(level)
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(count - 1, 1), level))
 
 
 def intervals(

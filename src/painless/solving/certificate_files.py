@@ -16,13 +16,22 @@ from painless import verify
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
-from painless.problem import CMDP
+from painless.policies.table_mixture import TableMixture
+from painless.problem import CMDP, Criterion
 from painless.problem.stages import Stages
-from painless.solving.certificate_values import Scaled, finder
+from painless.solving.certificate_values import finder
 from painless.storage import files
 
 if TYPE_CHECKING:
     from painless.solving.solution import Solution
+
+CERTIFIED = (Criterion.DISCOUNTED, Criterion.HORIZON, Criterion.AVERAGE)
+
+
+def require_certifiable(problem: CMDP) -> None:
+    """Reject a problem whose criterion has no certificates."""
+    if problem.criterion not in CERTIFIED:
+        raise InputError(f"there are no certificates of the {problem.criterion.value}; leave them out")
 
 
 def model_of(problem: CMDP) -> verify.Model:
@@ -45,6 +54,7 @@ def model_of(problem: CMDP) -> verify.Model:
         successor=rows.successor.astype(np.int64),
         probability=rows.probability,
         utility=rows.utility,
+        average=problem.criterion is Criterion.AVERAGE,
     )
 
 
@@ -76,18 +86,24 @@ def write_certificate(
 ) -> verify.Certificate:
     """Write `certificate.npz` and `certificate.json` into a folder, named exactly as given."""
     certificate = certify(solution, problem)
+    save_certificate(folder, certificate)
+    return certificate
+
+
+def save_certificate(folder: str | os.PathLike[str], certificate: verify.Certificate) -> None:
+    """Write a certificate into a folder."""
     path = files.require_folder(folder)
     files.write_atomically(
         path / verify.ARRAYS, lambda stream: np.savez(stream, allow_pickle=False, **certificate.arrays)
     )
     files.write_json(path / verify.HEAD, verify.head(certificate))
-    return certificate
 
 
 def check_certificate(
     folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
 ) -> verify.Verdict:
     """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
+    require_certifiable(problem)
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
@@ -109,11 +125,19 @@ def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
     solution.require_fit(problem)
     none = problem.horizon == 0  # no step, and one action that stands for it
     table = problem.actions.astype(np.float64) if none else solution.table.probabilities
-    return certify_policy(problem, table, _weight(solution), solution.gap)
+    share = None
+    if problem.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
+        table = table.reshape(-1, *problem.actions.shape)
+        share = solution.policy.weights if isinstance(solution.policy, TableMixture) else np.ones(1)
+    return certify_policy(problem, table, _weight(solution), solution.gap, share)
 
 
-def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.nan) -> verify.Certificate:
+def certify_policy(
+    problem: CMDP, policy: Array, weight: Array, gap: float = np.nan, share: Array | None = None
+) -> verify.Certificate:
     """Return the certificate of a policy (S, A) with weights (J,) of the utilities: (1, λ) for a bound, (0, λ) if no policy is feasible.
+
+    Of a long-run average it is that of policies (M, S, A) that are drawn with probabilities `share` (M,).
 
     On a large model the bound is found to a small part of `gap`, the distance that it is expected to have from the policy's value.
 
@@ -124,23 +148,19 @@ def certify_policy(problem: CMDP, policy: Array, weight: Array, gap: float = np.
     >>> round(proved.upper_bound - proved.lower_bound, 9)
     0.0
     """
-    model, scaled = model_of(problem), Scaled.of(problem)
+    require_certifiable(problem)
+    model = model_of(problem)
     policy = np.where(problem.actions, policy, 0.0)
-    find = finder(scaled, model, gap)
+    find, drawn = finder(problem, model, gap), {} if share is None else {"share": share}
     with one_thread(), np.errstate(all="ignore"):
-        constants, low = find.lower(policy)
+        low = find.lower(policy)
         for weights in (weight, np.eye(len(weight))[0]):
-            constant, high = find.upper(weights)
+            arrays: dict[str, Any] = {"policy": policy, **low, **drawn, **find.upper(weights)}
             bare = verify.Certificate(
                 problem=verify.content_hash(model),
                 criterion=model.criterion,
-                policy=policy,
-                weight=weights,
-                upper_constant=constant,
-                upper_value=high,
-                lower_constant=constants,
-                lower_value=low,
                 violation=(0.0,) * problem.shape[2],
+                **arrays,
             )
             try:
                 return bare._replace(**verify.claims(model, verify.prove(bare, model)))

@@ -22,10 +22,11 @@ class StepwiseFinder:
         self.scaled, self.model = scaled, model
         self._first = np.concatenate([[0], np.cumsum(model.actions.sum(1))])  # pair of every state
 
-    def lower(self, policy: Array) -> tuple[Array, Array]:
+    def lower(self, policy: Array) -> dict[str, Array]:
         """Return constants (J, 2) and W of every utility, (J, H·S), with W ≤ u_π + γP_πW."""
         found = [self._lower(policy, weight) for weight in np.eye(len(self.model.utility))]
-        return np.array([constant for constant, _ in found]), np.array([value for _, value in found])
+        constants, values = (np.array(part) for part in zip(*found, strict=True))
+        return {"lower_constant": constants, "lower_value": values}
 
     def _lower(self, policy: Array, weight: Array) -> tuple[Array, Array]:
         constant, value = self._constant(weight), np.zeros(len(policy))
@@ -35,7 +36,7 @@ class StepwiseFinder:
             value[states] = _lower_step(step, arithmetic, policy[states], weight, constant, ahead)
         return constant, value
 
-    def upper(self, weight: Array) -> tuple[Array, Array]:
+    def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (H·S,) with V ≥ w·u + γPV."""
         constant, value = self._constant(weight), np.zeros(len(self.model.actions))
         arithmetic = verify.Outward(*numbers(self.model, weight, constant))
@@ -45,7 +46,7 @@ class StepwiseFinder:
             taken, ahead = np.flatnonzero(allowed[pairs]), self._ahead(value, states)
             if len(taken):
                 value[states] = _upper_step(step, arithmetic, taken, weight, constant, ahead)
-        return constant, value
+        return {"weight": weight, "upper_constant": constant, "upper_value": value}
 
     def _constant(self, weight: Array) -> Array:
         """Return a constant (2,); only one that is larger than what utilities vary by gains anything."""

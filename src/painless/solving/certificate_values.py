@@ -21,7 +21,7 @@ from painless.common.arrays import Array, Mask
 from painless.engines.engine import EXACT_STATES, PRECISION, UNIT_ROUNDOFF
 from painless.engines.policy_iteration import policy_iteration
 from painless.engines.swept import FINEST, Swept
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 from painless.problem.presolve import presolve
 
 ROUNDINGS = 1.25 * UNIT_ROUNDOFF  # of a residual, relative to the values in it, which are stored as doubles
@@ -77,16 +77,20 @@ class Scaled(NamedTuple):
 class Finder(Protocol):
     """Finds the values of one model."""
 
-    def lower(self, policy: Array) -> tuple[Array, Array]:
-        """Return constants (J, 2) and W of every utility, (J, S), with W ≤ u_π + γP_πW."""
+    def lower(self, policy: Array) -> dict[str, Array]:
+        """Return the arrays that bound what a policy collects of every utility from below."""
 
-    def upper(self, weight: Array) -> tuple[Array, Array]:
-        """Return a constant (2,) and V (S,) with V ≥ w·u + γPV."""
+    def upper(self, weight: Array) -> dict[str, Array]:
+        """Return the arrays that bound the weighted sum of the utilities from above, the weights among them."""
 
 
-def finder(scaled: Scaled, model: verify.Model, gap: float) -> Finder:
+def finder(problem: CMDP, model: verify.Model, gap: float) -> Finder:
     """Return the finder for a model, by its kind and size; a swept bound need only be good in relation to the gap."""
-    problem = scaled.problem
+    if problem.criterion is Criterion.AVERAGE:
+        from painless.solving.certificate_average import AverageFinder
+
+        return AverageFinder(problem, model)
+    scaled = Scaled.of(problem)
     if problem.horizon is not None:
         from painless.solving.certificate_steps import StepwiseFinder
 
@@ -108,13 +112,13 @@ def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, 
     return _moved(constant, least, -1.0)
 
 
-def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array) -> tuple[Array, Array]:
+def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array) -> dict[str, Array]:
     """Return constants (J, 2) with which lower values (J, S) of all utilities hold, and these values."""
     low, each = scaled.cleared(policy, value), np.eye(len(value))
     constants = [
         lowered(model, policy, one, scaled.constant(one), own) for one, own in zip(each, low, strict=True)
     ]
-    return np.array(constants), low
+    return {"lower_constant": np.array(constants), "lower_value": low}
 
 
 def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
@@ -153,7 +157,7 @@ class ExactFinder:
         self.scaled, self.problem, self.model = scaled, scaled.problem, model
         self.utility = scaled.problem.utility * scaled.span[:, None, None]
 
-    def lower(self, policy: Array) -> tuple[Array, Array]:
+    def lower(self, policy: Array) -> dict[str, Array]:
         """Return constants (J, 2) and W of every utility, (J, S), each residual a little above 0."""
         problem, each = self.problem, np.eye(len(self.utility))
         chain = policy_transition(problem, policy)
@@ -174,13 +178,14 @@ class ExactFinder:
         )
         return verify.policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
 
-    def upper(self, weight: Array) -> tuple[Array, Array]:
+    def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV: the best of three."""
         even, gain = self._best(weight)
         nothing = np.zeros_like(even)  # no policy collects more than the best pair in every step
         tried = (even, even + self._excess(even, gain), nothing)
         found = [(raised(self.model, weight, self.scaled.constant(weight), value), value) for value in tried]
-        return min(found, key=lambda one: bound_of(self.model, *one))
+        constant, value = min(found, key=lambda one: bound_of(self.model, *one))
+        return {"weight": weight, "upper_constant": constant, "upper_value": value}
 
     def _best(self, weight: Array) -> tuple[Array, Array]:
         """Return the values of a best policy, (S,), and what every pair gains on them, (S, A), almost exactly."""
@@ -229,13 +234,13 @@ class SweptFinder:
         self.scaled, self.model, self.gap = scaled, model, gap
         self.engine = Swept(scaled.problem)
 
-    def lower(self, policy: Array) -> tuple[Array, Array]:
+    def lower(self, policy: Array) -> dict[str, Array]:
         """Return constants (J, 2) and W of every utility, (J, S)."""
         engine = self.engine
         found = engine.pricer.values_of(engine.chain(policy), FINER * PRECISION * engine.unit)
         return all_lowered(self.scaled, self.model, policy, found.T * self.scaled.span[:, None])
 
-    def upper(self, weight: Array) -> tuple[Array, Array]:
+    def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV, to a share of the solution's gap."""
         pricer, finest = self.engine.pricer, FINEST * self.engine.unit
         scale, constant = float(weight @ self.scaled.span), self.scaled.constant(weight)
@@ -247,5 +252,5 @@ class SweptFinder:
             found = raised(self.model, weight, constant, value)
             loose = bound_of(self.model, found - constant, np.zeros_like(value))
             if tolerance <= finest or loose <= wanted * scale:
-                return found, value
+                return {"weight": weight, "upper_constant": found, "upper_value": value}
             tolerance = max(0.1 * tolerance, finest)

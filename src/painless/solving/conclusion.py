@@ -57,8 +57,7 @@ def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narr
     """Return the proved range of every price, (K,) each, in the user's units."""
     problem, units = case.problem, case.units
     low, high = problem.utility_range
-    aside = np.setdiff1d(np.flatnonzero(low[1:] < high[1:]), units.kept)
-    if not len(aside):
+    if not (low[1:] < high[1:])[units.removed].any():
         return PriceRanges(
             *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
         )
@@ -102,11 +101,11 @@ def _feasible(
     bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
     gap = answer.gap * float(units.span[0])
     low, high = prices
-    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     slack = np.zeros(problem.shape[2])
     slack[units.kept] = answer.low[1:] - case.normal.threshold
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
-    multiplier[free] = 0.0
+    low, high = np.where(free, 0.0, low), np.where(free, 0.0, high)  # but for rounding
+    multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
     iterations = 0 if trace is None else len(trace)
     return _solution(
         *(found, task.clock, answer.policy, answer.value),
@@ -116,7 +115,7 @@ def _feasible(
         upper_bound=bound,
         gap=gap,
         feasible=answer.feasible,
-        status=_status(found, answer.feasible, gap, bound, task.tolerance, iterations),
+        status=_status(found, answer, gap, bound, task.tolerance, iterations),
         iterations=iterations,
         trace=trace,
         response=game.response,
@@ -156,13 +155,16 @@ def _infeasible_weight(case: Case) -> Array:
 
 
 def _status(
-    found: Planned, feasible: bool, gap: float, bound: float, tolerance: float, iterations: int
+    found: Planned, answer: Answer, gap: float, bound: float, tolerance: float, iterations: int
 ) -> Status:
     """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
-    ending, feasibility = found.ending, found.case.feasibility
+    ending, feasibility, feasible = found.ending, found.case.feasibility, answer.feasible
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
-    missed = "" if feasible else " The policy misses a constraint."
+    shown = shown if np.isfinite(gap) else "no gap is proved"
+    missed = "" if feasible else " The policy is not proved to meet all constraints."
+    if (answer.value[1:] < found.case.normal.threshold).any() and not feasible:
+        missed = " The policy misses a constraint."
     if not feasible and ending is Ending.COMPLETED:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
     drawn = found.answer is not None and isinstance(found.answer.policy, Drawn)
@@ -176,7 +178,7 @@ def _status(
     why = (ending if stopped else Ending.ROUNDING).value
     if feasibility is not Feasibility.SLACK and not feasible:
         why += f"; {feasibility.value}"
-    return Status(Kind.STOPPED, f"Stopped: {why}; {shown if np.isfinite(gap) else 'no gap is proved'}.{end}")
+    return Status(Kind.STOPPED, f"Stopped: {why}; {shown}.{end}")
 
 
 def _solution(

@@ -20,8 +20,8 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP, Criterion
-from painless.solving.certificate_files import write_certificate
+from painless.problem import CMDP
+from painless.solving.certificate_files import CERTIFIED, write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -68,7 +68,8 @@ class Solution:
     """A policy with a proof of how far from optimal it can be, in the user's terms.
 
     `upper_bound` is the proved bound on all feasible policies: above `reward_value` if a reward is maximised, below
-    it if a cost is minimised. `gap` is the absolute distance between the two.
+    it if a cost is minimised. `gap` is the absolute distance between the two; infinite if the policy is not proved to be feasible.
+    Values are NaN if there was no time to evaluate the policy.
 
     `multiplier` ≥ 0 is the shadow price of each limit: the gain in the objective for each unit by which it is loosened. It lies in the proved
     `price_range`, between the price of loosening the limit and that of tightening it; the two differ if the optimum has a kink or is not
@@ -178,7 +179,7 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and, with a discount or a horizon, the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -187,7 +188,7 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.criterion in (Criterion.DISCOUNTED, Criterion.HORIZON):
+            if problem.criterion in CERTIFIED:
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
@@ -208,9 +209,9 @@ class Solution:
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
-        *steps, states, actions = self.policy.probabilities.shape
+        *several, states, actions = self.policy.probabilities.shape
         if isinstance(self.policy, TimedPolicy):
-            states *= max(sum(steps), 1)  # no step at all counts as one
+            states *= max(sum(several), 1)  # no step at all counts as one
         shape = (states, actions, len(self.threshold))
         if shape != problem.shape:
             raise InputError(
@@ -240,12 +241,7 @@ class Solution:
     @property
     def shown_prices(self) -> list[str]:
         """The shadow price of each constraint in the digits that are proved, or its range."""
-        free = (self.multiplier == 0) & (self.price_range[:, 0] == 0)
-        slack = (self.constraint_value - self.threshold) * [1 if s == ">=" else -1 for s in self.sense]
-        return [
-            "0" if none and spare > 0 else render.price(low, high)
-            for none, spare, (low, high) in zip(free, slack, self.price_range, strict=True)
-        ]
+        return [render.price(low, high) for low, high in self.price_range]
 
     def __repr__(self) -> str:
         table = render.text_table(("", "value", "bound", "shadow price"), self.rows())

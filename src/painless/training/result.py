@@ -151,8 +151,8 @@ class Training:
         results.write(folder / "training.json", "training", content, beside)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; nothing in it is executed."""
+    def load(cls, folder: str | os.PathLike[str], network: Any = None) -> Self:
+        """Read what `save` wrote; nothing in it is executed. `network` is your own one again, if there was one."""
         folder = files.as_path(folder)
         content = results.read(folder / "training.json", "training")
         stored = files.read(folder / "trace.npz")
@@ -165,6 +165,8 @@ class Training:
             interface, policy = folder / "interface.json", load_policy(folder / "policy.npz")
             if not isinstance(policy, MixturePolicy):
                 raise InputError("its policy is not one that train returned")
+            if network is not None:
+                policy = _with_network(policy, network)
             return cls(
                 **record,
                 **known,
@@ -189,6 +191,15 @@ class Training:
 
     def _repr_html_(self) -> str:
         return render.html_summary(str(self.status), HEADER, self.rows())
+
+
+def _with_network(policy: MixturePolicy, network: Any) -> MixturePolicy:
+    """Return a policy that acts by a network of the user's own, given again."""
+    from painless.training.deep.networks import own_policy
+
+    if not all((getattr(one, "body", None) or {}).get("kind") == "own" for one in policy.policies):
+        raise InputError("the policy was saved without a network of your own; leave out network=")
+    return MixturePolicy(tuple(own_policy(one, network) for one in policy.policies), policy.weights)  # type: ignore[arg-type]
 
 
 OPTIONAL = {"total": "episode_total", "discounted": "episode_discounted"}

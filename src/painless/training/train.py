@@ -1,7 +1,7 @@
 """`train`: learn a policy from an environment or a simulator, by the way that fits its observations.
 
-Observations that repeat are counted: a model is learned, and planned on (see `counted`). Others get features, and the paper's
-algorithms (see `linear`).
+Observations that repeat are counted: a model is learned, and planned on (see `counted`). Others get networks where torch is installed
+(see `deep`), else features, and the paper's algorithms (see `linear`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from painless.backends import Backend
-from painless.common import arguments
+from painless.common import arguments, extras
 from painless.common.arguments import function, number, share, whole
 from painless.common.arrays import one_thread
 from painless.common.errors import InputError
@@ -34,6 +34,8 @@ from painless.simulation.simulator import Simulator, TableSimulator, require_sim
 from painless.solving.solution import Kind, Status
 from painless.storage import files
 from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
+from painless.training.deep.progress import DeepProgress
+from painless.training.deep.settings import Deep
 from painless.training.episodes import Episodes, SimulatedEpisodes
 from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
 from painless.training.result import Training
@@ -52,7 +54,7 @@ Progress = Callable[[Any], None]
 
 def train(
     environment: Any,
-    algorithm: Algorithm | None = None,
+    algorithm: Algorithm | Deep | None = None,
     *,
     constraints: Any = (),
     discount: float | None = None,
@@ -80,12 +82,14 @@ def train(
 
     Arguments:
         environment: a Gymnasium environment, its id, a function that makes one, or a simulator.
-        algorithm: one of the paper's, over features; by default observations that repeat are counted, and others get `CBP()`.
+        algorithm: `Deep(…)` for networks, or one of the paper's, over features. By default observations that repeat are counted, and
+            others get networks where torch is installed, else `CBP()` if it can serve.
         constraints: of an environment: "cost<=25" is a limit on the discounted sum of `info["cost"]`, "episode cost<=25" on the
             undiscounted sum over an episode, "reward[1]>=-8" on an entry of a vector reward, and (function, "<=25") on what a
             function of (observation, action, next_observation, reward, terminated, info) returns.
         discount: γ of an environment, 0.99 by default.
-        steps: the budget in steps of the environment, verification included; 200,000 by default.
+        steps: the budget in steps of the environment, verification included; 200,000 by default. Networks train for so many, and
+            spend up to half as many more on fresh episodes to select and to verify.
         seconds: the budget in time, in place of `steps` or beside it.
         objective: the entry of a vector reward to maximise.
         reward: a function of the same arguments to maximise instead of the reward.
@@ -95,8 +99,8 @@ def train(
         confidence: the probability that all verdicts hold together.
         seed: random seed.
         checkpoint, save_every, resume: a file that keeps the state of the run, the seconds between two writes, and whether to
-            continue from it; a run that learns a model may continue with a larger budget.
-        progress: called with a `CountedProgress` or a `TrainingProgress` as the run goes on.
+            continue from it; a run that learns a model or networks may continue with a larger budget.
+        progress: called with a `CountedProgress`, a `DeepProgress` or a `TrainingProgress` as the run goes on.
         log: a CSV file that gets a line for each of these.
 
     Ctrl-C, the end of the budget and an exception of the environment return the best answer so far.
@@ -137,10 +141,18 @@ def train(
             )
             run = CountedRun(_episodes(simulator), limits, budget, rng, report, point)
             return _training(run.run(), simulator, confidence, budget)
+    of_gymnasium = hasattr(simulator, "interface")
+    if isinstance(algorithm, Deep) or (not chosen and of_gymnasium and extras.torch_is_installed()):
+        settings = algorithm if isinstance(algorithm, Deep) else Deep()
+        point = _checkpointing(simulator, seed, checkpoint, save_every, resume, settings)
+        return _deep(simulator, settings, budget, seed, confidence, episodes, report, point)
     if episodic.any():
         raise InputError(
-            "a limit on whole episodes needs observations that repeat; write the limit for the discounted sum: 'cost<=…'"
+            "a limit on whole episodes needs observations that repeat, or networks: write the limit for the discounted sum: "
+            f"'cost<=…', or {extras.INSTALL_DEEP}"
         )
+    if of_gymnasium:
+        _require_few(simulator)
     if iterations is None:
         planned = budgeted or ours
         iterations = _iterations(simulator, budget) if planned else ITERATIONS
@@ -214,8 +226,43 @@ def _episodes(simulator: Any) -> Episodes:
     return GymnasiumEpisodes(simulator)
 
 
+def _deep(
+    simulator: Any,
+    settings: Deep,
+    budget: Budget,
+    seed: int,
+    confidence: float,
+    episodes: int,
+    progress: Progress | None,
+    checkpoint: Checkpointing | None,
+) -> Training:
+    """Train networks, and put together what they found."""
+    extras.require_torch()
+    if not hasattr(simulator, "interface"):
+        raise InputError(
+            "networks are trained on environments; give a Gymnasium environment, or choose CBP()"
+        )
+    from painless.training.deep.answer import training_of
+    from painless.training.deep.networks import one_torch_thread
+    from painless.training.deep.run import DeepRun
+
+    with one_thread(), one_torch_thread():
+        run = DeepRun(simulator, settings, budget, seed, episodes, progress, checkpoint)
+        return training_of(run.run(), simulator, confidence, budget)
+
+
+def _require_few(simulator: Any) -> None:
+    """Reject what only networks can be trained on."""
+    simulator.interface.require_few(simulator.name)
+
+
 def _checkpointing(
-    simulator: Simulator, seed: int, path: str | os.PathLike[str] | None, save_every: float, resume: bool
+    simulator: Simulator,
+    seed: int,
+    path: str | os.PathLike[str] | None,
+    save_every: float,
+    resume: bool,
+    deep: Deep | None = None,
 ) -> Checkpointing | None:
     if path is None:
         return None
@@ -226,6 +273,7 @@ def _checkpointing(
         "threshold": specification.threshold.tolist(),
         "constraints": list(specification.constraint_names),
         "actions": specification.actions,
+        **({} if deep is None else deep.as_dict()),
     }
     return Checkpointing(files.as_path(path), settings, save_every, resume)
 
@@ -324,12 +372,14 @@ class _Log:
         self.names = ["reward", *names]
         self._begun = False
 
-    def __call__(self, now: CountedProgress | TrainingProgress) -> None:
+    def __call__(self, now: CountedProgress | DeepProgress | TrainingProgress) -> None:
         """Write one line."""
         plain = {name: value for name, value in vars(now).items() if np.ndim(value) == 0}
         for field in ("value", "error"):
             for name, value in zip(self.names, getattr(now, field, ()), strict=False):
                 plain[name if field == "value" else f"{name} {field}"] = value
+        for name, value in zip(self.names[1:], getattr(now, "multiplier", ()), strict=False):
+            plain[f"{name} multiplier"] = value
         self._write(plain)
         if self.progress is not None:
             self.progress(now)

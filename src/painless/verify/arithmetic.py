@@ -19,6 +19,7 @@ UNIT_ROUNDOFF = 2.0**-53
 SPLITTER = 2.0**27 + 1
 LARGEST = 1e150  # no product of two such numbers overflows
 TINY = 2.0**-200  # products of three larger numbers do not underflow, nor do their errors
+SMALL = 2.0**-900  # a larger product, and its error, do not underflow
 UNDERFLOW = 2.0**-1000  # more than all that underflow can change in one inequality
 SAFE = 1 + 1e-6  # for the rounding of error bounds themselves
 
@@ -57,6 +58,9 @@ class Pair:
         one, two, three = self.high * other.low, self.low * other.high, self.low * other.low
         size = abs(one) + abs(two) + abs(three)
         roundings = np.where(size == 0, 0.0, 6 * UNIT_ROUNDOFF * (size + abs(rest)))
+        both = (self.high != 0) & (other.high != 0)
+        lost = both & ((abs(high) < SMALL) | ((size < SMALL) & ((self.low != 0) | (other.low != 0))))
+        roundings = np.where(lost, roundings + UNDERFLOW, roundings)
         mine, others = abs(self.high) + abs(self.low), abs(other.high) + abs(other.low) + other.error
         error = roundings + mine * other.error + others * self.error
         return Pair(high, (one + two) + (three + rest), error)
@@ -133,7 +137,7 @@ class Outward:
         small = min(float(size.min(initial=1.0, where=size > 0)) for size in sizes)
         if not large <= LARGEST:
             raise Refused(f"it has a number beyond ±{LARGEST:g}, or one that is not finite")
-        self.underflow = UNDERFLOW if small < TINY else 0.0
+        self.tiny = small < TINY
 
     def of(self, numbers: Any) -> Pair:
         """Return doubles as pairs."""
@@ -147,7 +151,12 @@ class Outward:
         # 1/(1 + t) = 1 − t + t²/(1 + t)
         error = 1.01 * off * off + 1.01 * total.error + UNIT_ROUNDOFF * abs(off)
         inverse = Pair(np.ones_like(off), -off, error)
-        found = row_sums(*two_product(probability, value), pointer) * inverse
+        product = two_product(probability, value)
+        found = row_sums(*product, pointer) * inverse
+        if self.tiny:
+            lost = (abs(product[0]) < SMALL) & (probability != 0) & (value != 0)
+            some = np.logical_or.reduceat(lost, pointer[:-1])
+            found = Pair(found.high, found.low, found.error + np.where(some, UNDERFLOW, 0.0))
         least, most = (part.reduceat(value, pointer[:-1]) for part in (np.minimum, np.maximum))
         same = least == most  # which is then the average, whatever the probabilities
         return Pair(*(np.where(same, *both) for both in zip(self.of(least).parts, found.parts, strict=True)))
@@ -165,7 +174,7 @@ class Outward:
         return Fraction(high) + Fraction(low) - Fraction(error)
 
     def _error(self, numbers: Pair) -> Array:
-        return numbers.error * SAFE + np.where(numbers.error > 0, UNDERFLOW, self.underflow)
+        return numbers.error * SAFE + np.where(numbers.error > 0, UNDERFLOW, 0.0)
 
 
 class Rational:

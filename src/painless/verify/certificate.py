@@ -13,7 +13,14 @@ from .arithmetic import Array, Refused
 FORMAT, VERSION = "painless-certificate", 1
 ARRAYS, HEAD = "certificate.npz", "certificate.json"
 STEPWISE = ("policy", "weight", "upper_constant", "upper_value", "lower_constant", "lower_value")
-NAMES = {"discounted": STEPWISE, "finite horizon": STEPWISE}  # of the arrays, by criterion
+ENDING = ("upper_value", "stop_weight", "stop_value", "lower_value", "lower_steps", "reach")
+LASTING = ("upper_gain", "upper_value", "upper_steps", "lower_gain", "lower_value", "lower_steps")
+NAMES = {  # of the arrays, by criterion
+    "discounted": STEPWISE,
+    "finite horizon": STEPWISE,
+    "total reward": ("policy", "share", "weight", *ENDING),
+    "long-run average": ("policy", "share", "weight", *LASTING),
+}
 CLAIMS = ("lower_bound", "upper_bound", "violation", "infeasible")
 NOTHING = np.empty(0)
 
@@ -22,12 +29,20 @@ class Certificate(NamedTuple):
     """A proof, and what it claims."""
 
     problem: str  # hash of the model
-    policy: Array  # (S, A); with a horizon, S is H·S everywhere
+    policy: Array  # (S, A); with a horizon, S is H·S everywhere; of a total or an average, (M, S, A)
     weight: Array  # (J,)
     upper_value: Array  # (S,)
-    lower_value: Array  # (J, S)
+    lower_value: Array  # (J, S), or (M, J, S)
     upper_constant: Array = NOTHING  # (2,) whose sum counts
     lower_constant: Array = NOTHING  # (J, 2)
+    share: Array = NOTHING  # (M,) with which each policy is drawn at the start
+    upper_gain: Array = NOTHING  # (S,)
+    lower_gain: Array = NOTHING  # (M, J, S)
+    upper_steps: Array = NOTHING  # (S,)
+    lower_steps: Array = NOTHING  # (M, S)
+    stop_weight: Array = NOTHING  # (J,)
+    stop_value: Array = NOTHING  # (S,)
+    reach: Array = NOTHING  # (S,) 1 for states that a policy may come to, else 0
     criterion: str = "discounted"  # how the utilities of the steps are added up
     lower_bound: float | None = None  # of the optimal value, in the user's terms
     upper_bound: float | None = None

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import Arithmetic, Array, Indices
+from .arithmetic import Arithmetic, Array, Indices, Refused
+from .certificate import Certificate
 from .model import Model
 
 BLOCK = 2**17  # successors that are looked at together
@@ -30,7 +31,8 @@ def _surplus(
 ) -> Any:
     """Return what some pairs, given their states, have in surplus."""
     probability, successor, pointer = model.rows(pairs, states)
-    total = -(arithmetic.of(model.discount) * arithmetic.average(probability, value[successor], pointer))
+    ahead = arithmetic.average(probability, value[successor], pointer)
+    total = -(ahead if model.discount == 1 else arithmetic.of(model.discount) * ahead)
     for part in own:
         total = total + arithmetic.of(part[states] if part.ndim else part)
     for share, utility in zip(weight, model.utility, strict=True):
@@ -102,3 +104,43 @@ def at_start(model: Model, arithmetic: Arithmetic, value: Array, up: bool) -> Fr
     average = arithmetic.average(model.initial[starts], value[starts], np.array([0, len(starts)]))
     near = arithmetic.fraction(-average if up else average)
     return -near if up else near
+
+
+def drawn(certificate: Certificate, model: Model, arithmetic: Arithmetic, values: Array) -> list[Fraction]:
+    """Σ_m share_m ρ·value_mj / Σ_m share_m for each utility j, of values (M, J, S), rounded down."""
+    share = [Fraction(one) for one in certificate.share.tolist()]
+    return [
+        sum(
+            (
+                part * at_start(model, arithmetic, value, up=False)
+                for part, value in zip(share, each, strict=True)
+            ),
+            Fraction(0),
+        )
+        / sum(share)
+        for each in values.swapaxes(0, 1)
+    ]
+
+
+def require_states(model: Model, found: Any, fine: Any, what: str) -> None:
+    """Refuse a certificate if something is not fine in some state, by what was found there."""
+    if not fine.all():
+        state = int(np.argmin(fine))
+        raise Refused(f"{what} from {_state(model, state)}, by up to {-float(found[state]):.3g} a step")
+
+
+def require_pairs(model: Model, pairs: Indices, found: Any, fine: Any, what: str, does: str) -> None:
+    """Refuse a certificate if something is not fine at some of the pairs, by what was found there."""
+    if not fine.all():
+        first = int(np.argmin(fine))
+        state, action = np.argwhere(model.actions)[pairs[first]]
+        raise Refused(
+            f"{what} of {_state(model, state)} is below what action {action} {does}, "
+            f"by up to {-float(found[first]):.3g} a step"
+        )
+
+
+def _state(model: Model, state: Any) -> str:
+    if model.horizon is None:
+        return f"state {state}"
+    return f"state {state % model.width} at step {state // model.width}"

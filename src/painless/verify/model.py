@@ -18,7 +18,7 @@ class Model(NamedTuple):
     """A constrained Markov decision process by its N available pairs, in the order of states and actions; all limits are V_j ≥ b_j.
 
     With a horizon of H steps the states are the pairs (t, s), numbered t·S + s. A row then leads to states s of the next step, and that of
-    the last step to the end, where nothing is collected any more.
+    the last step to the end, where nothing is collected any more. For a total reward (γ = 1) the end has the number S in rows.
     """
 
     actions: NDArray[np.bool_]  # (S, A), or (H·S, A)
@@ -32,21 +32,24 @@ class Model(NamedTuple):
     minimise: bool  # whether the user reads the reward as a cost
     sense: tuple[str, ...]  # ">=" or "<=" for each limit, as the user reads it
     horizon: int | None = None  # H
-    row: Indices | None = (
-        None  # (N,) the row of each pair, since steps may share them; None: pair n has row n
-    )
+    row: Indices | None = None  # (N,) of each pair, since steps may share rows; None: pair n has row n
+    average: bool = False  # whether the long-run average per step counts
 
     @property
     def criterion(self) -> str:
         """How the utilities of the steps are added up."""
-        return "discounted" if self.horizon is None else "finite horizon"
+        if self.average:
+            return "long-run average"
+        if self.horizon is not None:
+            return "finite horizon"
+        return "total reward" if self.discount == 1 else "discounted"
 
     @property
     def unit(self) -> Fraction:
-        """What a utility of 1 in every step is worth: 1/(1−γ), or Σ_{t<H} γ^t."""
+        """What a utility of 1 in every step is worth: 1/(1−γ), or Σ_{t<H} γ^t; in a total reward, once."""
         gamma = Fraction(self.discount)
         if self.horizon is None:
-            return 1 / (1 - gamma)
+            return 1 / (1 - gamma) if gamma < 1 else Fraction(1)
         return Fraction(self.horizon) if gamma == 1 else (1 - gamma**self.horizon) / (1 - gamma)
 
     @property
@@ -76,17 +79,29 @@ class Model(NamedTuple):
 
     def with_end(self, value: Array) -> Array:
         """Return values (S,) together with those at the end, which are 0."""
-        return value if self.horizon is None else np.concatenate([value, np.zeros(self.width)])
+        if self.criterion in ("discounted", "long-run average"):
+            return value
+        return np.concatenate([value, np.zeros(1 if self.horizon is None else self.width)])
+
+    def least_value(self, utility: Array) -> Fraction | None:
+        """Return what every policy collects of a utility (N,), at least; None if that is unbounded."""
+        least = Fraction(float(utility.min()))
+        if self.criterion == "total reward":
+            return Fraction(0) if least >= 0 else None
+        return least * self.unit
 
 
 def allowed_pairs(model: Model) -> Indices:
     """Return the pairs that a policy within the limits may take in states that it comes to; all of them if there is no such policy.
 
     Where b_j = unit·max u_j exactly, only pairs with u_j = max u_j may be taken, hence, if γ > 0, none that lead to a state without such a pair.
+    In a total reward this needs max u_j = 0, and of a long-run average it is not true.
     """
     allowed = np.ones(model.utility.shape[1], dtype=bool)
     for utility, threshold in zip(model.utility[1:], model.threshold, strict=True):
         top = utility.max()
+        if model.average or (model.criterion == "total reward" and top != 0):
+            continue
         if np.isfinite(threshold) and Fraction(float(threshold)) == Fraction(float(top)) * model.unit:
             allowed &= utility == top
     if allowed.all():
@@ -106,7 +121,7 @@ def allowed_pairs(model: Model) -> Indices:
 def require_model(model: Model) -> None:
     """Refuse a model that is none, so that nothing is proved about it."""
     states, pairs = len(model.actions), int(model.actions.sum())
-    rows = len(model.pointer) - 1
+    rows, ends = len(model.pointer) - 1, model.criterion == "total reward"
     row = np.arange(pairs) if model.row is None else model.row
     sound = (
         model.actions.any(1).all()
@@ -118,11 +133,11 @@ def require_model(model: Model) -> None:
         and (row.min() >= 0 and row.max() < rows)
         and (np.diff(model.pointer) > 0).all()
         and (model.pointer[0], model.pointer[-1]) == (0, len(model.successor))
-        and (model.successor.min() >= 0 and model.successor.max() < model.width)
+        and (model.successor.min() >= 0 and model.successor.max() < model.width + ends)
         and np.isfinite(model.utility).all()
         and (model.threshold < np.inf).all()
         and 0 <= model.discount <= 1
-        and (model.discount < 1 or model.horizon is not None)
+        and not (model.average and (model.horizon is not None or model.discount < 1))
         and (model.probability >= 0).all()
         and (model.initial >= 0).all()
         and not model.initial[model.width :].any()
@@ -137,7 +152,7 @@ def content_hash(model: Model) -> str:
     """Return the SHA-256 of a model: of its shape and of its numbers as little-endian int64 and float64, zero probabilities left out."""
     kept = model.probability != 0
     pointer = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, model.pointer[:-1], dtype=np.int64))])
-    total = hashlib.sha256(b"painless-problem-1")
+    total = hashlib.sha256(b"painless-problem-1" + (b"-average" if model.average else b""))
     shape = [*model.actions.shape, len(model.threshold), model.minimise, *(s == "<=" for s in model.sense)]
     wholes = [np.array(shape), model.actions, pointer, model.successor[kept]]
     if model.horizon is not None:

@@ -7,6 +7,7 @@ models in the places of arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from painless.storage.memory import require_room
 
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
 LIMITS = ("threshold", "budget")
+CRITERIA = ("discount", "horizon", "end", "average")  # that say how the utilities of the steps add up
 UNLABELLED = "__NOLABEL__"  # Storm's name for a choice that has none
 ABSENT = 10_000  # no problem of ours has more pairs for each choice that there is
 DIGITS = 9  # of a number that is the name of an action, at most
@@ -40,6 +42,7 @@ class Choices(NamedTuple):
     reward: Array  # (J, N) of states and choices together
     initial: Mask  # (S,) which states are first ones, all equally likely
     state_names: list[str] | None = None
+    labels: Mapping[str, Mask] = MappingProxyType({})  # (S,) each: which states have it
 
 
 def process_of(
@@ -146,18 +149,30 @@ def settings_of(note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     roles = (*OBJECTIVES, *CONSTRAINTS)
     told = any(role in given for role in roles)
     dropped = (*roles, "limit", "constraint_names") if told else ()
-    dropped = (*dropped, "discount") if given.get("average") and "discount" not in given else dropped
+    otherwise = given.get("average") or "horizon" in given or "end" in given
+    dropped = (*dropped, "discount", "end") if otherwise and "discount" not in given else dropped
     kept = {"constraint_names": None, **note} if note else {}
     return {key: value for key, value in kept.items() if key not in dropped} | dict(given)
 
 
-def terms(known: Sequence[str], utility: Array, settings: Mapping[str, Any], ending: str) -> dict[str, Any]:
-    """Return discount, objective and constraints under the names of problem files."""
-    if "discount" not in settings and not settings.get("average"):
+def terms(
+    known: Sequence[str],
+    utility: Array,
+    settings: Mapping[str, Any],
+    ending: str,
+    labels: Mapping[str, Mask] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the criterion, objective and constraints under the names of problem files."""
+    told = {name: settings.get(name) for name in CRITERIA}
+    criterion = {name: value for name, value in told.items() if value is not None and value is not False}
+    if not criterion:
         raise InputError(
-            f"a {ending} file has no discount; give one: load(path, discount=0.99), or --discount 0.99 "
-            "(-p discount=0.99) on the command line; or ask for the long-run average: load(path, average=True), --average"
+            f"a {ending} file has no discount; give one: load(path, discount=0.99), --discount 0.99 on the command line; "
+            "or a number of steps: horizon=100, --horizon 100; or the label of the states where it ends: end='goal', "
+            "-p end=goal; or average=True, --average"
         )
+    if "end" in criterion:
+        criterion["end"] = _states(criterion["end"], labels)
     if not known:
         raise InputError("the model has no reward models; add one to what is exported")
     chosen: dict[str, list[str]] = {
@@ -182,7 +197,6 @@ def terms(known: Sequence[str], utility: Array, settings: Mapping[str, Any], end
         role: np.array([_one(name, known, utility) for name in names]) for role, names in chosen.items()
     }
     result = {role: arrays[role][0] for role in OBJECTIVES if role in chosen}
-    criterion = {name: settings[name] for name in ("discount", "average") if name in settings}
     return result | _constraints(chosen, arrays, limit, settings) | criterion
 
 
@@ -210,9 +224,25 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(OBJECTIVES, str),
     **dict.fromkeys(CONSTRAINTS, parsing.names),
     "discount": parsing.number,
+    "horizon": parsing.whole,
+    "end": parsing.name_or_names,
     "average": parsing.yes_or_no,
     "limit": parsing.numbers,
 }
+
+
+def _states(given: Any, labels: Mapping[str, Mask]) -> Any:
+    """Return the states with one of some labels, (S,); what is no label stands for states themselves."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return given
+    masks = [labels[name] for name in names if name in labels]
+    if len(masks) == len(names) and masks:
+        return np.logical_or.reduce(masks)
+    if masks or labels:
+        strange = next(name for name in names if name not in labels)
+        raise unknown("label", strange, labels)
+    return given
 
 
 def _as_list(names: Any) -> list[str]:

@@ -20,7 +20,7 @@ def entries(
     utility, told = process.pop("utility"), dict(note or {})
     if "limit" in told:
         told["limit"] = [float(limit) for limit in told["limit"]]
-    return process | terms(rewards, utility, settings_of(told, given), ending)
+    return process | terms(rewards, utility, settings_of(told, given), ending, model.labels)
 
 
 def _own(model: Choices, note: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from painless.common.arguments import SUM_TOLERANCE
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 
@@ -59,6 +60,17 @@ def require_no_horizon(path: str | os.PathLike[str], content: Mapping[str, Any])
         )
 
 
+def require_whole_rows(sheet: PairSheet) -> None:
+    """Reject rows that end the process with what is missing, for which these formats have no place."""
+    sums = np.add.reduceat(sheet.probability, sheet.pointer[:-1])
+    if (sums < 1 - SUM_TOLERANCE).any():
+        state = int(sheet.pairs[np.argmin(sums)] // sheet.shape[1])
+        raise InputError(
+            f"an action of state {state} sums to {sums.min():.6g}, and ends the process with what is missing; a model "
+            "checker's file has no such rows: save the problem as .npz or .json"
+        )
+
+
 def sheet_of(content: Mapping[str, Any]) -> PairSheet:
     """Lay out the entries of a problem file."""
     states = len(content["initial"])
@@ -76,7 +88,9 @@ def sheet_of(content: Mapping[str, Any]) -> PairSheet:
     if not (kernel.data > 0).all():
         kernel = kernel.copy()
         kernel.eliminate_zeros()
-    return PairSheet(shape, pairs, kernel.indptr, kernel.indices, kernel.data, np.concatenate(utility))
+    sheet = PairSheet(shape, pairs, kernel.indptr, kernel.indices, kernel.data, np.concatenate(utility))
+    require_whole_rows(sheet)
+    return sheet
 
 
 def note_of(content: Mapping[str, Any], sheet: PairSheet) -> dict[str, Any]:
@@ -90,6 +104,8 @@ def note_of(content: Mapping[str, Any], sheet: PairSheet) -> dict[str, Any]:
     roles = reward_models(content)
     note |= {role: names if role.startswith("constraint") else names[0] for role, names in roles.items()}
     note |= {"limit": limits} if limits else {}
+    if "end" in content:
+        note["end"] = np.flatnonzero(content["end"]).tolist()
     for key in ("state_names", "action_names", "constraint_names"):
         if key in content:
             note[key] = [str(name) for name in content[key]]

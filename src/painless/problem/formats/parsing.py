@@ -14,6 +14,14 @@ def number(text: str) -> float:
         raise ValueError("not a number") from None
 
 
+def whole(text: str) -> int:
+    """Return a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("not a whole number") from None
+
+
 def numbers(text: str) -> list[float]:
     """Return numbers with commas between them."""
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ NOTHING, STATE, CHOICE, TRANSITION, WRONG = range(5)  # kinds of lines
 SPACE, NEWLINE, SLASH, COLON, BRACKET = b" \n/:["
 INDENTED = 32  # blanks before a line that are skipped one by one
 UNNAMED = "0"  # the name of a choice without an action line
+LABEL = re.compile(rb'"([^"]*)"|([^\s"]+)')
 BLANK = np.isin(np.arange(256), list(b" \t\r"))
 KIND = np.full(256, WRONG, dtype=np.uint8)
 for _first, _kind in ((b"0123456789", TRANSITION), (b"s", STATE), (b"a", CHOICE), (b"\n/", NOTHING)):
@@ -36,6 +39,7 @@ class Parts:
     name: list[int] = field(default_factory=list)
     names: dict[bytes, int] = field(default_factory=lambda: {UNNAMED.encode(): 0})
     initial: list[bool] = field(default_factory=list)
+    labelled: dict[bytes, list[int]] = field(default_factory=dict)  # states by their labels
     valuation: list[str] = field(default_factory=list)  # of states, in comments below them
     valued: list[int] = field(default_factory=list)  # their numbers
     lines: int = 0  # that went before
@@ -116,7 +120,15 @@ def _parse_states(lines: _Lines, parts: Parts) -> None:
             rewards.append(b"")
         labels.append(rest)
     parts.state_reward.append(_rewards(lines, rewards, parts.header))
-    parts.initial += [b"init" in label and b"init" in label.replace(b'"', b" ").split() for label in labels]
+    parts.initial += [b"init" in label and b"init" in _words(label) for label in labels]
+    for state, label in zip(expected, labels, strict=True):
+        for word in _words(label) if label.strip() else ():
+            parts.labelled.setdefault(word, []).append(state)
+
+
+def _words(label: bytes) -> list[bytes]:
+    """Return the labels of a state; one with blanks stands in quotes."""
+    return [quoted or plain for quoted, plain in LABEL.findall(label.partition(b"//")[0])]
 
 
 def _parse_valuations(lines: _Lines, states: NDArray[np.intp], parts: Parts) -> None:
@@ -157,7 +169,8 @@ def _rewards(lines: _Lines, texts: list[bytes], header: Header) -> Array:
     if count and given.any():
         values = _numbers(b",".join(text for text in texts if text.strip()).replace(b",", b" "))
         if values is None or len(values) != given.sum() * count:
-            values = _one_by_one([piece for text in texts if text.strip() for piece in text.split(b",")])
+            words = [piece for text in texts if text.strip() for piece in text.split(b",")]
+            values = _one_by_one(lines, words)
         result[given] = values.reshape(-1, count)
     lines.require(np.isfinite(result).all(1), "a reward in {} is not a finite number")
     return result
@@ -165,6 +178,11 @@ def _rewards(lines: _Lines, texts: list[bytes], header: Header) -> Array:
 
 def _parse_transitions(lines: _Lines, data: NDArray[np.uint8], parts: Parts) -> None:
     """Read lines whose bytes alone are left in `data`; everything else there is blank."""
+    intervals = np.flatnonzero(data == BRACKET)
+    lines.require(
+        np.searchsorted(intervals, lines.end) == np.searchsorted(intervals, lines.first),
+        "{} has an interval; fix its probability in the model and export that",
+    )
     colon = np.flatnonzero(data == COLON)
     form = "{} is not of the form successor : probability"
     count = len(lines.first)
@@ -177,7 +195,7 @@ def _parse_transitions(lines: _Lines, data: NDArray[np.uint8], parts: Parts) -> 
     lines.require(word[1::2] > colon, form)
     values = _numbers(data.tobytes())
     if values is None or len(values) != 2 * count:
-        values = _one_by_one(data.tobytes().split())
+        values = _one_by_one(lines, data.tobytes().split())
     successor, probability = values.reshape(-1, 2).T
     states = parts.header.states
     lines.require(np.isfinite(probability) & (probability >= 0), "the probability in {} is not a number ≥ 0")
@@ -199,14 +217,21 @@ def _numbers(text: bytes) -> Array | None:
             return None
 
 
-def _one_by_one(words: list[bytes]) -> Array:
-    """Return numbers that may be fractions; NaN for what is none."""
-    return np.array([_number(word) for word in words], dtype=np.float64)
+def _one_by_one(lines: _Lines, words: list[bytes]) -> Array:
+    """Return numbers that may be fractions; NaN for what is none. Fractions that no double is are refused."""
+    values = [_number(word) for word in words]
+    for word, value in zip(words, values, strict=True):
+        if isinstance(value, Fraction) and Fraction(float(value)) != value:
+            lines.require(
+                [word not in text for text in lines.texts()],
+                f"{{}} has the fraction {word.decode()}, which no double is; export the model with doubles",
+            )
+    return np.array(values, dtype=np.float64)
 
 
-def _number(word: bytes) -> float:
+def _number(word: bytes) -> float | Fraction:
     above, slash, below = word.partition(b"/")
     try:
-        return int(above) / int(below) if slash else float(word)
+        return Fraction(int(above), int(below)) if slash else float(word)
     except (ValueError, ArithmeticError):
         return np.nan

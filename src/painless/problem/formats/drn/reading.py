@@ -48,7 +48,8 @@ def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     note = model.header.note
     process = _foreign(model.choices, path) if note is None else _own(model, note)
     utility = process.pop("utility")
-    return process | terms(model.header.rewards, utility, settings_of(note or {}, given), ".drn")
+    labels = model.choices.labels if note is None else {}
+    return process | terms(model.header.rewards, utility, settings_of(note or {}, given), ".drn", labels)
 
 
 def _foreign(model: Choices, path: Path) -> dict[str, Any]:

@@ -84,6 +84,10 @@ def _assembled(parts: Parts, path: Path) -> ModelText:
         reward=reward.T,
         initial=np.array(parts.initial),
         state_names=parts.valuation if parts.valued == [*range(states)] else None,
+        labels={
+            name.decode(errors="replace"): np.isin(np.arange(states), found)
+            for name, found in parts.labelled.items()
+        },
     )
     _require_choices(model, path)
     return ModelText(header, model)

@@ -65,6 +65,7 @@ def _model(path: Path) -> tuple[list[str], Any, Choices]:
     row = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(pair))))
     name, names = _actions(lines, chain, order[first], indices)
     rewards, note = _rewards(path, chain, size[0], pair, row, state, indices[order, 2], probability[order])
+    labels = _labels(path, size[0])
     model = Choices(
         pointer=np.append(first, len(pair)),
         successor=indices[order, 2],
@@ -73,7 +74,8 @@ def _model(path: Path) -> tuple[list[str], Any, Choices]:
         name=name,
         names=names,
         reward=np.array([*rewards.values()]).reshape(len(rewards), len(first)),
-        initial=_initial(path, size[0]),
+        initial=labels["init"],
+        labels=labels,
         state_names=_state_names(path, size[0]),
     )
     return [*rewards], note, model
@@ -156,25 +158,27 @@ def _averaged(each: Array, row: NDArray[np.intp], probability: Array) -> Array:
     return np.where(same, each[first], np.add.reduceat(each * probability, first) / sums)
 
 
-def _initial(path: Path, states: int) -> Mask:
-    """Return the states with the label init; the first one if there is no file of labels."""
-    initial = np.zeros(states, dtype=bool)
+def _labels(path: Path, states: int) -> dict[str, Mask]:
+    """Return which states have each label; without a file of labels, the first one has the label init."""
     path = path.with_suffix(".lab")
     if not path.exists():
-        initial[0] = True
-        return initial
+        return {"init": np.arange(states) == 0}
     lines = read_lines(path)
-    known = {name: number for number, name in LABEL.findall(" ".join(lines.words[0] if lines.words else []))}
-    if "init" not in known:
+    known: dict[str, str] = dict(LABEL.findall(" ".join(lines.words[0] if lines.words else [])))
+    found = {name: np.zeros(states, dtype=bool) for name in known.values()}
+    if "init" not in found:
         raise InputError(f'{path} has no label "init" in its first line; export it again')
     for index, words in enumerate(lines.words[1:], 1):
         state = words[0].removesuffix(":")
         if not state.isdecimal() or int(state) >= states:
             raise lines.fault(index, f"there is no such state; they are 0 to {states - 1}")
-        initial[int(state)] = known["init"] in words[1:]
-    if not initial.any():
+        for number in words[1:]:
+            if number not in known:
+                raise lines.fault(index, f"there is no label {number} in the first line")
+            found[known[number]][int(state)] = True
+    if not found["init"].any():
         raise InputError(f"{path}: no state has the label init; add it to the first state")
-    return initial
+    return found
 
 
 def _state_names(path: Path, states: int) -> list[str] | None:

@@ -120,7 +120,18 @@ def _choices(archive: Archive, index: Any, counts: _Counts, rewards: Mapping[str
     return Choices(
         *(pointer, successor.astype(np.int64), probability, state, name, names, reward, initial),
         state_names=state_names(archive, index, counts.states),
+        labels=_labels(archive, index, counts.states),
     )
+
+
+def _labels(archive: Archive, index: Any, states: int) -> dict[str, NDArray[np.bool_]]:
+    """Return which states have each atomic proposition."""
+    known = index.get("annotations", {}).get("aps", {})
+    return {
+        about.get("alias", name): archive.bits(f"annotations/aps/{name}/states/values.bin", states)
+        for name, about in known.items()
+        if "states" in about["applies-to"]
+    }
 
 
 def _number_type(about: Mapping[str, Any], what: str) -> str:

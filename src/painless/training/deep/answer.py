@@ -1,0 +1,159 @@
+"""What a run of networks found, in the user's terms: estimates of fresh episodes, verdicts, curves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.loop.framework import Trace
+from painless.policies import MixturePolicy
+from painless.simulation.confidence import intervals
+from painless.simulation.simulator import Specification
+from painless.solving.solution import Kind, Status
+from painless.training.counted import Budget
+from painless.training.deep.run import DeepFound, Record
+from painless.training.evaluate import Estimate
+from painless.training.linear import described
+from painless.training.result import Training
+
+POINTS = 400  # of the learning curves
+
+
+def estimate_of(
+    samples: Array,
+    specification: Specification,
+    episodic: Any,
+    extremes: Array,
+    confidence: float,
+    steps: int,
+) -> Estimate:
+    """Judge fresh episodes (n, J). A limit counts as met only if one more episode like the worst of them would not change that."""
+    sizes = np.where(-extremes[0] > extremes[1], extremes[0], extremes[1])
+    declared = specification.declared and not episodic.any()
+    extent = specification.return_range if declared else None
+    sign = specification.sign
+
+    def judged(rows: Array) -> Estimate:
+        low, high = intervals(rows, extent, confidence, sizes)
+        ends = np.sort(np.stack([low * sign, high * sign]), 0)
+        return Estimate(
+            mean=rows.mean(0) * sign + 0.0,
+            low=ends[0],
+            high=ends[1],
+            threshold=specification.limit,
+            sense=specification.sense,
+            confidence=confidence,
+            episodes=len(rows),
+            steps=steps,
+            exact=declared,
+        )
+
+    found = judged(samples)
+    worse = judged(np.vstack([samples, samples.min(0)]))
+    pairs = zip(found.verdict, worse.verdict, strict=True)
+    return replace(found, words=tuple("unclear" if word == "met" != other else word for word, other in pairs))
+
+
+def _unverified(found: DeepFound, specification: Specification, confidence: float) -> Estimate:
+    """Return what training and selection say, where no fresh episode was possible: all limits are unclear."""
+    known = found.evidence.known() if found.evidence is not None else None
+    sign = specification.sign
+    value = np.zeros(len(sign)) if known is None else known.value[-1] * sign
+    width = np.full(len(sign), np.inf) if known is None else 2.5 * known.error[-1]
+    return Estimate(
+        mean=value + 0.0,
+        low=value - width,
+        high=value + width,
+        threshold=specification.limit,
+        sense=specification.sense,
+        confidence=confidence,
+        episodes=0,
+        steps=0,
+        words=("unclear",) * len(specification.threshold),
+        exact=False,
+    )
+
+
+def trace_of(history: list[Record], sign: Array) -> tuple[Trace, Array]:
+    """Return the curves of at most some hundred points: what finished episodes collected, and the multipliers."""
+    count = len(sign)
+    parts = np.array_split(np.arange(len(history)), min(len(history), POINTS)) if history else []
+    rows, errors, prices = [], [], []
+    for part in parts:
+        samples = np.concatenate([history[k].samples for k in part])
+        if len(samples):
+            rows.append(samples.mean(0) * sign)
+            errors.append(samples.std(0) / np.sqrt(len(samples)))
+            prices.append(np.mean([history[k].multiplier for k in part], axis=0))
+    value = np.array(rows).reshape(-1, count)
+    trace = Trace(value[:, 0], value[:, 1:], np.array(prices).reshape(len(value), count - 1), exact=False)
+    return trace, np.array(errors).reshape(-1, count)
+
+
+def training_of(found: DeepFound, simulator: Any, confidence: float, budget: Budget) -> Training:
+    """Put together what a run found."""
+    specification, sign = simulator.specification, simulator.specification.sign
+    episodic = np.asarray(simulator.episodic, dtype=bool)
+    samples = found.returns.chosen(episodic)
+    verified = len(samples) > 1
+    estimate = (
+        estimate_of(samples, specification, episodic, found.extremes, confidence, found.steps["verification"])
+        if verified
+        else _unverified(found, specification, confidence)
+    )
+    trace, error = trace_of(found.history, sign)
+    price = trace.multiplier[-max(len(trace) // 4, 1) :].mean(0) if len(trace) else np.zeros(len(sign) - 1)
+    return Training(
+        policy=MixturePolicy(tuple(found.policies), found.weights),
+        estimate=estimate,
+        trace=trace,
+        multiplier=price,
+        multiplier_bound=np.full(len(sign) - 1, np.inf),
+        status=_status(found, estimate, specification, getattr(simulator.interface, "left_out", [])),
+        constraint_names=specification.constraint_names,
+        minimise=specification.minimise,
+        algorithm="deep",
+        seconds=time.perf_counter() - budget.start,
+        steps={
+            "feasibility": 0,
+            "training": found.steps["training"],
+            "selection": found.steps["selection"],
+            "evaluation": found.steps["verification"],
+        },
+        standard_error=error,
+        total=found.returns.total.mean(0) * sign + 0.0 if verified else None,
+        discounted=found.returns.discounted.mean(0) * sign + 0.0 if verified else None,
+        interface=simulator.interface,
+        source=described(simulator),
+    )
+
+
+def _status(
+    found: DeepFound, estimate: Estimate, specification: Specification, left_out: list[str]
+) -> Status:
+    """Return how the run ended, and the verdicts."""
+    words = zip(specification.constraint_names, estimate.verdict, strict=True)
+    verdicts = ", ".join(f"{name} {word}" for name, word in words)
+    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
+    start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
+    count = len(found.policies)
+    what = "One policy" if count == 1 else f"A mixture of {count} policies"
+    advice = ""
+    if "missed" in estimate.verdict:
+        advice = "No policy that was found meets all limits: loosen them, or allow more steps."
+    elif "unclear" in estimate.verdict:
+        advice = "Allow more steps to know more."
+    parts = [
+        start,
+        f"{what}, judged on {estimate.episodes:,} fresh episodes.",
+        f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
+        advice,
+        f"{found.lost} open episodes could not be repeated, and were not counted." if found.lost else "",
+        f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
+    ]
+    kind = Kind.STOPPED if found.stopped else Kind.COMPLETED
+    return Status(kind, " ".join(part for part in parts if part))

@@ -1,0 +1,402 @@
+"""One run: collect, weigh, update; then select a mixture of checkpoints, and verify it on episodes that selection never saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.common.errors import InputError
+from painless.environments.adapter import GymnasiumSimulator
+from painless.environments.copies import make_copies
+from painless.policies.network import NetworkPolicy
+from painless.training.counted import Budget, Checkpointing
+from painless.training.deep.advantages import advantages
+from painless.training.deep.collection import Batch, Collector, Finished, play
+from painless.training.deep.dual import EpisodeDual
+from painless.training.deep.moments import Moments
+from painless.training.deep.progress import DeepProgress
+from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, training_evidence
+from painless.training.deep.settings import Deep
+
+FIRST_CHECKPOINT = 1 / 8  # of the run
+RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
+LEAST_EPISODES = 2  # to verify with
+
+
+class Record(NamedTuple):
+    """What one iteration saw."""
+
+    steps: int
+    samples: Array  # (n, J) what limits are on, of the episodes that finished
+    length: float  # mean length of these
+    longest: float
+    multiplier: Array  # (K,) in units of the utilities
+
+
+@dataclass
+class DeepFound:
+    """What a run found, in the internal sense."""
+
+    policies: list[NetworkPolicy]
+    weights: Array
+    history: list[Record]
+    returns: Finished  # fresh episodes
+    evidence: Evidence | None
+    extremes: Array  # (2, J) the least and the largest of a step
+    steps: dict[str, int]
+    stopped: str
+    lost: int  # open episodes that a resumed run could not play again
+
+
+class DeepRun:
+    """One run of networks.
+
+    Arguments:
+        simulator: the environment, with its limits.
+        settings: of the networks.
+        budget: its steps are those of training; fresh episodes come on top.
+        seed: random seed.
+        most: episodes of the verification, at most.
+        progress: called after every iteration.
+        checkpoint: where the run is saved.
+    """
+
+    def __init__(
+        self,
+        simulator: GymnasiumSimulator,
+        settings: Deep,
+        budget: Budget,
+        seed: int,
+        most: int = 1000,
+        progress: Callable[[DeepProgress], None] | None = None,
+        checkpoint: Checkpointing | None = None,
+    ) -> None:
+        from painless.training.deep.networks import Networks
+        from painless.training.deep.update import Updater
+
+        self.simulator, self.settings, self.budget, self.most = simulator, settings, budget, most
+        self.progress, self.checkpoint, self._saved = progress, checkpoint, time.perf_counter()
+        specification = simulator.specification
+        self.specification, self.episodic = specification, np.asarray(simulator.episodic, dtype=bool)
+        self.utilities = 1 + len(specification.threshold)
+        streams = np.random.SeedSequence(seed).spawn(4)
+        self.rngs = [np.random.default_rng(one) for one in streams]
+        self.networks = Networks(
+            simulator.interface, self.utilities, settings, int(streams[3].generate_state(1)[0])
+        )
+        self.updater = Updater(self.networks, settings)
+        self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
+        self.dual = EpisodeDual(settings.learner, len(specification.threshold))
+        self.copies = make_copies(simulator, settings.environments, settings.workers)
+        self.collector = Collector(
+            self.copies,
+            settings.environments,
+            self.utilities,
+            specification.discount,
+            settings.stagger,
+            self.rngs[0],
+        )
+        self.horizon = settings.horizon
+        if budget.steps is not None:
+            self.horizon = max(1, min(self.horizon, budget.steps // settings.environments))
+        self.history: list[Record] = []
+        self.kept: list[tuple[int, NetworkPolicy]] = []  # after how many steps
+        self.extremes = np.zeros((2, self.utilities))
+        self.steps = {"training": 0, "selection": 0, "verification": 0}
+        self.iteration = self.lost = 0
+        self.phase = "training"
+
+    # -- training ------------------------------------------------------------------------------------------------------
+
+    def share(self) -> float:
+        """The share of the training that is done."""
+        extra = 1.0 + self.settings.selection + self.settings.verification
+        of_time = (
+            self.budget.seconds and extra * (time.perf_counter() - self.budget.start) / self.budget.seconds
+        )
+        batch = self.settings.environments * self.horizon
+        whole = None if self.budget.steps is None else max(self.budget.steps // batch, 1) * batch
+        return max(self.steps["training"] / whole if whole else 0.0, of_time or 0.0)
+
+    def run(self) -> DeepFound:
+        """Train, select, and verify."""
+        try:
+            stopped = self._try(self._train)
+            policies, weights = [one for _, one in self.kept], np.ones(1)
+            evidence: Evidence | None = None
+            returns = Finished.of([], self.utilities)
+            if not policies or stopped:
+                self._keep()
+                policies = [one for _, one in self.kept]
+            evidence = self._evidence()
+            self.phase = "selecting"
+            again = self._try(lambda: self._select(policies, evidence, stopped))
+            weights = mixture(evidence.known(), self.specification.threshold, self.settings.margin)
+            used = np.flatnonzero(weights)
+            policies, weights = [policies[k] for k in used], weights[used]
+            self.phase = "verifying"
+            parts: list[Finished] = []
+            last = self._try(lambda: parts.append(self._verify(policies, weights, stopped or again)))
+            returns = parts[0] if parts else returns
+            return DeepFound(
+                policies,
+                weights,
+                self.history,
+                returns,
+                evidence,
+                self.extremes,
+                self.steps,
+                stopped or again or last,
+                self.lost,
+            )
+        finally:
+            self.copies.close()
+
+    def _try(self, phase: Callable[[], None]) -> str:
+        """Run a phase; return why it ended early, if it did and there is something to return."""
+        try:
+            phase()
+        except KeyboardInterrupt:
+            if not self.iteration:
+                raise
+            return "interrupted"
+        except InputError as error:
+            if not self.iteration:
+                raise
+            return str(error)
+        return ""
+
+    def _train(self) -> None:
+        point = self.checkpoint
+        if point is not None and point.resumes:
+            from painless.training.deep.checkpoint import load_deep
+
+            load_deep(point.path, self, point.settings)
+        else:
+            self.seen = self.seen.add(self.collector.begin())
+        while self.share() < 1:
+            self._iterate()
+            self._report()
+            self._save(every=True)
+        self._save(every=False)
+
+    def _iterate(self) -> None:
+        policy = self.networks.policy(self.seen, self.iteration, keep=False)
+        batch = self.collector.collect(policy, self.horizon)
+        self.steps["training"] += self.horizon * self.settings.environments
+        self.spread = self.spread.add(batch.running)
+        samples = batch.finished.chosen(self.episodic)
+        unit = self.spread.deviation
+        limit = self._limit()
+        if limit is not None:
+            self.dual.update(samples[:, 1:], unit[1:], limit)
+        self._update(batch, unit)
+        self.seen = self.seen.add(batch.raw)
+        flat = batch.utilities.reshape(-1, self.utilities)
+        self.extremes = np.stack(
+            [np.minimum(self.extremes[0], flat.min(0)), np.maximum(self.extremes[1], flat.max(0))]
+        )
+        lengths = batch.finished.length
+        length, longest = (float(lengths.mean()), float(lengths.max())) if len(lengths) else (np.nan, np.nan)
+        price = self.dual.multiplier * unit[0] / unit[1:]
+        self.history.append(Record(self.steps["training"], samples, length, longest, price))
+        self.iteration += 1
+        if self.share() >= self._next_mark():
+            self._keep()
+
+    def _limit(self) -> Array | None:
+        """The thresholds for now, (K,): from what the first episodes collected down to the limits, evenly; None before there are any."""
+        count, first = 0, []
+        for one in self.history:
+            first.append(one.samples)
+            count += len(one.samples)
+            if count >= self.settings.environments:
+                break
+        else:
+            return None
+        share, last = self.share(), self.settings.annealing
+        start = one.steps / self.steps["training"] * share
+        missed = np.maximum(self.specification.threshold - np.concatenate(first)[:, 1:].mean(0), 0.0)
+        left = max(last - share, 0.0) / max(last - start, 1e-9)
+        return self.specification.threshold - missed * min(left, 1.0)
+
+    def _update(self, batch: Batch, unit: Array) -> None:
+        """Weigh the advantages of all utilities, and update the networks."""
+        from painless.training.deep.update import Steps
+
+        flat = batch.observations.reshape(-1, batch.observations.shape[-1])
+        shape = (self.horizon, self.settings.environments, self.utilities)
+        values = self.networks.values(flat).reshape(shape)
+        following = np.concatenate([values[1:], np.zeros((1, *shape[1:]), values.dtype)])
+        cut = batch.ended.copy()
+        cut[-1] = True  # the others are followed by the next row
+        following[cut] = self.networks.values(batch.following[cut])
+        found = advantages(
+            batch.utilities / unit,
+            values,
+            following,
+            batch.terminated,
+            batch.ended,
+            self.specification.discount,
+            self.settings.smoothing,
+        )
+        weighted = (found @ self.dual.weights).reshape(-1)
+        normal = (weighted - weighted.mean()) / (weighted.std() + 1e-8)
+        actions = batch.actions.reshape(len(flat), -1)
+        steps = Steps(
+            flat,
+            actions,
+            batch.density.reshape(-1).astype(np.float32),
+            normal.astype(np.float32),
+            (found + values).reshape(len(flat), -1).astype(np.float32),
+        )
+        left = 1 - (1 - self.settings.last_rate) * min(self.share(), 1.0)
+        self.updater.update(steps, left, self.rngs[1])
+
+    def _next_mark(self) -> float:
+        """The share of the run at which the next checkpoint is kept."""
+        count = self.settings.checkpoints
+        width = (1 - FIRST_CHECKPOINT) / max(count - 1, 1)
+        done = np.floor((self._last_share - FIRST_CHECKPOINT) / width + 1e-9) + 1 if self.kept else 0
+        return float(min(FIRST_CHECKPOINT + max(done, 0) * width, 1.0)) if count > 1 else 1.0
+
+    @property
+    def _last_share(self) -> float:
+        return self.kept[-1][0] / max(self.steps["training"], 1) * self.share()
+
+    def _keep(self) -> None:
+        if not self.kept or self.kept[-1][0] < self.steps["training"]:
+            self.kept.append(
+                (self.steps["training"], self.networks.policy(self.seen, self.iteration, keep=True))
+            )
+
+    # -- the answer ----------------------------------------------------------------------------------------------------
+
+    def _evidence(self) -> Evidence:
+        """What the episodes of training say of each checkpoint."""
+        times = np.array([one.steps for one in self.history for _ in one.samples])
+        samples = np.concatenate([np.empty((0, self.utilities)), *(one.samples for one in self.history)])
+        return training_evidence(np.array([steps for steps, _ in self.kept]), times, samples)
+
+    def _lengths(self) -> tuple[float, float]:
+        """The mean length of recent episodes, and the largest that was seen."""
+        ended = [one for one in self.history if np.isfinite(one.length)]
+        if not ended:
+            return float(self.simulator.time_limit), float(self.simulator.time_limit)
+        recent = ended[-len(ended) // 4 - 1 :]
+        return float(np.mean([one.length for one in recent])), max(one.longest for one in ended)
+
+    def _allowance(self, share: float, stopped: str) -> float:
+        """How many steps of fresh episodes a share of the budget allows."""
+        done = self.steps["training"]
+        return RESERVE * share * (done if stopped or self.budget.steps is None else self.budget.steps)
+
+    def _in_time(self, until: float) -> bool:
+        """Whether a share of the seconds is left, counted with all fresh episodes."""
+        seconds = self.budget.seconds
+        return seconds is None or time.perf_counter() - self.budget.start < until * seconds
+
+    def _select(self, policies: list[NetworkPolicy], evidence: Evidence, stopped: str) -> None:
+        """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
+        threshold, rng = self.specification.threshold, self.rngs[2]
+        allowed = self._allowance(self.settings.selection, stopped)
+        length, longest = self._lengths()
+        extra = 1 + self.settings.selection + self.settings.verification
+        while len(policies) > 1:
+            used = self.steps["selection"]
+            count = int(min(self.settings.environments, (allowed - used) / length))
+            if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
+                break
+            known = evidence.known()
+            answer = mixture(known, threshold, self.settings.margin)
+            if (evidence.count[answer > 0] >= ENOUGH).all():
+                break
+            which = promising(known, threshold, count, rng)
+
+            def more(steps: int, running: int, used: int = used) -> bool:
+                return used + steps + (running + 1) * longest <= allowed or running == 0
+
+            finished, played, steps = play(
+                policies,
+                which,
+                self.copies,
+                self.settings.environments,
+                self.specification.discount,
+                rng,
+                more,
+            )
+            self.steps["selection"] += steps
+            evidence.add(played, finished.chosen(self.episodic))
+            self._report()
+
+    def _verify(self, policies: list[NetworkPolicy], weights: Array, stopped: str) -> Finished:
+        """Play the answer on fresh episodes."""
+        rng, (length, longest) = np.random.default_rng(self.rngs[2].integers(2**63)), self._lengths()
+        share = self.settings.selection + self.settings.verification
+        allowed = self._allowance(share, stopped) - self.steps["selection"]
+        count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
+        which = rng.choice(len(policies), size=count, p=weights).tolist()
+        started = 0
+
+        def more(steps: int, running: int) -> bool:
+            nonlocal started
+            room = steps + (running + 1) * longest <= allowed and (bool(stopped) or self._in_time(1.0))
+            started += 1
+            return room or started <= LEAST_EPISODES
+
+        finished, _, steps = play(
+            policies, which, self.copies, self.settings.environments, self.specification.discount, rng, more
+        )
+        self.steps["verification"] += steps
+        self._report()
+        return finished
+
+    # -- reports -------------------------------------------------------------------------------------------------------
+
+    def _save(self, *, every: bool) -> None:
+        point, now = self.checkpoint, time.perf_counter()
+        if point is None or (every and now - self._saved < point.seconds):
+            return
+        from painless.training.deep.checkpoint import save_deep
+
+        save_deep(point.path, self, point.settings)
+        self._saved = now
+
+    def recent(self) -> Array:
+        """The latest episodes, at most about as many as there are copies, (n, J)."""
+        rows: list[Any] = []
+        for one in reversed(self.history):
+            rows.append(one.samples)
+            if sum(map(len, rows)) >= self.settings.environments:
+                break
+        return np.concatenate(rows) if rows else np.empty((0, self.utilities))
+
+    def _report(self) -> None:
+        if self.progress is None:
+            return
+        samples, sign = self.recent(), self.specification.sign
+        unknown = np.full(self.utilities, np.nan)
+        value = samples.mean(0) * sign if len(samples) else unknown
+        error = samples.std(0) / np.sqrt(len(samples)) if len(samples) > 1 else unknown
+        used = min(self.share() / (1 + self.settings.selection + self.settings.verification), 1.0)
+        fresh = self.steps["selection"] + self.steps["verification"]
+        if fresh and self.budget.steps:
+            used = min((self.steps["training"] + fresh) / (1.5 * self.budget.steps), 1.0)
+        seconds = time.perf_counter() - self.budget.start
+        self.progress(
+            DeepProgress(
+                steps=sum(self.steps.values()),
+                used=used,
+                seconds=seconds,
+                seconds_left=seconds * (1 / used - 1) if used > 0 else np.inf,
+                phase=self.phase,
+                value=value,
+                error=error,
+                multiplier=self.history[-1].multiplier if self.history else np.zeros(self.utilities - 1),
+            )
+        )

@@ -1,0 +1,116 @@
+"""Which mixture of checkpoints to answer with: fresh episodes where they may matter, and the program of all mixtures.
+
+What the episodes of training say of each checkpoint is a start, with its error doubled since the policy moved. Then, an episode at a time, values are
+drawn within the errors, the best mixture of these draws is found, and one of its policies is played: checkpoints that cannot win get no
+episodes. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
+The answer keeps `margin` errors from the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.planning.master import best_mixture, largest_slack
+
+DOUBT = 2.0  # by which the errors of training episodes are multiplied
+REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the one better known
+LEAST_WEIGHT = 1e-3  # of a policy in a mixture
+ENOUGH = 256  # episodes of a checkpoint after which no more are needed
+
+
+class Known(NamedTuple):
+    """What is known of n checkpoints."""
+
+    value: Array  # (n, J)
+    error: Array  # (n, J)
+
+
+@dataclass
+class Evidence:
+    """Episodes of n checkpoints: sums and squares of what they collected, and what training said before.
+
+    Arguments:
+        mean: by the episodes of training around each checkpoint, (n, J).
+        error: the standard errors of these, (n, J).
+        deviation: of an episode, (J,); the median over the run.
+    """
+
+    mean: Array
+    error: Array
+    deviation: Array
+
+    def __post_init__(self) -> None:
+        self.count = np.zeros(len(self.mean))
+        self.sums, self.squares = np.zeros_like(self.mean), np.zeros_like(self.mean)
+
+    def add(self, which: NDArray[np.int64], samples: Array) -> None:
+        """Add fresh episodes."""
+        np.add.at(self.count, which, 1)
+        np.add.at(self.sums, which, samples)
+        np.add.at(self.squares, which, samples**2)
+
+    def known(self) -> Known:
+        """Weigh fresh episodes and training by their errors."""
+        count = np.maximum(self.count, 1)[:, None]
+        fresh = self.sums / count
+        spread = np.maximum(self.squares / count - fresh**2, 0.0) * count / np.maximum(count - 1, 1)
+        variance = np.maximum(np.maximum(spread, self.deviation**2), 1e-24)
+        precision = self.count[:, None] / variance
+        prior = 1 / np.maximum((DOUBT * self.error) ** 2, 1e-24)
+        total = precision + prior
+        return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total))
+
+
+def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
+    """Return what training episodes (n, J) that ended at `times` (n,) say of checkpoints at `places`: those in a window around each.
+
+    How far the later half of a window differs from the earlier one adds to the error.
+    """
+    pooled = samples.std(0) if len(samples) > 1 else np.ones(samples.shape[1])
+    width = float(np.median(np.diff(places))) if len(places) > 1 else np.inf
+    rows = []
+    for place in places:
+        near = np.abs(times - place) <= width
+        near = near if near.any() else np.ones(len(times), dtype=bool)
+        inside, later = samples[near], times[near] > place
+        mean = inside.mean(0) if len(inside) else np.zeros(samples.shape[1])
+        spread = inside.std(0) if len(inside) > 2 else pooled
+        drift = inside[later].mean(0) - inside[~later].mean(0) if 0 < later.sum() < len(later) else 0.0
+        rows.append(
+            (mean, np.hypot(np.maximum(spread, 0.1 * pooled) / np.sqrt(max(len(inside), 1)), drift), spread)
+        )
+    mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
+    return Evidence(mean, error, np.median(spread, axis=0))
+
+
+def mixture(known: Known, threshold: Array, margin: float) -> Array:
+    """Return the weights of the best mixture that keeps a margin from the limits; the margin shrinks, and limits give way, if none does."""
+    value = known.value - known.error * np.append(REWARD_MARGIN, np.full(len(threshold), margin))
+    for part in (1.0, 0.5, 0.0):
+        cautious = known.value - part * (known.value - value)
+        found = best_mixture(cautious, threshold)
+        if found is not None:
+            return rounded(found.weights)
+    size = np.maximum(np.median(known.error[:, 1:], axis=0), 1e-12)
+    return rounded(largest_slack(value[:, 1:] / size, threshold / size).weights)
+
+
+def rounded(weights: Array) -> Array:
+    """Return weights without those that are next to nothing."""
+    kept = np.where(weights > LEAST_WEIGHT, weights, 0.0)
+    return kept / kept.sum()
+
+
+def promising(known: Known, threshold: Array, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` checkpoints to play: each from the best mixture of values drawn within the errors."""
+    chosen = []
+    for _ in range(count):
+        drawn = known.value + known.error * rng.normal(size=known.value.shape)
+        found = best_mixture(drawn, threshold) or largest_slack(drawn[:, 1:], threshold)
+        chosen.append(int(rng.choice(np.flatnonzero(found.weights > LEAST_WEIGHT))))
+    return chosen

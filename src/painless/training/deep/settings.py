@@ -1,0 +1,118 @@
+"""The settings of networks, each with its reason. One set serves all environments; none has to be chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from painless.common import extras
+from painless.common.arguments import number, whole
+from painless.common.errors import InputError, shown
+from painless.duals.multipliers import untuned_learner
+from painless.learners.base import Learner
+from painless.policies.network import BODIES, NetworkPolicy
+
+
+def _image_policy(policy: NetworkPolicy) -> NetworkPolicy:
+    """Make the network of a stored policy over images again."""
+    extras.require_torch()
+    from painless.training.deep.networks import image_policy
+
+    return image_policy(policy)
+
+
+BODIES["image"] = _image_policy
+
+
+@dataclass(frozen=True)
+class Deep:
+    """Networks: PPO with a value head for each utility, and multipliers that nobody tunes.
+
+    Arguments:
+        network: your own body, a `torch.nn.Module` or a function that makes one: from observations (n, *shape), or (n, D) where they
+            are tuples or dictionaries, to features (n, F). By default two layers, or a small convolutional network for images.
+        device: where the networks are updated, "cpu" or "cuda"; none is required.
+        workers: processes that step the environments; 1 is this process.
+        hidden: width of the two layers; twice as many are no better on the environments tried, and slower.
+        environments: copies that are stepped side by side.
+        horizon: steps of each copy between two updates; with 16 copies 1,024 steps, of which an update can tell a direction.
+        epochs, minibatch: passes over these steps, and the size of a part.
+        rate, last_rate: of Adam, and the share of it that is left at the end; it falls so that the last policies agree with each other.
+        clip: how far an update may move the probability of an action.
+        entropy: bonus for randomness, which falls with the rate; without it exploration ends too early.
+        smoothing: λ of generalised advantage estimation.
+        gradient: the largest norm of a gradient.
+        stagger: steps over which the ends of the first episodes are spread. Otherwise episodes of one length all end at once, and costs of
+            one time of an episode are seen together (16 in place of 1 on one task).
+        dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
+            played five steps ahead.
+        annealing: share of the run at which the limits are what they are. Before it they come down evenly from what the first episodes, of
+            nearly random actions, collected: multipliers that press at once end exploration.
+        checkpoints: policies that are kept for the answer, from an eighth of the run on.
+        margin: standard errors by which the answer keeps away from the limits when it is selected.
+        selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
+
+    >>> Deep(hidden=128).hidden
+    128
+    """
+
+    network: Any = None
+    device: str = "cpu"
+    workers: int = 1
+    hidden: int = 64
+    environments: int = 16
+    horizon: int = 64
+    epochs: int = 6
+    minibatch: int = 256
+    rate: float = 5e-4
+    last_rate: float = 0.1
+    clip: float = 0.2
+    entropy: float = 0.01
+    smoothing: float = 0.95
+    gradient: float = 0.5
+    stagger: int = 256
+    dual: Learner[Any] | None = None
+    annealing: float = 0.5
+    checkpoints: int = 24
+    margin: float = 2.0
+    selection: float = 0.25
+    verification: float = 0.25
+
+    def __post_init__(self) -> None:
+        for one in ("workers", "hidden", "environments", "horizon", "epochs", "minibatch", "checkpoints"):
+            whole(one, getattr(self, one))
+        whole("stagger", self.stagger, least=0)
+        for one in ("rate", "clip", "gradient"):
+            if not number(one, getattr(self, one), "give a positive number") > 0:
+                raise InputError(f"{one} is {getattr(self, one)}; give a positive number")
+        for one in (
+            "last_rate",
+            "entropy",
+            "smoothing",
+            "annealing",
+            "margin",
+            "selection",
+            "verification",
+        ):
+            if not number(one, getattr(self, one), "give a number from 0 on") >= 0:
+                raise InputError(f"{one} is {getattr(self, one)}; give a number from 0 on")
+        for one in ("smoothing", "annealing"):
+            if getattr(self, one) > 1:
+                raise InputError(f"{one} is {getattr(self, one)}; give a share of at most 1")
+        if not isinstance(self.device, str):
+            raise InputError(f"device is {shown(self.device)}; give a name such as 'cpu' or 'cuda'")
+        if self.network is not None and not callable(self.network):
+            raise InputError(
+                f"network is {shown(self.network)}; give a torch.nn.Module, or a function that makes one"
+            )
+
+    @property
+    def learner(self) -> Learner[Any]:
+        """The learner of the multipliers."""
+        return untuned_learner() if self.dual is None else self.dual
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain numbers and text, to compare two runs."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        own = {"network": self.network is not None, "dual": repr(self.learner)}
+        return {name: value for name, value in (plain | own).items() if name not in ("device", "workers")}

@@ -1,0 +1,106 @@
+"""The update of PPO: a clipped ratio for the policy, squared errors for all value heads (Schulman et al. 2017).
+
+loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² − entropy
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from painless.common.arrays import Array
+from painless.policies.action_heads import HALF_LOG_TWO_PI, LEAST, MOST, SHIFT, ActionHead
+from painless.training.deep.networks import Networks
+from painless.training.deep.settings import Deep
+
+
+class Steps(NamedTuple):
+    """The steps that an update learns from."""
+
+    observations: Any  # (n, D) normalised
+    actions: Any  # (n, m)
+    density: Any  # (n,) logarithm of the density with which each action was drawn
+    advantage: Array  # (n,) weighted and normalised
+    target: Array  # (n, J) of the critic
+
+
+def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
+    """Return the logarithms of the densities of actions (n, m), and the mean entropy up to a constant."""
+    if head.continuous:
+        mean, spread = outputs.chunk(2, dim=1)
+        log_deviation = (spread + SHIFT).clamp(LEAST, MOST)
+        noise = (actions - mean) / log_deviation.exp()
+        density = (-0.5 * noise.square() - log_deviation - HALF_LOG_TWO_PI).sum(1)
+        return density, log_deviation.sum(1).mean()
+    total: Any = 0.0
+    entropy: Any = 0.0
+    for index, logits in enumerate(outputs.split(head.sizes, dim=1)):
+        log_share = torch.log_softmax(logits, dim=1)
+        total = total + log_share.gather(1, actions[:, index : index + 1]).squeeze(1)
+        entropy = entropy - (log_share.exp() * log_share).sum(1).mean()
+    return total, entropy
+
+
+class Updater:
+    """Adam on actor and critic."""
+
+    def __init__(self, networks: Networks, settings: Deep) -> None:
+        self.networks, self.settings = networks, settings
+        fused = networks.device.type == "cpu"
+        self.adam = torch.optim.Adam(networks.parameters, lr=settings.rate, eps=1e-5, fused=fused)
+
+    def update(self, steps: Steps, left: float, rng: np.random.Generator) -> None:
+        """Pass over the steps in random parts; rate and entropy bonus are multiplied by `left`."""
+        settings, networks = self.settings, self.networks
+        for group in self.adam.param_groups:
+            group["lr"] = settings.rate * left
+        tensors = [torch.from_numpy(np.ascontiguousarray(part)).to(networks.device) for part in steps]
+        observations, actions, density, advantage, target = tensors
+        for _ in range(settings.epochs):
+            order = torch.from_numpy(rng.permutation(len(observations))).to(networks.device)
+            for part in order.split(settings.minibatch):
+                seen = observations[part]
+                found, entropy = densities(networks.head, networks.actor(seen), actions[part])
+                ratio, gain = (found - density[part]).exp(), advantage[part]
+                clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
+                policy_loss = -torch.min(ratio * gain, clipped * gain).mean()
+                value_loss = 0.5 * (networks.critic(seen) - target[part]).square().mean(0).sum()
+                loss = policy_loss + value_loss - settings.entropy * left * entropy
+                self.adam.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(networks.parameters, settings.gradient)
+                self.adam.step()
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the weights and the state of Adam as arrays."""
+        found: dict[str, Any] = {}
+        for name, module in (("actor", self.networks.actor), ("critic", self.networks.critic)):
+            for k, part in enumerate(module.state_dict().values()):
+                found[f"{name}_{k}"] = part.detach().cpu().numpy()
+        for k, part in enumerate(self.networks.parameters):
+            state = self.adam.state.get(part, {})
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if key in state:
+                    found[f"adam_{key}_{k}"] = state[key].detach().cpu().numpy()
+        return found
+
+    def restore(self, content: Any) -> None:
+        """Bring weights and Adam to a stored state."""
+        for name, module in (("actor", self.networks.actor), ("critic", self.networks.critic)):
+            current = module.state_dict()
+            for k, (key, part) in enumerate(current.items()):
+                current[key] = torch.from_numpy(np.asarray(content[f"{name}_{k}"])).reshape(part.shape)
+            module.load_state_dict(current)
+        for k, part in enumerate(self.networks.parameters):
+            if f"adam_step_{k}" not in content:
+                continue
+            kept = {
+                key: torch.from_numpy(np.array(content[f"adam_{key}_{k}"]))
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+            self.adam.state[part] = {
+                key: one.to(part.device if key != "step" or self.adam.defaults["fused"] else "cpu")
+                for key, one in kept.items()
+            }

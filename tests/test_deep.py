@@ -1,0 +1,680 @@
+"""Networks: advantages by hand, what is drawn and how likely it is, answers that hold, runs that repeat and continue."""
+
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import painless
+from painless import Deep, InputError
+from painless.common import extras
+from painless.environments import from_gymnasium
+from painless.environments.copies import LocalCopies, WorkerCopies
+from painless.policies.action_heads import ActionHead
+from painless.policies.network import NetworkPolicy
+from painless.policies.storage import load_policy, save_policy
+from painless.training.counted import Budget
+from painless.training.deep.advantages import advantages
+from painless.training.deep.answer import estimate_of
+from painless.training.deep.collection import Collector, play
+from painless.training.deep.dual import EpisodeDual
+from painless.training.deep.moments import Moments
+from painless.training.deep.selection import Evidence, mixture, promising
+from painless.training.result import Training
+from tests.extras import library
+
+SMALL = Deep(environments=4, horizon=32, hidden=16, checkpoints=4, minibatch=64, epochs=2)
+
+
+@pytest.fixture
+def torch():
+    return library("torch")
+
+
+class Corridor(gymnasium.Env):
+    """A point on a line; right pays 1 and costs 1, left nothing. The observation is noisy, so that it never repeats."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, length=20, ends=False):
+        self.length, self.ends = length, ends
+
+    def _seen(self):
+        return np.array([self.x, self.np_random.normal()], np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.t = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.t += 1
+        self.x += 1 if action == 1 else -1
+        over = self.t >= self.length
+        info = {"cost": float(action == 1)}
+        return self._seen(), float(action == 1), over and self.ends, over and not self.ends, info
+
+
+# -- equations ---------------------------------------------------------------------------------------------------------
+
+
+def test_advantages_by_hand():
+    """Three steps with γ = ½, λ = ½: the second step is cut off, and bootstraps from what follows; the third terminates."""
+    utilities = np.array([1.0, 2.0, 4.0]).reshape(3, 1, 1)
+    values, following = np.full((3, 1, 1), 1.0), np.array([1.0, 6.0, 100.0]).reshape(3, 1, 1)
+    terminated, ended = np.array([[False], [False], [True]]), np.array([[False], [True], [True]])
+    found = advantages(utilities, values, following, terminated, ended, 0.5, 0.5)
+    second = 2 + 0.5 * 6 - 1
+    np.testing.assert_allclose(found.ravel(), [1 + 0.5 - 1 + 0.25 * second, second, 4 - 1])
+
+
+def test_every_head_has_advantages_of_its_own():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(5, 3, 4)) for _ in range(3)]
+    ends = rng.random((5, 3)) < 0.3
+    together = advantages(*arrays, ends, ends, 0.9, 0.95)
+    for head in range(4):
+        alone = advantages(*[part[..., head : head + 1] for part in arrays], ends, ends, 0.9, 0.95)
+        np.testing.assert_array_equal(together[..., head : head + 1], alone)
+
+
+def test_moments_are_those_of_all_rows_at_once():
+    rows = np.random.default_rng(0).normal(3, 2, (50, 2))
+    moments = Moments.start(2)
+    for part in np.split(rows, [3, 20]):
+        moments = moments.add(part)
+    np.testing.assert_allclose(moments.mean, rows.mean(0), atol=1e-4)
+    np.testing.assert_allclose(moments.deviation, rows.std(0), rtol=1e-4)
+    assert (Moments.start(1).add(np.ones((9, 1)) * 7).deviation > 0).all()
+
+
+HEADS = {
+    "discrete": ActionHead(sizes=(3,)),
+    "product": ActionHead(sizes=(2, 3)),
+    "box": ActionHead(low=(-2.0, 0.0), high=(2.0, 5.0)),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_densities_are_the_same_in_numpy_and_torch(name, torch):
+    from painless.training.deep.update import densities
+
+    head, rng = HEADS[name], np.random.default_rng(0)
+    outputs = rng.normal(size=(50, head.outputs)).astype(np.float32)
+    actions, density = head.draw(outputs, rng)
+    found, _ = densities(head, torch.from_numpy(outputs), torch.from_numpy(actions))
+    np.testing.assert_allclose(found.numpy(), density, rtol=1e-4, atol=1e-5)
+
+
+def test_actions_are_drawn_with_their_probabilities():
+    head, rng = ActionHead(sizes=(2, 2)), np.random.default_rng(0)
+    outputs = np.tile(np.log([[0.25, 0.75, 0.5, 0.5]]), (20_000, 1))
+    actions, _ = head.draw(outputs, rng)
+    share = np.bincount(2 * actions[:, 0] + actions[:, 1], minlength=4) / len(actions)
+    np.testing.assert_allclose(share, head.probabilities(outputs[:1])[0], atol=0.015)
+    np.testing.assert_allclose(head.probabilities(outputs[:1])[0], [0.125, 0.125, 0.375, 0.375])
+
+
+def test_points_of_a_box_stay_inside():
+    head = ActionHead(low=(-2.0, -1e300), high=(4.0, 1e300))
+    found = head.for_environment(np.array([[-9.0, -9.0], [0.0, 0.5], [9.0, 9.0]]))
+    np.testing.assert_allclose(found, [[-2.0, -9.0], [1.0, 0.5], [4.0, 9.0]])
+    with pytest.raises(InputError, match="has no probabilities"):
+        head.probabilities(np.zeros((1, 4)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"sizes": (2,), "low": (0.0,), "high": (1.0,)}, {"sizes": (0, 2)}, {"low": (2.0,), "high": (1.0,)}],
+)
+def test_heads_that_make_no_sense(given):
+    with pytest.raises(InputError, match="a network's actions"):
+        ActionHead(**given)
+
+
+# -- collecting --------------------------------------------------------------------------------------------------------
+
+
+def collector(count=4, stagger=0, length=5, **options):
+    simulator = from_gymnasium(lambda: Corridor(length), constraints="cost<=3", discount=0.5, **options)
+    rng = np.random.default_rng(0)
+    found = Collector(LocalCopies(simulator, count), count, 2, 0.5, stagger, rng)
+    found.begin()
+    return found
+
+
+def always(action):
+    """Return a policy of no weights that takes one action."""
+    bias = np.array([0.0, 0.0], np.float32)
+    bias[action] = 50.0
+    one = np.ones(1, np.float32)
+    return NetworkPolicy((np.zeros((2, 2), np.float32), bias), 0 * one, one, ActionHead(sizes=(2,)))
+
+
+def test_truncation_shows_what_was_before_the_reset():
+    batch = collector().collect(always(1), 12)
+    ends = np.flatnonzero(batch.ended[:, 0])
+    assert ends.tolist() == [4, 9]
+    assert not batch.terminated.any()
+    position = batch.following[..., 0]
+    assert (position[ends] == 5).all()  # not 0, where the next episode begins
+    assert (batch.observations[ends + 1, :, 0] == 0).all()
+    assert len(batch.finished.length) == 8
+    np.testing.assert_allclose(batch.finished.total, [[5.0, -5.0]] * 8)
+    np.testing.assert_allclose(batch.finished.discounted[:, 0], sum(0.5**t for t in range(5)))
+
+
+def test_first_episodes_are_cut_at_staggered_lengths_and_not_counted():
+    batch = collector(stagger=4, length=100).collect(always(1), 8)
+    first = [int(np.flatnonzero(batch.ended[:, k])[0]) for k in range(3)]
+    assert first == [0, 1, 2]
+    assert not batch.ended[:, 3].any()
+    assert not len(batch.finished.length)
+    assert not batch.terminated.any()
+
+
+def test_all_episodes_that_were_started_count():
+    """Long episodes are not lost to short ones: every entry of `which` is played to its end."""
+    simulator = from_gymnasium(lambda: Corridor(7), constraints="cost<=3", discount=0.5)
+    which = [0, 1, 1, 0, 1, 0, 0]
+    finished, played, steps = play(
+        [always(0), always(1)], which, LocalCopies(simulator, 3), 3, 0.5, np.random.default_rng(0)
+    )
+    assert played.tolist() == which
+    assert steps == 7 * 7
+    np.testing.assert_allclose(finished.total[:, 0], np.array(which) * 7.0)
+
+
+def test_a_time_limit_of_the_user_cuts_too():
+    found = collector(length=1000, time_limit=6).collect(always(1), 12)
+    assert np.flatnonzero(found.ended[:, 0]).tolist() == [5, 11]
+    assert not found.terminated.any()
+
+
+# -- the dual and the answer -------------------------------------------------------------------------------------------
+
+
+def test_the_dual_waits_for_episodes_and_does_not_wind_up():
+    dual, limit = EpisodeDual(Deep().learner, 1), np.array([-5.0])
+    for _ in range(100):
+        dual.update(np.array([[-1.0]]), np.ones(1), limit)
+    assert dual.multiplier[0] == 0
+    dual.update(np.empty((0, 1)), np.ones(1), limit)
+    dual.update(np.array([[-9.0]]), np.ones(1), limit)
+    assert dual.multiplier[0] > 0
+    np.testing.assert_allclose(dual.weights.sum(), 1)
+
+
+def test_selection_plays_what_may_win_and_keeps_its_margin():
+    rng = np.random.default_rng(0)
+    truth = np.array([[10.0, -9.0], [6.0, -3.0], [1.0, -8.0], [2.0, -1.0]])  # the third is dominated
+    evidence = Evidence(truth + rng.normal(size=truth.shape), np.full(truth.shape, 1.0), np.ones(2))
+    for _ in range(20):
+        which = np.array(promising(evidence.known(), np.array([-5.0]), 16, rng))
+        evidence.add(which, truth[which] + rng.normal(size=(16, 2)))
+    assert evidence.count[2] < 0.1 * evidence.count.sum()
+    weights = mixture(evidence.known(), np.array([-5.0]), margin=2.0)
+    assert weights[2] == 0
+    assert weights @ truth[:, 1] + 0.5 >= -5.0
+    assert weights @ truth[:, 0] > 6.0
+
+
+def test_what_cannot_be_met_gets_the_nearest():
+    evidence = Evidence(np.array([[1.0, -9.0], [0.0, -7.0]]), np.full((2, 2), 0.1), np.ones(2))
+    np.testing.assert_array_equal(mixture(evidence.known(), np.array([-5.0]), 2.0), [0.0, 1.0])
+
+
+def specification(limit):
+    return from_gymnasium(Corridor, constraints=f"cost<={limit}", discount=0.9, time_limit=20).specification
+
+
+def test_rare_disasters_are_unclear():
+    """One episode in 200 costs 400: the mean of 2 is below the limit of 4, but one more like it would not be."""
+    costs = np.zeros(200)
+    costs[17] = -400.0
+    samples, extremes = np.stack([np.ones(200), costs], 1), np.array([[0.0, -400.0], [1.0, 0.0]])
+    none = np.zeros(1, dtype=bool)
+    assert estimate_of(samples, specification(4), none, extremes, 0.95, 1).verdict == ("unclear",)
+    none_seen = np.stack([np.ones(200), np.zeros(200)], 1)
+    assert estimate_of(none_seen, specification(4), none, extremes, 0.95, 1).verdict == ("unclear",)
+    assert estimate_of(none_seen, specification(20), none, extremes, 0.95, 1).verdict == ("met",)
+
+
+# -- whole runs --------------------------------------------------------------------------------------------------------
+
+
+def test_two_states_against_solve(torch):
+    """A noisy view of a table with two states: networks come near the optimum that `solve` knows."""
+    transition = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.3, 0.7]]])
+    reward, cost = np.array([[0.0, 0.2], [0.5, 1.0]]), np.array([[0.0, 0.1], [0.4, 1.0]])
+    problem = painless.CMDP(
+        transition, reward, initial=[1.0, 0.0], discount=0.8, constraint_cost=cost, budget=1.0
+    )
+
+    class Seen(gymnasium.Env):
+        observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+        action_space = spaces.Discrete(2)
+
+        def _seen(self):
+            return np.array([self.state, self.np_random.normal()], np.float32)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.state = 0
+            return self._seen(), {}
+
+        def step(self, action):
+            before = self.state
+            self.state = int(self.np_random.random() < transition[before, action, 1])
+            return self._seen(), reward[before, action], False, False, {"cost": cost[before, action]}
+
+    training = painless.train(Seen, constraints="cost<=1", discount=0.8, time_limit=30, steps=16_000)
+    best = painless.solve(problem).reward_value
+    assert training.algorithm == "deep"
+    assert training.estimate.mean[1] <= 1.0
+    assert training.estimate.mean[0] >= 0.85 * best
+
+
+def test_cartpole_in_seconds(torch):
+    training = painless.train(
+        "CartPole-v1",
+        constraints=[(lambda s, a, o, r, end, info: abs(o[0]) > 0.5, "away<=25")],
+        discount=0.99,
+        steps=30_000,
+    )
+    assert training.verdict == ("met",)
+    assert training.estimate.mean[0] > 50
+    assert sum(training.steps.values()) <= 1.5 * 30_000
+    assert training.status.kind.value == "completed"
+    assert json.loads(json.dumps(training.as_dict()))["algorithm"] == "deep"
+
+
+def test_an_infeasible_limit_is_missed(torch):
+    class Dear(Corridor):
+        def step(self, action):
+            *rest, _ = super().step(action)
+            return *rest, {"cost": 2.0 + action}
+
+    training = painless.train(Dear, SMALL, constraints="episode cost<=30", discount=0.9, steps=3000)
+    assert training.verdict == ("missed",)
+    assert training.feasible is False
+    assert "loosen them" in str(training.status)
+
+
+def corridor(steps=2048, seed=0, algorithm=SMALL, length=20, **options):
+    return painless.train(
+        lambda: Corridor(length),
+        algorithm,
+        constraints="episode cost<=5",
+        discount=0.9,
+        steps=steps,
+        seed=seed,
+        **options,
+    )
+
+
+def arrays_of(training):
+    return [part for policy in training.policy.policies for part in (*policy.weights, policy.mean)]
+
+
+def same(one, other):
+    left, right = arrays_of(one), arrays_of(other)
+    return len(left) == len(right) and all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def test_the_same_seed_gives_the_same_weights(torch):
+    one, again, other = corridor(), corridor(), corridor(seed=1)
+    assert same(one, again)
+    np.testing.assert_array_equal(one.estimate.mean, again.estimate.mean)
+    assert not same(one, other)
+
+
+def test_a_run_that_continues_ends_with_the_same_bits(torch, tmp_path):
+    path = tmp_path / "checkpoint.npz"
+
+    def stop(now):
+        if now.phase == "training" and now.steps >= 1000:
+            raise KeyboardInterrupt
+
+    whole = corridor(length=150)
+    part = corridor(length=150, checkpoint=path, save_every=0.0, progress=stop)
+    assert part.status.kind.value == "stopped"
+    rest = corridor(length=150, checkpoint=path, save_every=0.0, resume=True)
+    assert same(whole, rest)
+    np.testing.assert_array_equal(whole.estimate.mean, rest.estimate.mean)
+    np.testing.assert_array_equal(whole.trace.multiplier, rest.trace.multiplier)
+    with pytest.raises(InputError, match="belongs to a run with seed = 0"):
+        corridor(seed=1, checkpoint=path, resume=True)
+    with pytest.raises(InputError, match="hidden = 16"):
+        corridor(algorithm=Deep(environments=4, horizon=32, hidden=8), checkpoint=path, resume=True)
+
+
+def test_an_environment_of_another_mind_restarts_its_open_episodes(torch, tmp_path):
+    """Noise of its own makes it impossible to repeat an episode; those are restarted, and said to be."""
+
+    class Moody(Corridor):
+        def _seen(self):
+            return np.array([self.x, np.random.default_rng().normal()], np.float32)
+
+    path = tmp_path / "checkpoint.npz"
+
+    def stop(now):
+        if now.steps >= 1000:
+            raise KeyboardInterrupt
+
+    settings = {
+        "constraints": "cost<=3",
+        "discount": 0.9,
+        "steps": 2048,
+        "checkpoint": path,
+        "save_every": 0.0,
+    }
+    painless.train(lambda: Moody(150), SMALL, progress=stop, **settings)
+    training = painless.train(lambda: Moody(150), SMALL, resume=True, **settings)
+    assert "4 open episodes could not be repeated" in str(training.status)
+
+
+def test_worker_processes_do_the_same(torch):
+    from dataclasses import replace
+
+    one, other = corridor(steps=512), corridor(steps=512, algorithm=replace(SMALL, workers=2))
+    assert same(one, other)
+
+
+def test_errors_cross_the_border_of_a_process(torch):
+    class Breaking(Corridor):
+        def step(self, action):
+            raise ValueError("no licence")
+
+    simulator = from_gymnasium(Corridor, discount=0.9)
+    simulator.make = Breaking
+    copies = WorkerCopies(simulator, 2, 2)
+    try:
+        copies.start([0, 1], [1, 2])
+        with pytest.raises(InputError, match="no licence"):
+            copies.step([0, 1], [0, 1], [1, 2])
+    finally:
+        copies.close()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("broken pipe")])
+def test_an_early_end_returns_the_best_so_far(torch, error):
+    class Breaking(Corridor):
+        left = 2500
+
+        def step(self, action):
+            Breaking.left -= 1
+            if Breaking.left == 0:
+                raise error
+            return super().step(action)
+
+    training = painless.train(Breaking, SMALL, constraints="cost<=3", discount=0.9, steps=50_000)
+    assert training.status.kind.value == "stopped"
+    assert ("interrupted" if isinstance(error, KeyboardInterrupt) else "broken pipe") in str(training.status)
+    assert training.estimate.episodes >= 10
+    assert training.predictor()(np.zeros(2)) in (0, 1)
+
+
+def test_an_environment_that_stays_broken_gives_an_unclear_answer(torch):
+    class Broken(Corridor):
+        left = 2500
+
+        def step(self, action):
+            Broken.left -= 1
+            if Broken.left <= 0:
+                raise ValueError("power cut")
+            return super().step(action)
+
+    training = painless.train(Broken, SMALL, constraints="cost<=3", discount=0.9, steps=50_000)
+    assert training.verdict == ("unclear",)
+    assert training.estimate.episodes == 0
+
+
+def test_seconds_are_a_budget(torch):
+    training = painless.train(Corridor, SMALL, constraints="cost<=3", discount=0.9, seconds=0.5)
+    assert training.steps["training"] >= 128
+    assert training.policy.policies
+
+
+# -- spaces, files -----------------------------------------------------------------------------------------------------
+
+
+class Sampled(gymnasium.Env):
+    """Observations at random from a space; refuses actions outside of its own."""
+
+    def __init__(self, observations, actions):
+        self.observation_space, self.action_space = observations, actions
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(int(self.np_random.integers(2**31)))
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        return self.observation_space.sample(), float(np.sum(action)), False, False, {"cost": 1.0}
+
+
+THREE = spaces.Box(-1, 1, (3,), np.float32)
+SPACES = {
+    "box": (THREE, spaces.Box(-2, 5, (2,), np.float32)),
+    "box without bounds": (THREE, spaces.Box(-np.inf, np.inf, (2,), np.float64)),
+    "product": (THREE, spaces.MultiDiscrete([3, 4])),
+    "product of a million": (THREE, spaces.MultiDiscrete([10] * 6)),
+    "two by two": (THREE, spaces.MultiDiscrete([[2, 3], [4, 5]])),
+    "start": (THREE, spaces.Discrete(3, start=2)),
+    "parts": (spaces.Dict(a=THREE, b=spaces.Tuple([spaces.Discrete(3), THREE])), spaces.MultiBinary(3)),
+    "image": (spaces.Box(0, 255, (6, 6, 3), np.uint8), spaces.Discrete(2)),
+    "large image, channels first": (spaces.Box(0, 255, (3, 40, 40), np.uint8), spaces.Discrete(2)),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_spaces_are_trained_saved_and_played(torch, name, tmp_path):
+    observations, actions = SPACES[name]
+    training = painless.train(
+        lambda: Sampled(observations, actions),
+        Deep(environments=2, horizon=8, epochs=1),
+        constraints="cost<=9",
+        discount=0.9,
+        time_limit=8,
+        steps=64,
+    )
+    training.save(tmp_path)
+    again = Training.load(tmp_path)
+    env = Sampled(observations, actions)
+    observation, _ = env.reset(seed=1)
+    players = [one.predictor(seed=3) for one in (training, again)]
+    for _ in range(4):
+        one, other = (player(observation) for player in players)
+        np.testing.assert_array_equal(one, other)
+        sure = [player.predict(observation, deterministic=True)[0] for player in players]
+        np.testing.assert_array_equal(*sure)
+        observation = env.step(one)[0]
+    if name != "product of a million" and actions.__class__ is not spaces.Box:
+        chances = again.policy.policies[0].at(np.zeros((2, training.interface.dimension)))
+        np.testing.assert_allclose(chances.sum(-1), 1)
+
+
+def own_body(torch):
+    class Body(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 12)
+
+        def forward(self, rows):
+            return torch.relu(self.layer(rows))
+
+    return Body
+
+
+def test_a_network_of_ones_own(torch, tmp_path):
+    Body = own_body(torch)
+    settings = Deep(network=Body, environments=4, horizon=32, checkpoints=3)
+    training = corridor(steps=1024, algorithm=settings, checkpoint=tmp_path / "c.npz")
+    assert same(
+        training, corridor(steps=1024, algorithm=settings, checkpoint=tmp_path / "c.npz", resume=True)
+    )
+    training.save(tmp_path / "saved")
+    with pytest.raises(InputError, match="give it again"):
+        Training.load(tmp_path / "saved").predictor()(np.zeros(2))
+    again = Training.load(tmp_path / "saved", network=Body())
+    assert again.predictor(1)(np.zeros(2)) == training.predictor(1)(np.zeros(2))
+    with pytest.raises(InputError, match=r"not the one that was saved|arrays, and the saved one"):
+        Training.load(tmp_path / "saved", network=torch.nn.Linear(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (lambda torch: torch.nn.Linear(3, 4), "fails on observations of shape"),
+        (lambda torch: lambda: "layers", "must make a torch.nn.Module"),
+        (
+            lambda torch: type("Half", (torch.nn.Module,), {"forward": lambda self, rows: rows[:1]}),
+            "returns shape",
+        ),
+    ],
+)
+def test_networks_that_do_not_fit(torch, network, message):
+    with pytest.raises(InputError, match=message):
+        corridor(algorithm=Deep(network=network(torch)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hidden": 0}, "hidden"),
+        ({"rate": 0.0}, "rate is 0.0"),
+        ({"margin": -1.0}, "margin is -1.0"),
+        ({"annealing": 2.0}, "at most 1"),
+        ({"device": 3}, "device is 3"),
+        ({"network": "layers"}, "network is 'layers'"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, message):
+    with pytest.raises(InputError, match=message):
+        Deep(**settings)
+
+
+def test_a_device_that_is_not_there(torch):
+    with pytest.raises(InputError, match="choose 'cpu'"):
+        corridor(algorithm=Deep(device="no-such-device"))
+
+
+def test_networks_need_an_environment(torch):
+    with pytest.raises(InputError, match="give a Gymnasium environment"):
+        painless.train(painless.CartPole(), Deep())
+
+
+def test_without_torch_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setattr(extras, "torch_is_installed", lambda: False)
+    with pytest.raises(InputError, match=r"painless-cmdp\[deep\]"):
+        corridor()
+    with pytest.raises(InputError, match=r"painless-cmdp\[deep\]"):
+        corridor(algorithm=None)
+    with pytest.raises(InputError, match=r"painless-cmdp\[deep\]"):
+        painless.train("Pendulum-v1", discount=0.9)
+    linear = painless.train(lambda: Corridor(5), constraints="cost<=3", discount=0.5, steps=500, episodes=10)
+    assert linear.algorithm == "cbp"
+
+
+def test_policies_of_plain_layers_need_no_torch(tmp_path):
+    painless.save_policy(painless.policies.MixturePolicy.uniform((always(1),)), tmp_path / "policy.npz")
+    policy = load_policy(tmp_path / "policy.npz").policies[0]
+    assert (policy.choose(np.zeros((9, 2)), np.random.default_rng(0)) == 1).all()
+
+
+def test_layers_that_do_not_fit_are_rejected(tmp_path):
+    one = always(1)
+    wrong = NetworkPolicy((one.weights[0], np.zeros(3, np.float32)), one.mean, one.scale, one.head)
+    save_policy(painless.policies.MixturePolicy.uniform((wrong,)), tmp_path / "policy.npz")
+    with pytest.raises(InputError, match="do not fit each other"):
+        load_policy(tmp_path / "policy.npz")
+
+
+def test_budget_is_kept(torch):
+    training = corridor(steps=5000)
+    assert sum(training.steps.values()) <= 7500
+    assert training.steps["evaluation"] > 500
+    assert Budget(5000).used(2500) == 0.5
+
+
+def test_the_command_line(torch, run, tmp_path):
+    folder, few = (
+        tmp_path / "run",
+        ("--set", "environments=4", "--set", "horizon=32", "--set", "checkpoints=3"),
+    )
+    options = (
+        "gym:Pendulum-v1",
+        "--discount",
+        "0.9",
+        "--time-limit",
+        "20",
+        "--steps",
+        "1024",
+        "--save",
+        folder,
+    )
+    code, out, _ = run("train", *options, "--algorithm", "deep", *few, "--report", tmp_path / "page.html")
+    assert code == 0
+    assert "by deep" in out
+    assert "steps" in out
+    assert (tmp_path / "page.html").exists()
+    code, out, _ = run("evaluate", folder, "--episodes", 20, "--json")
+    assert code == 0
+    assert json.loads(out)["episodes"] == 20
+    assert run("report", folder, "--out", tmp_path / "again.html")[0] == 0
+    assert run("plot", folder, "--out", tmp_path / "curves.svg")[0] == 0
+    code, out, _ = run("train", *options, "--algorithm", "deep", *few, "--resume", "--json", "--workers", 2)
+    assert code == 0
+    assert json.loads(out)["algorithm"] == "deep"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("cartpole", "--algorithm", "deep"), "gym:ID"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--iterations", "3"), "are not for networks"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--backend", "dask"), "give --workers alone"),
+        (("gym:Pendulum-v1", "--algorithm", "deep", "--set", "depth=3"), "depth"),
+    ],
+)
+def test_what_the_command_line_refuses(torch, run, options, message):
+    code, _, err = run("train", *options, "--steps", "64")
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["box", "image"])
+def test_networks_are_exported(torch, name, tmp_path):
+    from painless.training.deep.export import export
+
+    observations, actions = SPACES[name]
+    training = painless.train(
+        lambda: Sampled(observations, actions),
+        Deep(environments=2, horizon=8),
+        discount=0.9,
+        time_limit=8,
+        steps=64,
+    )
+    export(training, tmp_path / "policy.pt")
+    policy = training.policy.policies[int(np.argmax(training.policy.weights))]
+    rows = np.random.default_rng(0).random((5, training.interface.dimension)).astype(np.float32)
+    found = torch.jit.load(str(tmp_path / "policy.pt"))(torch.from_numpy(rows)).detach().numpy()
+    np.testing.assert_allclose(found, policy.outputs(rows), atol=1e-5)
+    with pytest.raises(InputError, match="must end in"):
+        export(training, tmp_path / "policy.txt")
+    with pytest.raises(InputError, match="is no network"):
+        export(painless.solve(painless.gridworld()).policy, tmp_path / "policy.pt")
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        with pytest.raises(InputError, match="need the package onnx"):
+            export(training, tmp_path / "policy.onnx")
+    else:
+        export(training, tmp_path / "policy.onnx")
+        assert (tmp_path / "policy.onnx").stat().st_size > 100
