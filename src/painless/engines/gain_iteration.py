@@ -33,6 +33,7 @@ SWEEPS, DAMPED = (
 )  # of value iteration before policy iteration on more states, and the part of each step
 SETTLED = 20  # sweeps in a row that change no choice
 ROUNDS = 1000
+RELIABLE = 1e-9  # relative; a gain that exceeds a proved bound by more is an error
 
 Factorise = Callable[[Transition, float], Resolvent]
 
@@ -145,13 +146,14 @@ def _better(
     evaluations: int,
 ) -> tuple[Gains, bool]:
     """Return the better policy and the lower bound of each component, and whether anything improved."""
-    falls = (
-        upper < best.upper
-    )  # the best policy has the lowest bound; gains of policies that hardly move are all rounding
+    falls = upper < best.upper
+    proved = np.where(falls, upper, best.upper)
+    most = proved + RELIABLE * (np.abs(proved) + np.abs(gain))  # beyond it, a gain is all rounding
+    rises = (gain <= most) & ((gain > best.gain) | (best.gain > most))
     found = Gains(
-        np.where(falls[component], choice, best.choice),
-        np.where(falls, gain, best.gain),
-        np.where(falls, upper, best.upper),
+        np.where(rises[component], choice, best.choice),
+        np.where(rises, gain, best.gain),
+        proved,
         np.where(falls[component], bias, best.bias),
         best.evaluations + evaluations,
     )
