@@ -4,7 +4,7 @@ Two states are added to the S that were seen: the end, worth 0, and one extreme 
 value seen waits; to answer it is a hell, where every step is as bad as the worst one seen. Pairs that were never tried lead there.
 
 A row of the model is P(s'|s, a) = N(s, a, s')/N(s, a). A draw from the posterior has rows from a Dirichlet distribution with these counts and
-one imaginary visit to heaven, and mean utilities from a normal distribution with their standard errors.
+an imaginary visit to heaven, which counts at most 1 and as much as `novelty` says, and mean utilities from a normal distribution with their standard errors.
 
 The standard error of a policy's value V_j(ρ), by the delta method, with d(s, a) its occupancy and n the number of episodes:
 
@@ -24,6 +24,7 @@ import scipy
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
 from painless.counting.memory import Indices, Memory
+from painless.counting.novelty import novelty
 from painless.problem import CMDP
 
 DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
@@ -78,6 +79,16 @@ class LearnedModel:
     def tried_or_all(self) -> Mask:
         """The actions that a plan may take, (S, A): those that were tried, or all where none was."""
         return self.tried | ~self.tried.any(1, keepdims=True)
+
+    @cached_property
+    def novelty(self) -> Array:
+        """The probability that the next visit of each pair shows something new, (S·A,)."""
+        return novelty(self.pairs, self.count, self.visits)
+
+    @cached_property
+    def imaginary(self) -> Array:
+        """How many imaginary visits, (S·A,), at most 1, have the novelty of each pair as their share."""
+        return self.novelty * self.visits / np.maximum(1 - self.novelty, 1e-12)
 
     @property
     def states(self) -> int:
@@ -204,17 +215,17 @@ class LearnedModel:
         return self._problem(parts, threshold)
 
     def sampled(self, rng: np.random.Generator, heaven: float) -> CMDP:
-        """Draw a model from the posterior, with one imaginary visit of every pair to a heaven of this value."""
+        """Draw a model from the posterior, with an imaginary visit of every pair to a heaven of this value."""
         weight = rng.standard_gamma(self.count)
-        hope = np.where(self.visits > 0, rng.standard_exponential(len(self.visits)), 1.0)
+        hope = np.where(self.visits > 0, rng.standard_gamma(self.imaginary), 1.0)
         total = np.bincount(self.pairs, weight, len(hope)) + hope
         error = np.sqrt(self.variance / np.maximum(self.visits, 1))
         utility = self.utility + error * rng.standard_normal(self.utility.shape)
         return self._hopeful(weight / total[self.pairs], hope / total, utility, heaven)
 
     def hopeful(self, heaven: float) -> CMDP:
-        """Return the model with one imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
-        hope = 1 / (1 + self.visits)
+        """Return the model with an imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
+        hope = self.novelty
         return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
 
     def _hopeful(self, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
@@ -273,8 +284,8 @@ class LearnedModel:
     def _error(self, value: Array, occupancy: Array) -> Array:
         """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A).
 
-        Every pair counts one imaginary observation as far from the mean as half the range of values, so that a pair that was tried once
-        is not taken for certain.
+        Every pair counts one imaginary observation as far from the mean as half the range of what a step led to, so that a pair that
+        was tried once is not taken for certain.
         """
         target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
         mean = self._per_pair(self.probability * target)
@@ -283,7 +294,7 @@ class LearnedModel:
         variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
         visits = np.maximum(self.visits, 1)
         known = value[:, : self.states]
-        doubt = (0.5 * self.discount * (known.max(1) - known.min(1))) ** 2  # (J,)
+        doubt = (0.5 * (target.max(1) - target.min(1))) ** 2  # (J,)
         variance = (variance * visits + doubt[:, None]) / (visits + 1)
         first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
         steps = (occupancy.reshape(-1) ** 2 * variance / visits).sum(1)

@@ -30,7 +30,8 @@ from painless.problem import CMDP
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
 IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
-ROUNDS = 2  # of tightening
+ROUNDS = 5  # of tightening, and of loosening again
+ROOM = 0.005  # of a limit that is worth no other plan
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
 BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
@@ -68,6 +69,7 @@ class Limits:
         time_limit: of an episode.
         confidence: the probability with which each safe plan meets all limits.
         curse: (K,) in units of discounted values.
+        selection: the same in standard errors, (K,).
     """
 
     threshold: Array
@@ -75,6 +77,7 @@ class Limits:
     time_limit: int
     confidence: float = 0.95
     curse: Array | float = 0.0
+    selection: Array | float = 0.0
 
     @property
     def deviations(self) -> float:
@@ -104,7 +107,7 @@ class Limits:
     def slack(self, model: LearnedModel, judged: Judged) -> tuple[Array, Array]:
         """Return how far each constraint is met beyond its margin, (K,), and the scale of `collected`."""
         value, scale = self.collected(model, judged)
-        margin = (self.deviations * judged.error[1:] + self.curse) * scale
+        margin = ((self.deviations + self.selection) * judged.error[1:] + self.curse) * scale
         return value - margin - self.threshold, scale
 
 
@@ -141,12 +144,14 @@ def safe_plan(
     threshold: Array,
     imaginary: tuple[float, ...] = IMAGINARY,
     tolerance: float = FINE,
+    rounds: int = ROUNDS,
 ) -> Candidate:
     """Return the best safe candidate, or the one that comes closest.
 
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
+        rounds: plans at other limits, for each kind of candidate.
     """
     states = model.states
 
@@ -161,14 +166,48 @@ def safe_plan(
         make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
         now = nominal if not visits else at(make, threshold)
         found.append(now)
-        limit = threshold
-        for _ in range(SEARCH if limits.episodic.any() else ROUNDS):
-            if now.safe and not _too_tight(now, limits):
+        bracket = Bracket(threshold)
+        for _ in range(SEARCH if limits.episodic.any() else rounds):
+            limit = bracket.next(now, limits)
+            if limit is None:
                 break
-            limit = _moved(now, limits, limit)
             now = at(make, limit)
             found.append(now)
     return max(found, key=lambda one: (one.safe, one.merit))
+
+
+@dataclass
+class Bracket:
+    """The thresholds on discounted values between which plans begin to be safe."""
+
+    limit: Array  # (K,) of the latest plan
+    unsafe: Array | None = None  # the tightest at which a plan was not safe
+    safe: Array | None = None  # the loosest at which a plan was safe
+
+    def next(self, now: Candidate, limits: Limits) -> Array | None:
+        """Return the thresholds of the next plan, given the latest; none if that one leaves no room."""
+        if limits.episodic.any():
+            if now.safe and not _too_tight(now, limits):
+                return None
+            self.limit = _moved(now, limits, self.limit)
+            return self.limit
+        if now.safe:
+            self.safe = self.limit
+        else:
+            self.unsafe = self.limit
+        if self.unsafe is None or (now.safe and not _roomy(now, limits)):
+            return None
+        if self.safe is None:
+            self.limit = _moved(now, limits, self.limit)
+        else:
+            self.limit = (self.unsafe + self.safe) / 2
+        return self.limit
+
+
+def _roomy(one: Candidate, limits: Limits) -> bool:
+    """Whether a safe plan was made at limits so tight that it leaves a tenth of its margin, and of the limit."""
+    margin = one.judged.value[1:] * one.scale - one.slack - limits.threshold
+    return bool((one.slack > np.maximum(0.1 * margin, ROOM * np.abs(limits.threshold))).any())
 
 
 def _too_tight(one: Candidate, limits: Limits) -> bool:
