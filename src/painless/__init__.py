@@ -13,6 +13,8 @@ from painless.common.errors import InputError
 from painless.duals.multipliers import Multipliers
 from painless.frontiers import Frontier
 from painless.frontiers.frontier import frontier
+from painless.logs.from_log import from_log
+from painless.logs.logged_model import LoggedModel
 from painless.loop.algorithms import CBP, CRPO, GDA, PRM, PrimalDual
 from painless.loop.averages import Output
 from painless.planning import ColumnGeneration, LinearProgram
@@ -54,6 +56,7 @@ __all__ = [
     "Frontier",
     "InputError",
     "LinearProgram",
+    "LoggedModel",
     "Multipliers",
     "Output",
     "PrimalDual",
@@ -64,6 +67,7 @@ __all__ = [
     "evaluate",
     "from_frame",
     "from_gymnasium",
+    "from_log",
     "from_mdptoolbox",
     "from_quantecon",
     "from_rows",
