@@ -61,7 +61,18 @@ NAMES = [
         "frontier",
         "garnet",
     ),
-    *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
+    *(
+        "gridworld",
+        "learners",
+        "load",
+        "load_policy",
+        "make",
+        "reach",
+        "save_policy",
+        "sensitivity",
+        "solve",
+        "train",
+    ),
     "value",
 ]
 HEAVY = (

@@ -21,6 +21,7 @@ from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
+from painless.problem.reaching import reach
 from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solving.compare import compare
@@ -78,6 +79,7 @@ __all__ = [
     "load",
     "load_policy",
     "make",
+    "reach",
     "save_policy",
     "sensitivity",
     "solve",

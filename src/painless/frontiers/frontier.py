@@ -23,8 +23,8 @@ from painless.planning.judgement import misses_constant
 from painless.planning.parametric import Graph, Vertex, trace
 from painless.planning.planner import Case
 from painless.planning.pool import REWARD, Pool
-from painless.problem import CMDP, require_problem
-from painless.problem.names import Names
+from painless.problem import CMDP, Criterion, require_problem
+from painless.problem.names import Names, naming
 from painless.problem.presolve import presolve
 from painless.problem.units import Units, normalise
 from painless.storage.mapped import unchanged
@@ -103,9 +103,11 @@ def frontier(
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread(), clock.interruptible():
+    with one_thread(), clock.interruptible(), naming(problem.names):
         smaller, met = presolve(without_limit(problem, index))
         normal, units = normalise(smaller, met)
+        if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
+            normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
         pool = _pool(smaller, normal, units, index, clock)
         varied = np.flatnonzero(units.kept == index)
         if len(varied):

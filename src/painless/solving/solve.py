@@ -33,6 +33,7 @@ from painless.policies.table import LearningTable, TabularPolicy, checked_policy
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
+from painless.problem.names import naming
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
 from painless.storage.mapped import unchanged
@@ -134,7 +135,7 @@ def solve(
         task = task._replace(start=starting_policy(initial_policy, problem.actions))
     elif initial_policy is not None:
         task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
-    with one_thread(), clock.interruptible():
+    with one_thread(), clock.interruptible(), naming(problem.names):
         case, trace = Prepared.of(problem, clock.tick), None
         if case.misses_constant:
             found = Planned(algorithm.name, case)
@@ -206,7 +207,7 @@ class _Iterating:
         assert task.start is not None
         self.case, self.name, self.task = case, algorithm.name, task
         self.iterations, self.output = iterations, output
-        self.prior = restricted(task.start, case.normal.actions)
+        self.prior = restricted(task.start, case.engine.allowed)
         estimator = None if evaluator is None else evaluator(case.normal)
         monitor = None if evaluator is None else exact_evaluator(case.normal, case.engine)
         self.steps = case.steps(algorithm, self.prior[None], iterations, seed, estimator)
@@ -262,7 +263,7 @@ class _Iterating:
     def _advance(self, count: int) -> None:
         for _ in range(count):
             step = next(self.steps)
-            table = step.policy.probabilities[0]
+            table = self.certifier.engine.playable(step.policy.probabilities[0])
             weight = 0.0
             if self.output is not Output.POLISHED and self.iterations is not None:
                 weight = self.output.weight(self.averages.count, self.iterations)
