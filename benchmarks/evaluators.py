@@ -73,7 +73,7 @@ def monte_carlo(problem, policy):
     rollouts = 1000
     evaluator, rng = MonteCarlo(problem, rollouts), np.random.default_rng(0)
     sampler, sums = table_sampler(problem), policy_sums(policy)
-    arguments = (sampler, evaluator.start, sums, problem.discount, rollouts, evaluator.steps)
+    arguments = (sampler, evaluator.start[:, None], sums, problem.discount, rollouts, evaluator.steps)
     steps = rollouts * len(evaluator.start) * evaluator.steps
     ours = seconds(lambda: evaluator.evaluate(start(policy), [rng])) / steps
     plain = seconds(lambda: reference_returns(*arguments, stream(rng))) / steps

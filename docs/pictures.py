@@ -231,6 +231,19 @@ def draw_cartpole():
     return figure
 
 
+def total_reward():
+    """The picture of docs/total-reward.md: dives that end, without a discount."""
+    curve = painless.frontier(painless.make("deep-sea-treasure", discount=1.0))
+    figure = Figure(figsize=(6, 3.2))
+    axis = figure.subplots()
+    steps = [row + column for column, row in enumerate(sea.DEPTHS)]
+    axis.plot(-curve.threshold, curve.reward_value, color=BLUE, marker="o", label="the best trade-off")
+    axis.scatter(steps, sea.TREASURES, color=ORANGE, zorder=3, label="one dive for each treasure")
+    axis.set(xlabel="steps until the end", ylabel="treasure", title="Deep Sea Treasure without a discount")
+    axis.legend(loc="lower right")
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     name.removeprefix("draw_").replace("_", "-"): function
     for name, function in list(globals().items())
@@ -244,6 +257,8 @@ def main(folder: Path = FOLDER) -> None:
     for name, draw in PICTURES.items():
         with rc_context({**STYLE, "savefig.dpi": 100}):
             draw().savefig(folder / f"{name}.png", metadata={"Software": None})
+    with rc_context({**STYLE, "savefig.dpi": 100}):
+        total_reward().savefig(folder.parent / "total-reward.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":

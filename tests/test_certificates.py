@@ -536,6 +536,46 @@ def test_points_of_a_frontier_verify(family):
         assert verdict.violation[0] <= 1e-9 * (abs(limit) + np.ptp(limits))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("gridworld",),
+        ("gridworld-3", "--constraint", "1"),
+        ("gridworld", "--horizon", "6", "--threshold", "0.3"),
+        ("maintenance", "--average"),
+    ],
+)
+def test_every_vertex_of_a_frontier_verifies(run, tmp_path, given):
+    code, shown, _ = run("frontier", *given, "--certificate", tmp_path / "proof", "--json")
+    vertices = json.loads(shown)["vertices"]
+    assert code == 0
+    problem = [word for word in given if word not in ("--constraint", "1")]
+    code, shown, _ = run("verify", tmp_path / "proof", *problem, "--json")
+    found = json.loads(shown)
+    assert (code, found["verified"], len(found["vertices"])) == (0, True, len(vertices))
+    for verdict, vertex in zip(found["vertices"], vertices, strict=True):
+        size = 1e-6 * (1 + abs(vertex["reward_value"]))
+        assert verdict["lower_bound"] - size <= vertex["reward_value"] <= verdict["upper_bound"] + size
+        assert verdict["upper_bound"] - verdict["lower_bound"] <= 2 * size
+    code, shown, _ = run("verify", tmp_path / "proof", *problem)
+    assert shown.startswith("Vertex 0: ")
+
+
+def test_damaged_lists_of_vertices_are_refused(run, tmp_path):
+    assert run("frontier", "gridworld", "--certificate", tmp_path)[0] == 0
+    assert run("verify", tmp_path, "gridworld", "-p", "discount=0.8")[0] == 1
+    for content in (
+        '{"format": "other", "limit": [[1.0]]}',
+        '{"limit": 3}',
+        "[",
+        '{"format": "painless-certificates", "limit": []}',
+    ):
+        (tmp_path / "vertices.json").write_text(content)
+        code, _, error = run("verify", tmp_path, "gridworld")
+        assert code == 2
+        assert "vertices.json" in error
+
+
 def test_nothing_is_proved_of_a_policy_that_is_none():
     world = painless.gridworld()
     with pytest.raises(InputError, match="its policy is not a distribution"):

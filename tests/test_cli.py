@@ -37,7 +37,9 @@ def test_json_is_one_object_and_nothing_else(run):
     assert average["optimality_gap"] == pytest.approx(content["optimal_value"] - average["reward_value"])
 
 
-@pytest.mark.parametrize("algorithm", ["prm", "cbp", "cbp-theory", "gda", "gda-theory", "crpo"])
+@pytest.mark.parametrize(
+    "algorithm", ["prm", "cbp", "cbp-theory", "gda", "gda-theory", "gda-printed", "crpo"]
+)
 def test_every_algorithm_by_name(run, algorithm):
     code, out, _ = run("solve", "gridworld-3", "--algorithm", algorithm, "--iterations", "20", "--json")
     content = json.loads(out)

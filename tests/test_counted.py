@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_value
 from painless.common.errors import InputError
-from painless.counting.learned_model import LearnedModel
+from painless.counting.learned_model import Judged, LearnedModel
 from painless.counting.memory import Memory
-from painless.counting.safe_plan import Limits, safe_plan, with_curse
+from painless.counting.novelty import novelty
+from painless.counting.safe_plan import Bracket, Candidate, Limits, safe_plan, with_curse
 from painless.simulation.simulator import TableSimulator
 from painless.training.counted import Budget, CountedRun
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
+from painless.training.selection import with_selection
 
 GRIDWORLD = 1.6527218430
 
@@ -181,3 +183,70 @@ def test_an_early_end_before_the_first_step_is_an_error():
 
 def test_choices():
     assert choices_of(np.array([[0.0, 1.0], [0.25, 0.75]])) == [1, [0.25, 1.0]]
+
+
+def test_the_novelty_of_an_environment_without_chance_vanishes():
+    """After many pairs that showed the same successor twice, nobody hopes for another at the next one."""
+    visits = np.append(np.full(200, 2.0), [1.0, 0.0])
+    found = novelty(np.arange(201), visits[:201], visits)
+    assert found[200] == pytest.approx(1 / 201)
+    assert found[0] == pytest.approx(1 / 3)  # of pairs with three visits nothing is known
+    assert found[-1] == 1
+
+
+@given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 2**32))
+def test_novelty_is_that_of_all_orders(count, successors, seed):
+    """The rate of new successors at a visit is the mean over random orders of what was counted."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(successors, size=(60, count))
+    counts = np.array([[(row == k).sum() for k in range(successors)] for row in drawn])
+    pairs, _ = np.nonzero(counts)
+    visits = np.append(np.full(60, float(count)), np.ones(1))  # and a pair with one visit
+    found = novelty(np.append(pairs, 60), np.append(counts[counts > 0], 1).astype(float), visits)
+    new = (counts * (count - counts)).sum() / (count * (count - 1))  # two draws without replacement differ
+    assert found[60] == pytest.approx(min((new + 1) / 61, 0.5))
+
+
+def test_a_completed_half_knows_every_pair():
+    memory, _ = remembered(3000, 0)
+    for index in (0, 1):
+        alone, completed = memory.half(index), memory.completed_half(index)
+        assert ((completed.visits > 0) == (memory.visits > 0)).all()
+        tried = alone.visits > 0
+        assert (completed.visits[tried] == alone.visits[tried]).all()
+        assert (completed.visits[~tried] == memory.visits[~tried]).all()
+
+
+def test_the_search_makes_margins_larger_only_where_plans_are_unsure():
+    """Between halves that agree the search gains nothing; between others it does, in standard errors."""
+    problem = painless.garnet(20, 3, 4, 1, seed=3)
+    memory, _ = remembered(3000, 0, SimulatedEpisodes(TableSimulator(problem)))
+    limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
+    found = with_selection(memory, problem.discount, limits, problem.threshold)
+    assert 0 < float(found.selection[0]) < 5
+    alike = memory.copy()
+    for name in ("counts", "sums", "squares", "starts"):
+        setattr(alike, name, np.stack([getattr(memory, name).sum(0)] * 2))
+    assert with_selection(alike, problem.discount, limits, problem.threshold).selection == pytest.approx(0)
+    model = LearnedModel(memory, problem.discount, problem.threshold)
+    judged = model.judge(np.full((memory.states, 3), 1 / 3))
+    loss = limits.slack(model, judged)[0] - found.slack(model, judged)[0]
+    assert loss == pytest.approx(found.selection * judged.error[1:])
+
+
+def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():
+    limits = Limits(np.ones(1), np.zeros(1, dtype=bool), 1000)
+
+    def judged(value, slack):
+        one = Judged(np.ones((1, 1)), np.array([5.0, value]), np.ones(2), np.zeros((2, 1)))
+        return Candidate(one, np.array([slack]), np.ones(1), slack >= 0, 0.0, np.zeros(1))
+
+    bracket = Bracket(np.ones(1))
+    tight = bracket.next(judged(1.0, -2.0), limits)
+    assert tight > 3  # the margin was 2
+    between = bracket.next(judged(6.0, 3.0), limits)  # a plan that keeps more than its margin
+    assert between == pytest.approx((1 + tight) / 2)
+    tighter = bracket.next(judged(2.0, -0.5), limits)
+    assert tighter == pytest.approx((between + tight) / 2)
+    assert bracket.next(judged(3.0, 0.01), limits) is None  # hardly more than its margin
+    assert Bracket(np.ones(1)).next(judged(9.0, 5.0), limits) is None  # safe from the start

@@ -198,12 +198,12 @@ def test_a_time_limit_of_the_user_cuts_too():
 
 
 def test_the_dual_waits_for_episodes_and_does_not_wind_up():
-    dual = EpisodeDual(Deep().learner, np.array([-5.0]))
+    dual, limit = EpisodeDual(Deep().learner, 1), np.array([-5.0])
     for _ in range(100):
-        dual.update(np.array([[-1.0]]), np.ones(1))
+        dual.update(np.array([[-1.0]]), np.ones(1), limit)
     assert dual.multiplier[0] == 0
-    dual.update(np.empty((0, 1)), np.ones(1))
-    dual.update(np.array([[-9.0]]), np.ones(1))
+    dual.update(np.empty((0, 1)), np.ones(1), limit)
+    dual.update(np.array([[-9.0]]), np.ones(1), limit)
     assert dual.multiplier[0] > 0
     np.testing.assert_allclose(dual.weights.sum(), 1)
 
@@ -549,7 +549,7 @@ def test_networks_that_do_not_fit(torch, network, message):
         ({"hidden": 0}, "hidden"),
         ({"rate": 0.0}, "rate is 0.0"),
         ({"margin": -1.0}, "margin is -1.0"),
-        ({"warm_up": 2.0}, "at most 1"),
+        ({"annealing": 2.0}, "at most 1"),
         ({"device": 3}, "device is 3"),
         ({"network": "layers"}, "network is 'layers'"),
     ],
@@ -646,3 +646,35 @@ def test_what_the_command_line_refuses(torch, run, options, message):
     code, _, err = run("train", *options, "--steps", "64")
     assert code == 2
     assert message in err
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["box", "image"])
+def test_networks_are_exported(torch, name, tmp_path):
+    from painless.training.deep.export import export
+
+    observations, actions = SPACES[name]
+    training = painless.train(
+        lambda: Sampled(observations, actions),
+        Deep(environments=2, horizon=8),
+        discount=0.9,
+        time_limit=8,
+        steps=64,
+    )
+    export(training, tmp_path / "policy.pt")
+    policy = training.policy.policies[int(np.argmax(training.policy.weights))]
+    rows = np.random.default_rng(0).random((5, training.interface.dimension)).astype(np.float32)
+    found = torch.jit.load(str(tmp_path / "policy.pt"))(torch.from_numpy(rows)).detach().numpy()
+    np.testing.assert_allclose(found, policy.outputs(rows), atol=1e-5)
+    with pytest.raises(InputError, match="must end in"):
+        export(training, tmp_path / "policy.txt")
+    with pytest.raises(InputError, match="is no network"):
+        export(painless.solve(painless.gridworld()).policy, tmp_path / "policy.pt")
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        with pytest.raises(InputError, match="need the package onnx"):
+            export(training, tmp_path / "policy.onnx")
+    else:
+        export(training, tmp_path / "policy.onnx")
+        assert (tmp_path / "policy.onnx").stat().st_size > 100

@@ -14,6 +14,7 @@ import painless
 from painless import cli
 from painless.problems import REGISTRY, SIMULATORS
 from tests import snippets
+from tests.extras import library
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -38,6 +39,8 @@ def text(page):
 
 @each_page
 def test_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    if page.name == "networks.md":
+        library("torch")
     for table in page.parent.glob("*.csv"):  # data that stand beside the page
         (tmp_path / table.name).write_bytes(table.read_bytes())
     monkeypatch.chdir(tmp_path)

@@ -343,3 +343,86 @@ def test_what_needs_a_discount_says_so(tmp_path):
         problem.with_horizon(3)
     with pytest.raises(InputError, match="has no horizon"):
         problem.save(tmp_path / "model.drn")
+
+
+@settings(max_examples=15)
+@given(models())
+def test_derivatives_are_differences_of_values(model):
+    """By a reward and a probability, of the policy and prices at the optimum."""
+    given, exact, mask = model
+    given |= {"threshold": np.full(len(given["threshold"]), -1e3)}  # slack, so that all is smooth but at ties
+    problem = CMDP(**given)
+    found = painless.sensitivity(problem)
+    kernels, utilities, final, initial, discount = exact
+    policy = found.solution.policy.probabilities
+    step = 1e-6
+    _, states, actions = mask.shape
+    for t, s, a in np.argwhere(mask)[:6]:
+        moved = utilities.copy()
+        moved[0, t, s, a] += step
+        rise = (
+            values_by_hand(kernels, moved, final, initial, discount, policy)[0] - found.solution.reward_value
+        )
+        assert found.reward[t * states + s, a] == pytest.approx(rise / step, abs=1e-7)
+    assert np.isnan(found.discount)
+    shape = (len(problem.stages.kernels), states * actions, states)
+    several = found.transition if len(problem.stages.kernels) > 1 else [found.transition]
+    by_step = [one.reshape(-1, states) if isinstance(one, np.ndarray) else one.toarray() for one in several]
+    assert np.array(by_step).shape == shape
+    if given["final"].any() or (problem.constraint_reward.any() and found.solution.multiplier.any()):
+        return
+    direction = np.random.default_rng(0).normal(size=(len(by_step), states, actions, states)) * (
+        kernels[: len(by_step)] > 0
+    )
+    direction -= (
+        direction.sum(-1, keepdims=True)
+        / np.maximum((kernels[: len(by_step)] > 0).sum(-1, keepdims=True), 1)
+        * (kernels[: len(by_step)] > 0)
+    )
+    moved = kernels + step * direction
+    rise = values_by_hand(moved, utilities, final, initial, discount, policy)[0] - found.solution.reward_value
+    slope = (np.array(by_step).reshape(direction.shape) * direction).sum()
+    assert slope == pytest.approx(rise / step, abs=1e-4 * (1 + abs(slope)))
+
+
+def test_limits_to_loosen_and_pairs_of_steps():
+    found = painless.sensitivity(ten_steps(), step=1.0)
+    assert found.loosen_first == "constraint 1"
+    assert found.gain == pytest.approx([1.0])
+    assert len(found.sentences()) == 1
+    pairs = found.pairs_to_frame(dict)
+    assert pairs["state"][0] == "step 0, state 0"
+
+
+@settings(max_examples=20)
+@given(models())
+def test_the_chain_of_a_policy_has_its_values(model):
+    problem = CMDP(**model[0])
+    rng = np.random.default_rng(1)
+    table = rng.random(problem.actions.shape) * problem.actions
+    policy = TimedPolicy((table / table.sum(1, keepdims=True)).reshape(model[2].shape))
+    chain = policy.chain(problem)
+    here, there = painless.value(policy, problem), painless.value([0] * model[2].shape[1], chain)
+    assert there.reward_value == pytest.approx(here.reward_value)
+    np.testing.assert_allclose(there.constraint_value, here.constraint_value, atol=1e-12)
+
+
+def test_trajectories_of_every_step():
+    """What is drawn has the probabilities of the model, to the precision of a thousand episodes."""
+    world = painless.gridworld().with_horizon(6).with_limits([0.1])
+    policy = painless.solve(world).policy
+    frame = policy.simulate(world, episodes=1000, seed=3, make=dict)
+    assert len(frame["step"]) == 6000
+    assert frame["step"][:7].tolist() == [0, 1, 2, 3, 4, 5, 0]
+    total = frame["reward"].reshape(1000, 6).sum(1)
+    error = total.std() / 1000**0.5
+    assert abs(total.mean() - painless.value(policy, world).reward_value) < 5 * error
+    assert (
+        policy.simulate(world, episodes=2, seed=3, make=dict)["reward"].tolist()
+        == policy.simulate(world, episodes=2, seed=3, make=dict)["reward"].tolist()
+    )
+    nothing = painless.gridworld().with_horizon(0)
+    none = painless.solve(nothing.with_limits([-1.0])).policy
+    for ask in (none.simulate, none.chain):
+        with pytest.raises(InputError, match=r"no step|horizon; give one"):
+            ask(nothing)

@@ -10,6 +10,7 @@ from painless.checks import check_learner
 from painless.learners import (
     Cocob,
     CoinBetting,
+    Decaying,
     ExponentiatedGradient,
     ProjectedGradient,
     SigmoidBetting,
@@ -26,6 +27,7 @@ SIMPLEX = {
     "coin betting with entropy": lambda: CoinBetting(horizon=20, entropy=0.1),
     "exponentiated gradient with entropy": lambda: ExponentiatedGradient(0.3, 0.5),
     "exponentiated gradient": lambda: ExponentiatedGradient(0.3),
+    "exponentiated gradient, decaying": lambda: Decaying(ExponentiatedGradient(0.3)),
     "exponentiated gradient, large steps": lambda: ExponentiatedGradient(1e6),
 }
 LINE = {
@@ -35,6 +37,7 @@ LINE = {
     "sigmoid": SigmoidBetting,
     "sigmoid, a range for each coordinate": lambda: SigmoidBetting(np.array([1.0, 2.0])),
     "sigmoid as printed": lambda: SigmoidBetting(printed=True),
+    "projected gradient, decaying": lambda: Decaying(ProjectedGradient(0.1, lower=0.0, upper=2.0)),
     "projected gradient": lambda: ProjectedGradient(0.1, lower=0.0, upper=2.0),
 }
 

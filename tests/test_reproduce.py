@@ -1,27 +1,38 @@
 """The paper's experiments: the whole pipeline at a small scale, the rules that choose and judge, and what is refused."""
 
+import base64
+import csv
+import gzip
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from painless import InputError
+from painless.loop.averages import band
 from painless.report.reproduction import write_report
 from painless.study import Store
 from painless.study.paper import EXPERIMENTS
 from painless.study.paper.claims import Verdict, faster, judge, robustness, spread
 from painless.study.paper.grids import TABLE_1
+from painless.study.paper.pictures import Curve, Panel, coincident
+from painless.study.paper.rates import _rate, slopes
 from painless.study.paper.scale import FULL, QUICK, Scale
 from painless.study.paper.selection import best, describe, qualifies
+from painless.study.paper.yardstick import compare, interval
 from painless.study.reproduce import cost, find_experiments, run_experiments
 from painless.study.setting_results import SettingResults, distinct, read, select
 from painless.study.targets import Target, target
 
-PICTURES = {name for name in EXPERIMENTS if not name.startswith("table")}
+DRAWN = {name for name in EXPERIMENTS if not name.startswith("table")}
+PICTURES = DRAWN | {"lfa-dirichlet", "coreset-printed", "cartpole-bound"}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +53,11 @@ def quick(tmp_path_factory):
     return folder, subprocess.run(command, capture_output=True, text=True, check=True)
 
 
+def table_of(path):
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
 def test_every_claim_is_judged(quick):
     folder, result = quick
     claims = json.loads((folder / "claims.json").read_text())
@@ -52,7 +68,11 @@ def test_every_claim_is_judged(quick):
         assert re.search(r"\d", claim["measured"])
         assert claim["id"] in result.stdout
     assert len({claim["id"] for claim in claims}) == len(claims)
-    assert {claim["experiment"] for claim in claims} == PICTURES - {"gridworld-map"}
+    assert {claim["experiment"] for claim in claims} == DRAWN - {"gridworld-map"}
+    assert {"coreset-lstdq", "algorithm-1", "rate-cbp", "rate-gda", "rate-cbp-cv", "rate-gda-cv"} <= {
+        claim["id"] for claim in claims
+    }
+    assert "its numbers and verdicts mean nothing" in result.stdout
 
 
 def test_every_figure_is_drawn(quick):
@@ -65,6 +85,34 @@ def test_every_figure_is_drawn(quick):
         assert image.shape[0] > 300
         assert image[..., :3].std() > 0.05
         assert (folder / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        if name != "gridworld-map":
+            rows = table_of(folder / "figures" / f"{name}.csv")
+            assert list(rows[0])[:7] == ["experiment", "algorithm", "setting", "seed", "t", "OG", "CV"]
+            assert {row["seed"] for row in rows} >= {"0", "1"}
+
+
+def test_the_curves_are_the_stored_ones(quick):
+    """A row of the CSV file is the running average of a stored unit."""
+    folder, _ = quick
+    rows = table_of(folder / "figures" / "mb-sensitivity.csv")
+    (one,) = [
+        row
+        for row in rows
+        if (row["algorithm"], row["setting"], row["seed"], row["t"]) == ("CBP", "α ≤ 2", "1", "30")
+    ]
+    settings = read(EXPERIMENTS["mb-sensitivity"].sweep(QUICK), Store(folder))
+    (found,) = select(settings, name="cbp", alpha=1.0)
+    assert float(one["OG"]) == pytest.approx(found.gap[1, -1], rel=1e-5)
+    assert float(one["CV"]) == pytest.approx(found.violation[1, -1, 0], rel=1e-5)
+    wide = table_of(folder / "figures" / "cartpole.csv")
+    assert wide[0]["OG"] == ""
+    assert float(wide[0]["return"]) > 0
+    page = (folder / "report.html").read_text()
+    packed = re.search(r'data:application/gzip;base64,([^"]+)" download="mb-sensitivity.csv.gz"', page)
+    assert packed is not None
+    text = gzip.decompress(base64.b64decode(packed.group(1))).decode()
+    assert text.startswith("experiment,algorithm,setting,seed,t,OG,CV\n")
+    assert (folder / "tables" / "table-1-1.tex").read_text().startswith(r"\begin{table}")
 
 
 def test_the_report_holds_everything_and_asks_for_nothing(quick):
@@ -117,9 +165,12 @@ def test_the_grids_are_the_papers():
     assert counts["mf-sensitivity"] == (9 + 20 + 6) * 5
     assert counts["mf-samples"] == 3 * 3 * 5
     assert counts["mb-discount"] == counts["mf-discount"] == 2 * 3 * 5
-    assert counts["lfa-sensitivity"] == counts["lfa-dimension"] == 3 * (10 + 20 + 6) * 5
-    assert counts["coreset"] == 4 * 3 * 5
-    assert counts["cartpole"] == 2 * (8 + 16 + 12) * 5
+    assert counts["lfa-sensitivity"] == 3 * (10 + 20 + 6) * 5
+    assert counts["lfa-dimension"] == counts["lfa-sensitivity"] + 3 * 3 * 5  # Dirichlet starts
+    assert counts["coreset"] == (4 + 5) * 3 * 5 + 3 * 5  # as released and as printed
+    assert counts["algorithm-1"] == 2 * 2 * 5 + 2
+    assert counts["rates"] == 8 * 5 * 5
+    assert counts["cartpole"] == 2 * (8 + 16 + 12) * 5 + 2 * 4 * 5  # U fixed, and U estimated
     assert counts["cartpole-entropy"] == 4 * (8 + 16 + 12) * 5
     assert {unit.iterations for unit in EXPERIMENTS["cartpole"].sweep(FULL).units} == {200}
     assert {unit.evaluator["samples"] for unit in EXPERIMENTS["mf-samples"].sweep(FULL).units} == {
@@ -171,17 +222,85 @@ def test_verdicts():
     ]
     steady = [setting({"name": "cbp", "alpha": a}, [1.0, 0.1 + a / 1000], [0, 0]) for a in (5.0, 8.0)]
     wild = [setting({"name": "gda", "policy_rate": a}, [1.0, a], [0, a]) for a in (0.1, 1.0)]
-    assert spread(steady) == pytest.approx(0.003)
+    np.testing.assert_allclose(spread(steady), [0.003, 0.003])
     groups = {"cbp": steady, "gda": wild, "crpo": []}
     claim = robustness("id", "experiment", "claim", groups)
     assert claim.verdict is Verdict.HOLDS
     assert "why" not in replace(claim, why="why").to_json()
-    assert "0.9 over 2 settings, largest CV +1" in claim.measured
+    assert "0.9 ± 0 over 2 settings, largest CV +1" in claim.measured
     swapped = robustness("id", "experiment", "claim", {"cbp": wild, "gda": steady, "crpo": wild})
     assert swapped.verdict is Verdict.FAILS
     assert replace(swapped, why="why").to_json()["why"] == "why"
-    race = faster("id", "experiment", "claim", {"": {"cbp": steady[0], "gda": wild[1]}})
+    slow = setting({"name": "gda", "policy_rate": 1.0}, [1.0, 0.5], [0, -0.1])
+    race = faster("id", "experiment", "claim", {"": {"cbp": steady[0], "gda": slow}})
     assert race.verdict is Verdict.PARTLY  # equal at the start, ahead at the end
+    assert "GDA 0.5 (clear)" in race.measured
+    outside = faster("id", "experiment", "claim", {"": {"cbp": steady[0], "gda": wild[1]}})
+    assert outside.verdict is Verdict.OPEN
+    assert "cannot be judged by the paper's rule: GDA has CV +1 outside [-0.25, 0]" in outside.measured
+
+
+def test_the_yardstick():
+    """Welch's interval, against SciPy's test; equal values without spread are compared as they are."""
+    rng = np.random.default_rng(0)
+    for shift in (0.0, 0.3, 3.0):
+        a, b = rng.normal(size=5), rng.normal(size=7) * 2 + shift
+        found, test = compare(a, b), stats.ttest_ind(a, b, equal_var=False)
+        ends = test.confidence_interval()
+        assert found.difference - found.half == pytest.approx(ends.low)
+        assert found.difference + found.half == pytest.approx(ends.high)
+        assert (found.less or found.more) == (test.pvalue < 0.05)
+    assert compare(np.ones(5), 2 * np.ones(5)).word == "clear"
+    assert compare(np.ones(1), 2 * np.ones(5)).word == "within noise"  # one seed says nothing
+    worse = compare(np.array([1.04, 1.06]), np.array([1.0, 1.0]))
+    assert worse.similar
+    assert not compare(np.array([1.2, 1.2]), np.array([1.0, 1.0])).similar
+    assert interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))[0] == pytest.approx(
+        3 - 2.776 * np.sqrt(2.5 / 5), abs=1e-3
+    )
+
+
+def test_bands_are_students():
+    values = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    assert band(values)[0] == pytest.approx(2.776 * values.std(ddof=1) / np.sqrt(5), rel=1e-3)
+
+
+def test_curves_that_lie_on_each_other_are_named():
+    def one(name, level):
+        return Curve(name, f"{name.upper()} (α = 1)", np.full(5, level), np.zeros(5))
+
+    panel = Panel("", "OG", (one("cbp", 1.0), one("gda", 1.0), one("crpo", 2.0)))
+    assert coincident(panel) == [("CBP", "GDA")]
+    assert coincident(Panel("", "OG", (one("cbp", 1.0), one("crpo", 2.0)))) == []
+
+
+def test_rates_are_fitted_for_each_seed():
+    horizons = [100, 400, 1600]
+    falling = np.array([[1.0, 2.0], [0.5, 1.0], [0.25, 0.5]])
+    np.testing.assert_allclose(slopes(horizons, falling), -0.5)
+    assert slopes(horizons, falling - 0.3) is None
+    assert _rate("id", "cbp", "OG", horizons, falling).verdict is Verdict.HOLDS
+    assert _rate("id", "cbp", "OG", horizons, falling**0.2).verdict is Verdict.FAILS
+    assert _rate("id", "cbp", "CV", horizons, np.zeros((3, 2))).verdict is Verdict.HOLDS
+    assert "no slope is fitted" in _rate("id", "cbp", "CV", horizons, falling * [1.0, 0.0]).measured
+
+
+def test_what_only_shows_results_is_no_other_source(tmp_path, monkeypatch):
+    """Restyling a figure or a claim keeps stored units; a change of what runs a unit does not."""
+    import painless
+    from painless.study import store as store_module
+
+    source = Path(painless.__file__).parent
+    copy = tmp_path / "painless"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("*.pyc", "__pycache__"))
+    monkeypatch.setattr(painless, "__file__", str(copy / "__init__.py"))
+    digest = store_module.source_digest.__wrapped__
+    before = digest()
+    for name in ("study/paper/claims.py", "report/figures.py", "cli/reproduce.py"):
+        (copy / name).write_text("changed")
+        assert digest() == before
+    (copy / "study" / "unit.py").write_text("changed")
+    assert digest() != before
 
 
 def test_targets_are_exact():

@@ -11,7 +11,9 @@ from painless import CBP, CMDP, CRPO, GDA, InputError
 from painless.bellman import policy_value
 from painless.checks import check_evaluator
 from painless.common.arrays import one_thread
+from painless.evaluators import EVALUATORS as EVALUATORS_BY_NAME
 from painless.evaluators import ExactEvaluator, _table_kernels
+from painless.evaluators.averaged_lstdq import AveragedLSTDQ
 from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.least_squares import LeastSquares
 from painless.evaluators.lstdq import LSTDQ, solve_lstdq
@@ -20,6 +22,7 @@ from painless.evaluators.td import TemporalDifference, level, reference_update
 from painless.features import (
     Design,
     OneHot,
+    Single,
     TileCoding,
     extrapolation_bound,
     feature_matrix,
@@ -97,7 +100,15 @@ EVALUATORS = {
     "Monte Carlo": lambda problem: MonteCarlo(problem, rollouts=3),
     "LSTDQ": lambda problem: LSTDQ(problem, coarse(problem), samples=10),
     "LSTDQ, ridge": lambda problem: LSTDQ(problem, one_hot(problem), samples=10, ridge=1e-3),
-    "LSTDQ, exact model": lambda problem: LSTDQ(problem, coarse(problem), samples=None),
+    "LSTDQ on a coreset": lambda problem: EVALUATORS_BY_NAME["lstdq"](
+        problem, samples=10, tiles=max(1, problem.shape[0] // 2), coreset=True
+    ),
+    "averaged LSTDQ": lambda problem: AveragedLSTDQ(problem, coarse(problem), samples=10),
+    "averaged LSTDQ, ridge": lambda problem: AveragedLSTDQ(problem, one_hot(problem), 10, ridge=1e-3),
+    "averaged LSTDQ, exact model": lambda problem: AveragedLSTDQ(problem, coarse(problem), samples=None),
+    "least squares on a coreset": lambda problem: EVALUATORS_BY_NAME["least-squares"](
+        problem, rollouts=3, tiles=max(1, problem.shape[0] // 2)
+    ),
     "least squares": lambda problem: LeastSquares(problem, coarse(problem), everywhere(problem), rollouts=3),
 }
 
@@ -271,11 +282,12 @@ def test_monte_carlo_kernel_follows_the_reference(name):
     problem = PROBLEMS[name]()
     sampler, cumulative = table_sampler(problem), policy_sums(random_policy(problem))
     pairs = np.flatnonzero(problem.actions)
-    arguments = (sampler, pairs, cumulative, problem.discount, 7, 15, np.uint64(3))
-    mean, squares = _table_kernels.returns(*arguments)
-    reference = reference_returns(*arguments)
-    np.testing.assert_allclose(mean, reference.mean(1), rtol=1e-12)
-    np.testing.assert_allclose(squares, reference.var(1) * 7, rtol=1e-9, atol=1e-12)
+    for entries in (pairs[:, None], [pairs[k::2] for k in range(2) if len(pairs[k::2])]):
+        rest = (cumulative, problem.discount, 7, 15, np.uint64(3))
+        mean, squares = _table_kernels.returns(sampler, _table_kernels.Starts.of(entries), *rest)
+        reference = reference_returns(sampler, entries, *rest)
+        np.testing.assert_allclose(mean, reference.mean(1), rtol=1e-12)
+        np.testing.assert_allclose(squares, reference.var(1) * 7, rtol=1e-9, atol=1e-12)
 
 
 @given(garnets(), st.integers(0, 2**32 - 1), st.booleans())
@@ -288,9 +300,10 @@ def test_kernels_follow_their_references_on_any_garnet(problem, seed, expected):
     after = reference_update(sampler, pairs, policy, 0.5, problem.discount, key, 9, q, expected=expected)
     kernel(sampler, pairs, weights, 0.5, problem.discount, key, 9, 1, q)
     np.testing.assert_allclose(q, after, rtol=1e-12, atol=1e-12)
-    arguments = (sampler, pairs, policy_sums(policy), problem.discount, 2, 5, key)
-    mean, _ = _table_kernels.returns(*arguments)
-    np.testing.assert_allclose(mean, reference_returns(*arguments).mean(1), rtol=1e-12, atol=1e-12)
+    rest = (policy_sums(policy), problem.discount, 2, 5, key)
+    mean, _ = _table_kernels.returns(sampler, _table_kernels.Starts.of(pairs[:, None]), *rest)
+    expected = reference_returns(sampler, pairs[:, None], *rest).mean(1)
+    np.testing.assert_allclose(mean, expected, rtol=1e-12, atol=1e-12)
 
 
 # TD(0).
@@ -476,7 +489,7 @@ def test_given_pairs_only_are_sampled():
 def test_lstdq_with_one_hot_features_and_exact_counts_is_exact(problem):
     problem = problem()
     policy = random_policy(problem)
-    found = estimate(LSTDQ(problem, one_hot(problem), samples=None), policy)
+    found = estimate(AveragedLSTDQ(problem, one_hot(problem), samples=None), policy)
     np.testing.assert_allclose(
         found.q.values[0][:, problem.actions], exact_q(problem, policy)[:, problem.actions], rtol=1e-9
     )
@@ -486,31 +499,62 @@ def test_lstdq_with_one_hot_features_and_exact_counts_is_exact(problem):
 def test_lstdq_is_exact_on_any_garnet(problem, seed):
     policy = random_policy(problem, seed)
     truth = exact_q(problem, policy)[:, problem.actions]
-    found = estimate(LSTDQ(problem, one_hot(problem), samples=None), policy).q.values[0]
+    found = estimate(AveragedLSTDQ(problem, one_hot(problem), samples=None), policy).q.values[0]
     np.testing.assert_allclose(found[:, problem.actions], truth, atol=1e-8 * max(1.0, np.abs(truth).max()))
 
 
-def test_one_sample_of_a_deterministic_model_is_exact():
+def test_one_sample_of_a_deterministic_model_is_exact_if_averaged():
     world = painless.gridworld()
     policy = random_policy(world)
-    found = estimate(LSTDQ(world, one_hot(world), samples=1), policy)
+    found = estimate(AveragedLSTDQ(world, one_hot(world), samples=1), policy)
     np.testing.assert_allclose(found.q.values[0], exact_q(world, policy), atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [LSTDQ, AveragedLSTDQ])
 @pytest.mark.parametrize("name", ["garnet", "masked", "long rows"])
-def test_lstdq_converges_at_its_rate(name):
+def test_lstdq_converges_at_its_rate(name, kind):
     problem = PROBLEMS[name]()
     rate, _ = slope(
-        problem, lambda n: LSTDQ(problem, one_hot(problem), n), [30, 120, 480, 1920, 7680], repeats=40
+        problem, lambda n: kind(problem, one_hot(problem), n), [30, 120, 480, 1920, 7680], repeats=40
     )
     assert rate == pytest.approx(-0.5, abs=0.06)
+
+
+def test_lstdq_draws_pairs_and_next_actions_even_where_moves_are_certain():
+    """Seeds differ, more samples come closer, and the mean of many runs is what averaging gives, to first order."""
+    features, policy = TileCoding(0, 25, tiles=14, tilings=1, actions=4), random_policy(WORLD)
+    averaged = estimate(AveragedLSTDQ(WORLD, features, samples=1), policy).q.values[0]
+    errors = []
+    for samples in (30, 480):
+        found = [estimate(LSTDQ(WORLD, features, samples), policy, seed).q.values[0] for seed in range(20)]
+        assert np.std(found, 0).max() > 1e-3
+        errors.append(np.abs(np.array(found) - averaged).mean())
+    assert errors[1] < 0.4 * errors[0]
+    assert np.abs(np.mean(found, 0) - averaged).max() < 0.02
+
+
+def test_lstdq_counts_are_those_of_its_draws():
+    problem = painless.garnet(6, 3, 4, 1, seed=0)
+    coreset = greedy_coreset(feature_matrix(coarse(problem), 6))
+    evaluator, rng = LSTDQ(problem, coarse(problem), samples=40, pairs=coreset), np.random.default_rng(0)
+    policy = random_policy(problem)
+    drawn = [evaluator._draw(policy, rng) for _ in range(1500)]
+    pairs = np.array([pair for pair, _ in drawn])
+    assert (pairs.sum(1) == evaluator.transitions).all()
+    assert evaluator.transitions == 40 * 9
+    np.testing.assert_allclose(pairs.mean(0), 40 / 2, rtol=0.02)  # two states share each of the 9 features
+    following = np.mean([one.toarray() for _, one in drawn], 0)
+    order = np.concatenate(coreset.entries)
+    forward = problem.transition.reshape(18, 6)[order]
+    expected = 20 * (forward[:, :, None] * policy).reshape(18, 18)
+    assert (np.abs(following - expected) <= 5 * np.sqrt(expected / 1500) + 0.01).all()
 
 
 def test_lstdq_solves_the_projected_equation():
     """Φᵀ(u + γPΠΦθ − Φθ) = 0 over the sampled pairs."""
     problem = painless.garnet(20, 3, 5, 1, seed=4)
     features, policy, pairs = coarse(problem), random_policy(problem), np.arange(0, 60, 2)
-    evaluator = LSTDQ(problem, features, samples=None, pairs=pairs)
+    evaluator = AveragedLSTDQ(problem, features, samples=None, pairs=pairs)
     weight = evaluator.weight(policy, np.random.default_rng(0))
     matrix = feature_matrix(features, 20)
     value = ((matrix @ weight.T).reshape(20, 3, 2) * policy[:, :, None]).sum(1)
@@ -521,10 +565,10 @@ def test_lstdq_solves_the_projected_equation():
     assert np.abs(residual).max() < 1e-9
 
 
-def test_lstdq_counts_are_multinomial():
+def test_averaged_lstdq_draws_multinomial_successors():
     problem = painless.garnet(10, 3, 4, 1, seed=0)
     model = table_sampler(problem)
-    evaluator, rng = LSTDQ(problem, one_hot(problem), samples=50), np.random.default_rng(0)
+    evaluator, rng = AveragedLSTDQ(problem, one_hot(problem), samples=50), np.random.default_rng(0)
     counts = np.array([evaluator._model_matrix(rng).data * 50 for _ in range(2000)])
     np.testing.assert_allclose(counts, counts.round(), rtol=1e-12)
     counts = counts.round()
@@ -730,11 +774,11 @@ def test_cbp_comes_closer_with_the_samples_of_td():
 
 
 @pytest.mark.parametrize("tiles", [10, 14, 20])
-def test_cbp_with_lstdq_holds_its_own_on_tiles(tiles):
+def test_cbp_with_averaged_lstdq_holds_its_own_on_tiles(tiles):
     start = [uniform_policy(WORLD.actions)]
 
     def evaluator(normal):
-        return LSTDQ(normal, TileCoding(0, 25, tiles, 1, actions=4), samples=300)
+        return AveragedLSTDQ(normal, TileCoding(0, 25, tiles, 1, actions=4), samples=300)
 
     gap, violation = gaps(evaluator, CBP(0.25), 400, start)
     others = [gaps(evaluator, other, 400, start)[0].item() for other in (GDA(1.0, 0.1), CRPO(0.75))]
@@ -743,25 +787,57 @@ def test_cbp_with_lstdq_holds_its_own_on_tiles(tiles):
     assert gap.item() < {10: 0.16, 14: 0.40, 20: 0.12}[tiles]
 
 
-def test_a_coreset_serves_least_squares_as_well_as_all_pairs_serve_lstdq():
-    matrix = feature_matrix(TILES, 25)
-    coreset = greedy_coreset(matrix, 2**-0.5)
-    assert len(coreset.indices) == 56
-    start = [uniform_policy(WORLD.actions)]
-    few, _ = gaps(lambda normal: LeastSquares(normal, TILES, coreset, rollouts=300), CBP(0.25), 200, start)
-    all_, _ = gaps(lambda normal: LSTDQ(normal, TILES, samples=300), CBP(0.25), 200, start)
-    assert few.item() == pytest.approx(all_.item(), abs=0.08)
+def test_a_coreset_serves_as_well_as_all_pairs():
+    """An entry is a feature with all its pairs: 56 entries do what 100 pairs do, for LSTDQ and for rollouts."""
+    start, coreset = [uniform_policy(WORLD.actions)], greedy_coreset(feature_matrix(TILES, 25))
+    assert len(coreset.entries) == 56
+    assert sum(map(len, coreset.entries)) == 100
+    whole, _ = gaps(lambda normal: LSTDQ(normal, TILES, 300), CBP(0.25), 200, start)
+    few, _ = gaps(lambda normal: LSTDQ(normal, TILES, 300, pairs=coreset), CBP(0.25), 200, start)
+    assert few.item() == pytest.approx(whole.item(), abs=0.08)
+    assert LSTDQ(WORLD, TILES, 300, pairs=coreset).transitions == 16_800
+    design = everywhere(WORLD)
+    whole, _ = gaps(lambda normal: LeastSquares(normal, TILES, design, 50), CBP(0.25), 200, start)
+    few, _ = gaps(lambda normal: LeastSquares(normal, TILES, coreset, 50), CBP(0.25), 200, start)
+    assert few.item() == pytest.approx(whole.item(), abs=0.05)
 
 
-def test_lstdq_on_a_coreset_never_hears_of_rewards_that_are_paid_elsewhere():
+@pytest.mark.parametrize("kind", [LSTDQ, AveragedLSTDQ])
+def test_one_pair_for_each_entry_knows_only_what_it_sees(kind):
     """The rewards are paid in states 1 and 3, each the second of its tile: from the first of each, all is 0."""
-    group = feature_matrix(TILES, 25).argmax(1)
-    first = np.unique(group, return_index=True)[1]
-    policy = random_policy(WORLD)
-    assert (estimate(LSTDQ(WORLD, TILES, 300, pairs=first), policy).q.values == 0).all()
-    assert (
-        estimate(MonteCarlo(WORLD, 300, pairs=first), policy).q.values[0].reshape(2, -1)[:, first] > 0
-    ).any()
+    coreset, policy = greedy_coreset(feature_matrix(TILES, 25)), random_policy(WORLD)
+    first, last = coreset.single(Single.FIRST), coreset.single(Single.LAST)
+    assert (estimate(kind(WORLD, TILES, 300, pairs=first), policy).q.values == 0).all()
+    assert (estimate(kind(WORLD, TILES, 300, pairs=last), policy).q.values != 0).any()
+    assert (estimate(kind(WORLD, TILES, 300, pairs=coreset), policy).q.values != 0).any()
+    rollouts = MonteCarlo(WORLD, 300, pairs=first.indices)
+    assert (estimate(rollouts, policy).q.values[0].reshape(2, -1)[:, first.indices] > 0).any()
+
+
+def test_an_entry_averages_over_its_pairs():
+    """Rollouts from an entry estimate the mean of the pairs' action values."""
+    coreset, policy = greedy_coreset(feature_matrix(TILES, 25)), random_policy(WORLD)
+    fitted = LeastSquares(WORLD, TILES, coreset, rollouts=4000)
+    mean, variance = fitted.monte_carlo.entry_returns(policy, rngs(1)[0], coreset.entries)
+    exact = exact_q(WORLD, policy).reshape(2, -1)
+    expected = np.array([exact[:, entry].mean(1) for entry in coreset.entries])
+    assert (np.abs(mean - expected) <= 5 * np.sqrt(variance) + 0.01).all()
+
+
+def test_choices_by_name():
+    make = EVALUATORS_BY_NAME["lstdq"]
+    settings = {"samples": 1, "tiles": 14}
+    whole = make(WORLD, **settings, coreset=True)
+    assert [len(entry) for entry in whole.pairs.entries] == [
+        len(entry) for entry in make(WORLD, **settings, coreset="shared").pairs.entries
+    ]
+    drawn = [make(WORLD, **settings, coreset="random", choice_seed=k).pairs.indices for k in (0, 0, 1)]
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+    with pytest.raises(InputError, match="unknown choice of pairs 'frist', did you mean 'first'"):
+        make(WORLD, **settings, coreset="frist")
+    with pytest.raises(InputError, match="a random row needs a generator"):
+        whole.pairs.single(Single.RANDOM)
 
 
 def test_streams_of_two_generators_differ():

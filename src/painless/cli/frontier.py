@@ -64,6 +64,10 @@ def frontier(
     save: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Save the frontier and problem.")
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Save what `painless verify` needs to check every vertex."),
+    ] = None,
     report_file: Report = None,
 ) -> None:
     """Find the best value for every limit of one constraint, with shadow prices."""
@@ -73,6 +77,7 @@ def frontier(
 
     check_file(out, (".json", *PICTURES))
     check_folder(save)
+    check_folder(certificate)
     check_report(report_file)
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
     with interruptible(), progress_bar(not as_json) as report:
@@ -90,6 +95,11 @@ def frontier(
         write(found, out)
     if save is not None:
         found.save(save)
+    if certificate is not None:
+        from painless.solving.certificate_frontiers import write_certificates
+
+        with interruptible():
+            write_certificates(certificate, found)
     report_frontier(report_file, found, problem)
     if as_json:
         say_json({"problem": problem, **found.as_dict()})

@@ -10,6 +10,7 @@ import typer
 from painless.cli.common import (
     FAILED,
     AsJson,
+    Average,
     Discount,
     Horizon,
     Parameters,
@@ -25,12 +26,16 @@ from painless.cli.common import (
 def verify(
     path: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="Folder written by `solve --certificate` or `solve --save`."),
+        typer.Argument(
+            metavar="PATH",
+            help="Folder written by `solve` or `frontier` with --certificate, or by `solve --save`.",
+        ),
     ],
     problem: Problem,
     parameters: Parameters = None,
     discount: Discount = None,
     horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute in rational numbers; for up to some 10,000 pairs.")
@@ -41,14 +46,16 @@ def verify(
 
     Exit code 0 if it proves what it claims, else 1 with the first inequality that fails.
     """
-    from painless.solving.certificate_files import check_certificate
+    from painless.solving.certificate_frontiers import check_certificates
 
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
     with interruptible():
-        verdict = check_certificate(path, cmdp, exact=exact)
+        found = check_certificates(path, cmdp, exact=exact)
     if as_json:
-        say_json(verdict._asdict())
+        one, *more = (verdict._asdict() for verdict in found)
+        say_json({"verified": all(v.verified for v in found), "vertices": [one, *more]} if more else one)
     else:
-        say(verdict.sentence)
-    if not verdict.verified:
+        for i, verdict in enumerate(found):
+            say(f"Vertex {i}: {verdict.sentence}" if len(found) > 1 else verdict.sentence)
+    if not all(verdict.verified for verdict in found):
         raise typer.Exit(FAILED)

@@ -122,3 +122,13 @@ class Memory:
             setattr(part, name, getattr(self, name)[[index]][:, seen])
         part.starts = self.starts[[index]]
         return part
+
+    def completed_half(self, index: int) -> Self:
+        """Return one half of the data; pairs that it never tried are filled in from the other half."""
+        whole = self.copy()
+        missing = ~(np.bincount(self.pairs, self.counts[index]) > 0)[self.pairs]  # (M,)
+        for name in ("counts", "sums", "squares"):
+            table = getattr(self, name)
+            chosen = missing.reshape(-1, *[1] * (table.ndim - 2))
+            setattr(whole, name, np.where(chosen, table.sum(0), table))
+        return whole.half(index)

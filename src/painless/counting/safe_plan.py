@@ -13,6 +13,7 @@ state, each again at limits that are tightened by its own margin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
@@ -30,7 +31,8 @@ from painless.problem import CMDP
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
 IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
-ROUNDS = 2  # of tightening
+ROUNDS = 5  # of tightening, and of loosening again
+ROOM = 0.005  # of a limit that is worth no other plan
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
 BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
@@ -41,14 +43,16 @@ class Plan(NamedTuple):
 
     policy: Array  # (S, A)
     multiplier: Array  # (K,) 0 where no policy meets the limits
+    stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE) -> Plan:
+def plan(problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
     """Return the optimal policy of a problem, or the one that comes closest to its limits."""
-    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock()))
+    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, clock or Clock()))
     if found.answer is None:
         return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
-    return Plan(found.answer.policy, found.case.units.multiplier(found.answer.multiplier))
+    multiplier = found.case.units.multiplier(found.answer.multiplier)
+    return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
 
 
 class Collected(NamedTuple):
@@ -68,6 +72,7 @@ class Limits:
         time_limit: of an episode.
         confidence: the probability with which each safe plan meets all limits.
         curse: (K,) in units of discounted values.
+        selection: the same in standard errors, (K,).
     """
 
     threshold: Array
@@ -75,6 +80,7 @@ class Limits:
     time_limit: int
     confidence: float = 0.95
     curse: Array | float = 0.0
+    selection: Array | float = 0.0
 
     @property
     def deviations(self) -> float:
@@ -104,7 +110,7 @@ class Limits:
     def slack(self, model: LearnedModel, judged: Judged) -> tuple[Array, Array]:
         """Return how far each constraint is met beyond its margin, (K,), and the scale of `collected`."""
         value, scale = self.collected(model, judged)
-        margin = (self.deviations * judged.error[1:] + self.curse) * scale
+        margin = ((self.deviations + self.selection) * judged.error[1:] + self.curse) * scale
         return value - margin - self.threshold, scale
 
 
@@ -141,34 +147,80 @@ def safe_plan(
     threshold: Array,
     imaginary: tuple[float, ...] = IMAGINARY,
     tolerance: float = FINE,
+    clock: Clock | None = None,
+    rounds: int = ROUNDS,
 ) -> Candidate:
     """Return the best safe candidate, or the one that comes closest.
 
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
+        clock: when its time is up, or on Ctrl-C, the best candidate so far is returned.
+        rounds: plans at other limits, for each kind of candidate.
     """
-    states = model.states
+    found: list[Candidate] = []
 
     def at(make: Callable[[Array], CMDP], limit: Array) -> Candidate:
-        policy, multiplier = plan(make(limit), tolerance)
-        return candidate(model, policy[:states], limits, multiplier)
+        policy, multiplier, stopped = plan(make(limit), tolerance, clock)
+        found.append(candidate(model, policy[: model.states], limits, multiplier))
+        if stopped:
+            raise _Stopped
+        return found[-1]
 
-    nominal = at(model.nominal, threshold)
-    value = nominal.judged.state_value
-    found = [nominal]
-    for visits in imaginary:
-        make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
-        now = nominal if not visits else at(make, threshold)
-        found.append(now)
-        limit = threshold
-        for _ in range(SEARCH if limits.episodic.any() else ROUNDS):
-            if now.safe and not _too_tight(now, limits):
-                break
-            limit = _moved(now, limits, limit)
-            now = at(make, limit)
-            found.append(now)
+    def search() -> None:
+        nominal = at(model.nominal, threshold)
+        value = nominal.judged.state_value
+        for visits in imaginary:
+            make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
+            now = nominal if not visits else at(make, threshold)
+            bracket = Bracket(threshold)
+            for _ in range(SEARCH if limits.episodic.any() else rounds):
+                limit = bracket.next(now, limits)
+                if limit is None:
+                    break
+                now = at(make, limit)
+
+    with suppress(_Stopped):
+        search()
     return max(found, key=lambda one: (one.safe, one.merit))
+
+
+class _Stopped(Exception):
+    """The time is up, and what was found so far counts."""
+
+
+@dataclass
+class Bracket:
+    """The thresholds on discounted values between which plans begin to be safe."""
+
+    limit: Array  # (K,) of the latest plan
+    unsafe: Array | None = None  # the tightest at which a plan was not safe
+    safe: Array | None = None  # the loosest at which a plan was safe
+
+    def next(self, now: Candidate, limits: Limits) -> Array | None:
+        """Return the thresholds of the next plan, given the latest; none if that one leaves no room."""
+        if limits.episodic.any():
+            if now.safe and not _too_tight(now, limits):
+                return None
+            self.limit = _moved(now, limits, self.limit)
+            return self.limit
+        if now.safe:
+            self.safe = self.limit
+        else:
+            self.unsafe = self.limit
+        if self.unsafe is None or (now.safe and not _roomy(now, limits)):
+            return None
+        if self.safe is None:
+            self.limit = _moved(now, limits, self.limit)
+        else:
+            self.limit = (self.unsafe + self.safe) / 2
+        return self.limit
+
+
+def _roomy(one: Candidate, limits: Limits) -> bool:
+    """Whether a safe plan was made at limits so tight that it leaves a tenth of its margin, and of the limit."""
+    margin = one.judged.value[1:] * one.scale - one.slack - limits.threshold
+    return bool((one.slack > np.maximum(0.1 * margin, ROOM * np.abs(limits.threshold))).any())
 
 
 def _too_tight(one: Candidate, limits: Limits) -> bool:
@@ -187,9 +239,19 @@ def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
 
 def with_curse(memory_halves: tuple[LearnedModel, LearnedModel], limits: Limits, threshold: Array) -> Limits:
     """Return limits with the curse: half the mean excess of plans made on one half and evaluated on the other, at least 0."""
+    return replace(limits, curse=curse(memory_halves, limits, threshold)[1:])
+
+
+def curse(
+    memory_halves: tuple[LearnedModel, LearnedModel],
+    limits: Limits,
+    threshold: Array,
+    clock: Clock | None = None,
+) -> Array:
+    """Return half of what plans look better by on the half that they were made on than on the other, (J,), at least 0."""
     one, other = memory_halves
-    excess = np.zeros(len(threshold))
+    excess = np.zeros(1 + len(threshold))
     for own, judge in ((one, other), (other, one)):
-        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE).judged
-        excess += made.value[1:] - judge.judge(restricted(made.policy, judge.tried_or_all)).value[1:]
-    return replace(limits, curse=np.maximum(0.25 * excess, 0.0))
+        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE, clock=clock).judged
+        excess += made.value - judge.judge(restricted(made.policy, judge.tried_or_all)).value
+    return np.maximum(0.25 * excess, 0.0)

@@ -3,6 +3,7 @@
 `base` has the interface. To add one, write a file and add a line to `EVALUATORS`.
 """
 
+from painless.evaluators.averaged_lstdq import AveragedLSTDQ
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.exact import ExactEvaluator, exact_evaluator
@@ -18,6 +19,7 @@ __all__ = [
     "EVALUATORS",
     "LSTDQ",
     "AnchoredLSTDQ",
+    "AveragedLSTDQ",
     "Evaluation",
     "Evaluator",
     "ExactEvaluator",

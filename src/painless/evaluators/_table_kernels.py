@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from painless.common.arrays import Array
@@ -69,27 +72,40 @@ def sampled_updates(
             q[pair, j] += rate * (utility[pair, j] + discount * q[after, j] - q[pair, j])
 
 
+class Starts(NamedTuple):
+    """The pairs from which trajectories start, as the rows of a CSR matrix: each rollout takes any pair of its row."""
+
+    pointer: Indices  # (n + 1,)
+    pair: Indices
+
+    @classmethod
+    def of(cls, entries: Sequence[Indices]) -> Starts:
+        """Lay out the pairs of each entry."""
+        length = [len(pairs) for pairs in entries]
+        return cls(np.concatenate([[0], np.cumsum(length)]).astype(np.int64), np.concatenate(entries))
+
+
 def returns(
     sampler: TableSampler,
-    pairs: Indices,
+    starts: Starts,
     policy_cumulative: Array,
     discount: float,
     rollouts: int,
     horizon: int,
     key: np.uint64,
 ) -> tuple[Array, Array]:
-    """Return the mean of the discounted returns from every pair and their summed squared deviations, (n, J)."""
-    utilities = sampler.utility.shape[1]
-    mean, squares = np.zeros((len(pairs), utilities)), np.zeros((len(pairs), utilities))
-    given = (sampler, pairs, policy_cumulative, discount, rollouts, horizon, key)
-    write_returns(*given, np.empty(utilities), mean, squares)
+    """Return the mean of the discounted returns from every start and their summed squared deviations, (n, J)."""
+    shape = (len(starts.pointer) - 1, sampler.utility.shape[1])
+    mean, squares = np.zeros(shape), np.zeros(shape)
+    given = (sampler, starts, policy_cumulative, discount, rollouts, horizon, key)
+    write_returns(*given, np.empty(shape[1]), mean, squares)
     return mean, squares
 
 
 @njit
 def write_returns(
     sampler: TableSampler,
-    pairs: Indices,
+    starts: Starts,
     policy_cumulative: Array,
     discount: float,
     rollouts: int,
@@ -99,14 +115,16 @@ def write_returns(
     mean: Array,
     squares: Array,
 ) -> None:
-    """Add the returns from every pair to `mean` and `squares` (n, J), which are 0; `one` (J,) is scratch space."""
+    """Add the returns from every start to `mean` and `squares` (n, J), which are 0; `one` (J,) is scratch space."""
     pointer, successor, cumulative = sampler.pointer, sampler.successor, sampler.cumulative
     utility, utilities = sampler.utility, sampler.utility.shape[1]
     actions = len(policy_cumulative) // (sampler.state[-1] + 1)
-    for i in range(len(pairs)):
+    for i in range(len(mean)):
+        first, count = starts.pointer[i], starts.pointer[i + 1] - starts.pointer[i]
         for rollout in range(rollouts):
             position = 2 * horizon * (i * rollouts + rollout)
-            pair, weight = pairs[i], 1.0
+            chosen = int(uniform(key, position) * count) if count > 1 else 0
+            pair, weight = starts.pair[first + chosen], 1.0
             for j in range(utilities):
                 one[j] = utility[pair, j]
             for t in range(1, horizon):

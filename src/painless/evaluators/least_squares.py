@@ -2,9 +2,10 @@
 
     θ̂ = argmin_θ Σ_{z ∈ C} ω(z)·(⟨φ(z), θ⟩ − q̂(z))² = G_ω† Σ_{z ∈ C} ω(z) φ(z) q̂(z),      Q(s, a) = ⟨φ(s, a), θ̂⟩
 
-q̂ is the Monte Carlo estimate of `monte_carlo`; of several solutions the one of minimum norm is taken. How far the fit can
-be off at other pairs is Lemma 3: `painless.features.extrapolation_bound`. Values at ρ are linear in q̂, hence their
-standard errors; those do not include the error of the features.
+q̂ is the Monte Carlo estimate of `monte_carlo`. An entry of a coreset is a feature with all the pairs that share it: its rollouts start with
+any of them, and q̂ estimates their mean. Of several solutions the one of minimum norm is taken. How far the fit can be off at other pairs is
+Lemma 3: `painless.features.extrapolation_bound`. Values at ρ are linear in q̂, hence their standard errors; those do not
+include the error of the features.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from painless.problem import CMDP
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """Fits action values, linear in features, to rollouts from the pairs of a design.
+    """Fits action values, linear in features, to rollouts from the entries of a design.
 
     Arguments:
         problem: a table.
         features: a feature map over the indices of its states.
         design: a design or coreset over the rows s·A + a of the feature matrix.
-        rollouts: m, for each pair of the design.
+        rollouts: m, for each entry of the design.
         horizon: the steps of a rollout; as in `MonteCarlo`.
 
     >>> import painless
@@ -40,8 +41,8 @@ class LeastSquares:
     >>> features = TileCoding(0, 25, tiles=14, tilings=1, actions=4)
     >>> coreset = greedy_coreset(feature_matrix(features, states=25))
     >>> evaluator = LeastSquares(painless.gridworld(), features, coreset, rollouts=100)
-    >>> len(evaluator.monte_carlo.start)
-    56
+    >>> len(evaluator.design.entries), len(evaluator.monte_carlo.start)
+    (56, 100)
     """
 
     problem: CMDP
@@ -56,15 +57,15 @@ class LeastSquares:
 
     @cached_property
     def monte_carlo(self) -> MonteCarlo:
-        """The evaluator of the design's pairs."""
-        return MonteCarlo(self.problem, self.rollouts, self.horizon, self.design.indices)
+        """The evaluator of all pairs of the design's entries."""
+        return MonteCarlo(self.problem, self.rollouts, self.horizon, np.concatenate(self.design.entries))
 
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator]) -> Evaluation:
         """Evaluate all J utilities of every run from the same trajectories."""
         return evaluate_runs(self.problem, policy, rngs, self._estimate)
 
     def _estimate(self, policy: Array, rng: np.random.Generator) -> TableEstimate:
-        mean, variance = self.monte_carlo.returns(policy, rng)
+        mean, variance = self.monte_carlo.entry_returns(policy, rng, self.design.entries)
         weight = mean.T @ self._fit.T  # (J, d)
         at_start = (self.problem.initial[:, None] * policy).reshape(-1) @ self._feature  # (d,)
         error = standard_error(at_start @ self._fit, variance)

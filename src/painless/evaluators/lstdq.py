@@ -1,16 +1,15 @@
-"""LSTDQ: the fixed point of the projected Bellman equation, from sampled successors (Lagoudakis & Parr 2003).
+"""LSTDQ: the fixed point of the projected Bellman equation, from samples (Lagoudakis & Parr 2003).
 
-For n pairs z with features φ(z) in the rows of Φ, and P̂ the frequencies of their sampled successors,
+A sample is a pair z, its successor s' and the next action a', all drawn: z from a distribution over pairs, s' from the model, a' from the
+policy. With the features φ(z) of N samples in the rows of Φ, and those of (s', a') in the rows of Φ',
 
-    A = Φᵀ D (Φ − γ P̂ Π Φ),     b_j = Φᵀ D u_j,     A θ_j = b_j,     Q_j(s, a) = ⟨φ(s, a), θ_j⟩
+    A = Φᵀ(Φ − γ Φ')/N,     b_j = Φᵀ u_j/N,     A θ_j = b_j,     Q_j(s, a) = ⟨φ(s, a), θ_j⟩
 
-with D = I/n and Π Φ the features that the policy expects in each state. ΦᵀDΦ and b do not change between policies; only
+Only how often each pair, successor and action was drawn matters; the counts are drawn at once, by multinomials. A is factorised once
+for all utilities. It is singular where features are never seen or depend on each other. The solution is then the one of minimum
+norm, where singular values below `cutoff` of the largest count as 0; or `ridge` is added: (A + ridge·I) θ = b + ridge·θ_previous.
 
-    A = ΦᵀDΦ − γ (ΦᵀD P̂)(ΠΦ)
-
-is formed for each policy, and it is factorised once for all utilities. A is singular where features are never seen or depend on
-each other. The solution is then the one of minimum norm, where singular values below `cutoff` of the largest count as 0; or
-`ridge` is added: (A + ridge·I) θ = b + ridge·θ_previous.
+`AveragedLSTDQ` takes expectations where it can: over pairs and over the next action.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
@@ -35,7 +34,7 @@ from painless.evaluators.monte_carlo import (
     evaluate_runs,
     require_count,
 )
-from painless.features import FeatureMap, feature_matrix
+from painless.features import Design, FeatureMap, feature_matrix
 from painless.problem import CMDP
 
 CUTOFF = 1e-8  # singular values below this part of the largest are 0
@@ -47,28 +46,37 @@ class SuccessorModel(NamedTuple):
     pointer: Pairs  # (n + 1,)
     successor: Pairs  # (nnz,)
     probability: Array  # (nnz,)
-    blocks: list[Pairs]  # (rows, length) each
+    blocks: list[
+        tuple[Pairs, Pairs]
+    ]  # of rows with several entries: the rows (r,), and their entries (r, length)
+
+    def draw(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw successors for each row, so many as `counts` (n,) says; return how often each entry was drawn, (nnz,)."""
+        drawn = np.repeat(counts, np.diff(self.pointer))
+        for rows, block in self.blocks:
+            drawn[block] = rng.multinomial(counts[rows], self.probability[block])
+        return drawn
 
 
 @dataclass(frozen=True, eq=False)
 class LSTDQ:
-    """Least-squares temporal differences for action values that are linear in features.
+    """Least-squares temporal differences for action values that are linear in features, as in the paper: everything is drawn.
 
     Arguments:
         problem: a table.
         features: a feature map over the indices of its states.
-        samples: successors drawn for each pair. None takes the model's own probabilities; what is left then is the
-            error of the features.
+        samples: the transitions for each sampled pair, or entry of a coreset, on average.
         cutoff: singular values below this part of the largest count as 0.
         ridge: in place of the cut-off, what is added to the diagonal of A.
-        pairs: the indices s·A + a that are sampled, such as those of a coreset; all available ones by default. What is
-            paid at other pairs is never seen; `LeastSquares`, whose rollouts pass through them, sees it.
+        pairs: what is sampled: the indices s·A + a of pairs, or a design. An entry of a coreset is a feature with all its pairs, and
+            a sample takes any of them. All available pairs by default. What is paid at other pairs is never seen;
+            `LeastSquares`, whose rollouts pass through them, sees it.
 
     >>> import painless
     >>> from painless.features import TileCoding
     >>> features = TileCoding(0, 25, tiles=14, tilings=1, actions=4)
-    >>> LSTDQ(painless.gridworld(), features, samples=300).features.dimension
-    56
+    >>> LSTDQ(painless.gridworld(), features, samples=300).transitions
+    30000
 
     References:
         Lagoudakis & Parr, "Least-squares policy iteration", JMLR 4, 2003.
@@ -76,17 +84,29 @@ class LSTDQ:
 
     problem: CMDP
     features: FeatureMap
-    samples: int | None
+    samples: int
     cutoff: float = CUTOFF
     ridge: float | None = None
-    pairs: ArrayLike | None = None
+    pairs: ArrayLike | Design | None = None
 
     def __post_init__(self) -> None:
-        if self.samples is not None:
-            require_count("samples", self.samples)
+        require_count("samples", self.samples)
+        self._require()
+
+    def _require(self) -> None:
         require_regularisation(self.cutoff, self.ridge)
         require_features(self.problem, self.features)
         _ = self._sampled, self._feature
+
+    @property
+    def transitions(self) -> int:
+        """How many transitions an evaluation samples."""
+        return int(self.samples) * self.entry_count
+
+    @property
+    def entry_count(self) -> int:
+        """How many pairs, or entries of a design, are sampled."""
+        return len(self.pairs.entries) if isinstance(self.pairs, Design) else len(self._sampled)
 
     def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator]) -> Evaluation:
         """Evaluate all J utilities of every run from the same samples."""
@@ -97,27 +117,42 @@ class LSTDQ:
 
     def weight(self, policy: Array, rng: np.random.Generator) -> Array:
         """Return θ of every utility, (J, d), for one policy (S, A)."""
-        states, actions = policy.shape
-        expected = np.matmul(policy[:, None, :], self._feature.reshape(states, actions, -1))[
-            :, 0
-        ]  # ΠΦ (S, d)
-        flow = (self._model_matrix(rng).T @ self._rows).T  # ΦᵀP̂ (d, S)
-        matrix = self._gram - self.problem.discount / len(self._rows) * (flow @ expected)
-        return solve_lstdq(matrix, self._right, self.cutoff, self.ridge)
+        pair_count, following = self._draw(policy, rng)
+        seen = pair_count[:, None] * self._rows  # ΦᵀΦ = Σ_z n(z) φ(z) φ(z)ᵀ
+        matrix = self._rows.T @ (seen - self.problem.discount * (following @ self._feature))
+        right = (self._utility * pair_count) @ self._rows
+        return solve_lstdq(matrix / self.transitions, right / self.transitions, self.cutoff, self.ridge)
 
-    def _model_matrix(self, rng: np.random.Generator) -> scipy.sparse.csr_array[np.float64]:
-        """Return P̂, (n, S)."""
-        model, frequency = self._model, self._model.probability
-        if self.samples is not None:
-            frequency = np.ones_like(frequency)
-            for block in model.blocks:
-                frequency[block] = rng.multinomial(self.samples, model.probability[block]) / self.samples
-        shape = (len(model.pointer) - 1, self.problem.shape[0])
-        return scipy.sparse.csr_array((frequency, model.successor, model.pointer), shape=shape)
+    def _draw(
+        self, policy: Array, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], scipy.sparse.csr_array[np.float64]]:
+        """Return how often each sampled pair was drawn, (n,), and how often each next pair came after it, (n, S·A)."""
+        model, (states, actions, _) = self._model, self.problem.shape
+        pair_count = rng.multinomial(self.transitions, self._share)
+        successors = model.draw(pair_count, rng)
+        choices = policy / policy.sum(-1, keepdims=True)
+        chosen = rng.multinomial(successors, choices[model.successor])  # (nnz, A)
+        pairs = model.successor[:, None] * actions + np.arange(actions)
+        following = scipy.sparse.csr_array(
+            (chosen.reshape(-1).astype(np.float64), pairs.reshape(-1), model.pointer * actions),
+            shape=(len(pair_count), states * actions),
+        )
+        return pair_count, following
 
     @cached_property
     def _sampled(self) -> Pairs:
-        return available_pairs(self.problem, self.pairs)
+        given = self.pairs
+        return available_pairs(
+            self.problem, np.concatenate(given.entries) if isinstance(given, Design) else given
+        )
+
+    @cached_property
+    def _share(self) -> Array:
+        """How often each sampled pair is drawn, (n,), with sum 1."""
+        if not isinstance(self.pairs, Design):
+            return np.full(len(self._sampled), 1 / len(self._sampled))
+        length = np.array([len(entry) for entry in self.pairs.entries])
+        return np.repeat(self.pairs.weights / length, length)
 
     @cached_property
     def _feature(self) -> Array:
@@ -128,13 +163,9 @@ class LSTDQ:
         return self._feature[self._sampled]
 
     @cached_property
-    def _gram(self) -> Array:
-        return self._rows.T @ self._rows / len(self._rows)
-
-    @cached_property
-    def _right(self) -> Array:
-        utility = self.problem.utility.reshape(-1, len(self._feature))[:, self._sampled]
-        return utility @ self._rows / len(self._rows)
+    def _utility(self) -> Array:
+        """The utilities of the sampled pairs, (J, n)."""
+        return self.problem.utility.reshape(-1, len(self._feature))[:, self._sampled]
 
     @cached_property
     def _model(self) -> SuccessorModel:
@@ -145,7 +176,9 @@ class LSTDQ:
         pointer = np.concatenate([[0], np.cumsum(length)])
         entry = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)
         blocks = [
-            pointer[:-1][length == width, None] + np.arange(width) for width in np.unique(length) if width > 1
+            (np.flatnonzero(length == width), pointer[:-1][length == width, None] + np.arange(width))
+            for width in np.unique(length)
+            if width > 1
         ]
         return SuccessorModel(pointer, sampler.successor[entry], sampler.probability[entry], blocks)
 

@@ -114,6 +114,8 @@ class MonteCarlo:
         pairs: the indices s·A + a from which to start, in place of all. The action values of other available pairs
             are then not a number, and so is the value at ρ where the policy can start with one of them.
 
+    `entry_returns` starts from entries of several pairs each, of which every rollout takes any.
+
     >>> import painless
     >>> evaluator = MonteCarlo(painless.gridworld(), rollouts=100)
     >>> evaluator.steps
@@ -189,12 +191,18 @@ class MonteCarlo:
 
         The variance of a single rollout is not known: ∞.
         """
+        return self.entry_returns(policy, rng, tuple(self.start[:, None]))
+
+    def entry_returns(
+        self, policy: Array, rng: np.random.Generator, entries: Sequence[Pairs]
+    ) -> tuple[Array, Array]:
+        """Return the mean return from each entry, (n, J), and the variance of that mean; a rollout starts with any pair of its entry."""
         from painless.evaluators import _table_kernels as compiled
         from painless.simulation.sampling import policy_sums, stream
 
         mean, squares = compiled.returns(
             self._sampler,
-            self.start,
+            compiled.Starts.of(entries),
             policy_sums(policy),
             self.problem.discount,
             self.rollouts,
@@ -214,7 +222,7 @@ def standard_error(weight: Array, variance: Array) -> Array:
 
 def reference_returns(
     sampler: TableSampler,
-    pairs: Pairs,
+    entries: Sequence[Pairs],
     policy_cumulative: Array,
     discount: float,
     rollouts: int,
@@ -230,8 +238,10 @@ def reference_returns(
         padded_rows(sampler.pointer, sampler.cumulative),
         padded_rows(every, policy_cumulative),
     )
-    pair = np.repeat(pairs, rollouts)
-    position = 2 * horizon * np.arange(len(pair))
+    position = 2 * horizon * np.arange(len(entries) * rollouts)
+    chosen = uniforms(key, position).reshape(-1, rollouts)
+    drawn = [pairs[(u * len(pairs)).astype(int)] for pairs, u in zip(entries, chosen, strict=True)]
+    pair = np.concatenate(drawn)
     total, weight = sampler.utility[pair], 1.0
     for t in range(1, horizon):
         u = uniforms(key, position + 2 * t)
@@ -240,7 +250,7 @@ def reference_returns(
         pair = state * actions + (u[:, None] >= choice[state]).sum(1)
         weight *= discount
         total = total + weight * sampler.utility[pair]
-    return total.reshape(len(pairs), rollouts, -1)
+    return total.reshape(len(entries), rollouts, -1)
 
 
 def padded_rows(pointer: Pairs, cumulative: Array) -> Array:

@@ -7,6 +7,7 @@ The others are its settings.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from painless.common.errors import InputError
 from painless.common.registry import find, settings_of
+from painless.evaluators.averaged_lstdq import AveragedLSTDQ
 from painless.evaluators.base import Evaluator
 from painless.evaluators.exact import TablePolicy, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
@@ -25,6 +27,7 @@ from painless.features import (
     Design,
     FeatureMap,
     OneHot,
+    Single,
     TileCoding,
     design_norm,
     feature_matrix,
@@ -32,12 +35,17 @@ from painless.features import (
 )
 from painless.problem import CMDP
 
+CHOICES = {
+    "shared": None,
+    **{one.value: one for one in Single},
+}  # of the pairs that share a feature: all, or one of them
+
 
 def _exact(problem: CMDP) -> Evaluator[TablePolicy]:
     return exact_evaluator(problem)
 
 
-def _tiles(problem: CMDP, tiles: int | None) -> FeatureMap:
+def state_tiles(problem: CMDP, tiles: int | None) -> FeatureMap:
     """Tile coding of the state's index with one tiling, as in the paper; one-hot without `tiles`."""
     states, actions, _ = problem.shape
     if tiles is None:
@@ -45,34 +53,64 @@ def _tiles(problem: CMDP, tiles: int | None) -> FeatureMap:
     return TileCoding(0, states, int(tiles), 1, actions)
 
 
-def _design(problem: CMDP, features: FeatureMap, coreset: bool) -> Design:
-    """Return the greedy coreset of the features, or all pairs with equal weight."""
-    matrix = feature_matrix(features, problem.shape[0])
-    if coreset:
-        return greedy_coreset(matrix)
-    count = len(matrix)
-    indices, weights = np.arange(count), np.full(count, 1 / count)
-    return Design(indices, weights, float(design_norm(matrix, indices, weights).max()))
+def _design(problem: CMDP, features: FeatureMap, coreset: bool | str, choice_seed: int) -> Design:
+    """Return the greedy coreset of the available pairs, or these with equal weight.
+
+    An entry of the coreset is a feature with all its pairs; "first", "last" or "random" takes one of them, as the printed algorithm does.
+    """
+    available = np.flatnonzero(problem.actions)
+    matrix = feature_matrix(features, problem.shape[0])[available]
+    if not coreset:
+        indices, weights = np.arange(len(available)), np.full(len(available), 1 / len(available))
+        return Design(available, weights, float(design_norm(matrix, indices, weights).max()))
+    found = greedy_coreset(matrix)
+    found = replace(
+        found, indices=available[found.indices], shared=tuple(available[rows] for rows in found.shared)
+    )
+    choice = None if coreset is True else find("choice of pairs", coreset, CHOICES)
+    return found if choice is None else found.single(choice, np.random.default_rng(choice_seed))
 
 
 def _lstdq(
     problem: CMDP,
     samples: int,
     tiles: int | None = None,
-    coreset: bool = False,
+    coreset: bool | str = False,
+    choice_seed: int = 0,
     cutoff: float = CUTOFF,
     ridge: float | None = None,
 ) -> LSTDQ:
-    features = _tiles(problem, tiles)
-    pairs = _design(problem, features, coreset).indices if coreset else None
+    features = state_tiles(problem, tiles)
+    pairs = _design(problem, features, coreset, choice_seed) if coreset else None
     return LSTDQ(problem, features, samples, cutoff, ridge, pairs)
 
 
+def _averaged_lstdq(
+    problem: CMDP,
+    samples: int | None = None,
+    tiles: int | None = None,
+    coreset: bool | str = False,
+    choice_seed: int = 0,
+    cutoff: float = CUTOFF,
+    ridge: float | None = None,
+) -> AveragedLSTDQ:
+    features = state_tiles(problem, tiles)
+    pairs = _design(problem, features, coreset, choice_seed) if coreset else None
+    return AveragedLSTDQ(problem, features, samples, cutoff, ridge, pairs)
+
+
 def _least_squares(
-    problem: CMDP, rollouts: int, tiles: int | None = None, coreset: bool = True, horizon: int | None = None
+    problem: CMDP,
+    rollouts: int,
+    tiles: int | None = None,
+    coreset: bool | str = True,
+    choice_seed: int = 0,
+    horizon: int | None = None,
 ) -> LeastSquares:
-    features = _tiles(problem, tiles)
-    return LeastSquares(problem, features, _design(problem, features, coreset), rollouts, horizon)
+    features = state_tiles(problem, tiles)
+    return LeastSquares(
+        problem, features, _design(problem, features, coreset, choice_seed), rollouts, horizon
+    )
 
 
 EVALUATORS: dict[str, Callable[..., Any]] = {
@@ -80,6 +118,7 @@ EVALUATORS: dict[str, Callable[..., Any]] = {
     "td": TemporalDifference,
     "monte-carlo": MonteCarlo,
     "lstdq": _lstdq,
+    "averaged-lstdq": _averaged_lstdq,
     "least-squares": _least_squares,
     "anchored-lstdq": AnchoredLSTDQ,
     "plain-lstdq": PlainLSTDQ,

@@ -4,7 +4,7 @@
 """
 
 from painless.features.base import BinaryFeatures, FeatureMap, feature_matrix, linear_action_value
-from painless.features.coreset import Coreset, greedy_coreset
+from painless.features.coreset import Coreset, Single, greedy_coreset
 from painless.features.design import Design, design_norm, extrapolation_bound
 from painless.features.fourier import Fourier
 from painless.features.g_optimal import g_optimal_design
@@ -19,6 +19,7 @@ __all__ = [
     "FeatureMap",
     "Fourier",
     "OneHot",
+    "Single",
     "TileCoding",
     "Transformed",
     "design_norm",

@@ -14,11 +14,17 @@ Three things differ from the printed algorithm. Its loop runs while g ≤ ε', t
 norm in ν I + Σφφᵀ and not, as Lemma 3 needs, in G_ω, which is |C| times smaller: ω ∝ counts, and the norm in G_ω
 is reported. And ε' is not given: at 1/√2 features that are one-hot within groups of rows are chosen once each, which on
 the gridworld's 56 features gives the 56 pairs of the paper's experiments.
+
+Several rows can have the same features, such as the states of a tile. The gains of such rows are equal, so that what is chosen is a
+*feature*, and an entry of a coreset is a feature with all the rows that share it. A sample of the entry takes any of them, drawn
+uniformly, as in the code that the paper's authors released. The printed algorithm picks one row; `Coreset.single` picks the first, the
+last or a random one, and what is then known of the others depends on which.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,11 +38,42 @@ SLACK = 1e-9  # g ≤ ε' holds to this relative precision, or rounding would de
 TIE = 1e-12  # norms² this close are equal; the first row is taken
 
 
+class Single(Enum):
+    """Which of the rows that share a feature stands for all of them."""
+
+    FIRST = "first"
+    LAST = "last"
+    RANDOM = "random"
+
+
 @dataclass(frozen=True, eq=False)
 class Coreset(Design):
-    """A design whose weights are proportional to how often each row was chosen."""
+    """A design over features, weighted by how often each was chosen; an entry is a feature with all the rows that share it."""
 
     counts: Indices  # (k,)
+    shared: tuple[Indices, ...]  # of each entry the rows with its features, increasing
+
+    @property
+    def entries(self) -> tuple[Indices, ...]:
+        """The rows of each entry, of which a sample takes any."""
+        return self.shared
+
+    def single(self, choice: Single, rng: np.random.Generator | None = None) -> Design:
+        """Return the design with one row for each entry, as the printed algorithm has it.
+
+        >>> coreset = greedy_coreset([[1, 0], [1, 0], [0, 1]])
+        >>> coreset.single(Single.LAST).indices
+        array([1, 2])
+        """
+        if choice is Single.RANDOM:
+            if rng is None:
+                raise InputError("a random row needs a generator; give rng=np.random.default_rng(seed)")
+            places = [int(rng.integers(len(rows))) for rows in self.shared]
+        else:
+            places = [0 if choice is Single.FIRST else -1] * len(self.shared)
+        chosen = np.array([rows[k] for rows, k in zip(self.shared, places, strict=True)])
+        order = np.argsort(chosen)
+        return Design(chosen[order], self.weights[order], self.norm)
 
 
 def greedy_coreset(features: ArrayLike, tolerance: float = 2**-0.5, ridge: float = 1.0) -> Coreset:
@@ -45,6 +82,8 @@ def greedy_coreset(features: ArrayLike, tolerance: float = 2**-0.5, ridge: float
     >>> coreset = greedy_coreset([[1, 0], [1, 0], [0, 1]])
     >>> coreset.indices, coreset.counts
     (array([0, 2]), array([1, 1]))
+    >>> coreset.entries
+    (array([0, 1]), array([2]))
     >>> round(coreset.norm**2, 6)
     2.0
     """
@@ -61,7 +100,15 @@ def greedy_coreset(features: ArrayLike, tolerance: float = 2**-0.5, ridge: float
         )
     weights = counts[indices] / counts.sum()
     norm = float(design_norm(rows, indices, weights).max())
-    return Coreset(indices, weights, norm, counts[indices])
+    return Coreset(indices, weights, norm, counts[indices], _sharing(rows, indices))
+
+
+def _sharing(rows: Array, indices: Indices) -> tuple[Indices, ...]:
+    """Return for each of the indices all rows that have the same features."""
+    group = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.stack([group[indices], group[indices] + 1]))
+    return tuple(order[low:high] for low, high in bounds.T)
 
 
 def _counts(rows: Array, limit: float, ridge: float) -> Indices:

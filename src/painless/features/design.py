@@ -42,6 +42,11 @@ class Design:
     weights: Array  # (k,) ω, positive, with sum 1
     norm: float  # max ‖φ‖_{G_ω†} over all rows of the matrix
 
+    @property
+    def entries(self) -> tuple[Indices, ...]:
+        """The rows of each entry, of which a sample takes any: here the row of the support alone."""
+        return tuple(self.indices[:, None])
+
 
 def feature_rows(features: ArrayLike) -> Array:
     """Check a feature matrix, (n, d)."""

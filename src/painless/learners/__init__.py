@@ -6,6 +6,7 @@
 from painless.learners.base import Learner, LearnerState
 from painless.learners.cocob import Cocob, CocobState, Winnings
 from painless.learners.coin_betting import LOG_FLOOR, CoinBetting, CoinBettingState, coin_betting_regret
+from painless.learners.decaying import Decaying, DecayingState
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
 from painless.learners.extrapolated import Extrapolated, ExtrapolatedState
 from painless.learners.half_line import HalfLine
@@ -24,6 +25,8 @@ __all__ = [
     "CocobState",
     "CoinBetting",
     "CoinBettingState",
+    "Decaying",
+    "DecayingState",
     "ExponentiatedGradient",
     "ExponentiatedGradientState",
     "Extrapolated",

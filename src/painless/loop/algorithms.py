@@ -8,7 +8,7 @@ one, write a class and add a line there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ from painless.learners import (
     LOG_FLOOR,
     Cocob,
     CoinBetting,
+    Decaying,
     ExponentiatedGradient,
     Learner,
     ProjectedGradient,
@@ -181,6 +182,23 @@ class GDA:
         return ExponentiatedGradient(policy_rate, self.entropy), dual
 
 
+@dataclass(frozen=True)
+class PrintedGDA:
+    """GDA with the step sizes as the paper prints them: η₁ and η₂ of its theory with √t in place of √T. For study.
+
+    They need no horizon. The analysis that the paper cites is for constant steps, so that its bound says nothing of these.
+    """
+
+    name: ClassVar[str] = "gda-printed"
+
+    def build(self, situation: Situation) -> Pieces:
+        """Return the learner and the dual."""
+        policy_rate, multiplier_rate = theoretical_rates(replace(situation, iterations=1))
+        dual = Decaying(ProjectedGradient(multiplier_rate))
+        learner = Decaying(ExponentiatedGradient(policy_rate))
+        return learner, Lagrangian(dual, situation.multiplier_bound)
+
+
 def theoretical_rates(situation: Situation) -> tuple[float, Array]:
     """η₁ = √(2 ln A/T)/N and η₂ = U(1−γ)/√T (paper, section 4.2.1, with T for the printed t)."""
     if situation.iterations is None:
@@ -247,6 +265,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "cbp-theory": CBP.theoretical,
     "gda": GDA,
     "gda-theory": GDA.theoretical,
+    "gda-printed": PrintedGDA,
     "crpo": CRPO,
 }
 

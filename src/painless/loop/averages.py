@@ -2,7 +2,8 @@
 
 The paper bounds the average of the iterates. The stationary policy of a weighted average of their occupancy
 measures has exactly the averaged values. Weights: uniform (the paper's), linear (∝ t + 1), or the tail (the
-second half). Over several runs a mean has a standard error, and a band of 95 %.
+second half). Over several runs a mean has a standard error, and a band of 95 % by Student's t: with 5 runs 2.78 standard errors
+on each side, and not the 1.96 of many.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from painless.common.arrays import Array
 
-CONFIDENCE = 1.96  # standard errors on each side of a mean, for a band of 95 %
+CONFIDENCE = (
+    1.96  # standard errors on each side of an estimate, for a band of 95 % where many draws are behind it
+)
 
 
 class Output(Enum):
@@ -76,10 +79,21 @@ def running_average(values: Array) -> Array:
 
 
 def band(values: Array) -> Array:
-    """Return half the width of the 95 % band around the mean of n runs (n, …); 0 for a single one."""
+    """Return half the width of the 95 % band around the mean of n runs (n, …), by Student's t; 0 for a single one."""
     if len(values) == 1:
         return np.zeros(values.shape[1:])
-    return np.asarray(CONFIDENCE * values.std(0, ddof=1) / np.sqrt(len(values)))
+    return np.asarray(student(len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values)))
+
+
+def student(freedom: float) -> float:
+    """Return how many standard errors are on each side of a mean in a 95 % interval, by Student's t.
+
+    >>> round(student(4), 2), round(student(1e9), 2)
+    (2.78, 1.96)
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
 
 
 def standard_error(values: Array) -> float:

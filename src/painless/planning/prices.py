@@ -91,6 +91,8 @@ class _Ranges:
         """Price at the ends until each is confirmed, or no longer moves."""
         open_ends = [(i, side) for i in self._wide for side in (-1, 1)]
         priced: dict[tuple[int, int], float] = {}  # λ_i of the last pricing
+        if not np.isfinite(self.certifier.game.upper):
+            return
         for _ in range(PRICINGS):
             open_ends = [(i, side) for i, side in open_ends if self._cut(i, side, priced)]
             if not open_ends:
@@ -120,9 +122,13 @@ class _Ranges:
         """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
         certifier = self.certifier
         low = np.array([*certifier.game.proved, self.answer.low])
-        low = low[np.isfinite(low).all(1)]
+        low = low[np.isfinite(low).all(1) & np.isfinite(certifier.game.upper)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
-        room = (certifier.game.upper - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        bound = certifier.game.upper if len(low) else 0.0
+        room = (bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        if certifier.game.proved_loops:  # no round of a loop may gain at optimal prices
+            rounds = np.array(certifier.game.proved_loops) / self.unit
+            slack, room = np.vstack([slack, rounds[:, 1:]]), np.append(room, -rounds[:, 0])
         return slack, room
 
     def end(self, index: int, side: int) -> Array | None:

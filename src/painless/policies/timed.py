@@ -17,7 +17,7 @@ from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
-from painless.problem import CMDP, validation
+from painless.problem import CMDP, require_problem, validation
 from painless.storage import files
 
 
@@ -74,6 +74,23 @@ class TimedPolicy:
         names = {**self.names, "states": [f"step {t}, {name}" for t in range(steps) for name in given]}
         visits = None if self.visits is None else self.visits.reshape(-1)
         return TabularPolicy(self.probabilities.reshape(-1, actions), names, visits)
+
+    def chain(self, problem: CMDP) -> CMDP:
+        """Return the Markov chain that the policy makes of a problem with its horizon: one action, and transitions for each step."""
+        from painless.policies.chains import induced_chain
+
+        return induced_chain(require_problem(problem), self)
+
+    def simulate(
+        self, problem: CMDP, *, episodes: int = 1, seed: int = 0, make: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """Return all steps of some episodes as a DataFrame: episode, step, state, action, next state and utilities.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns. A last utility is part of the last step, on average.
+        """
+        from painless.policies.chains import timed_trajectories
+
+        return timed_trajectories(require_problem(problem), self, episodes, seed, make)
 
     def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
         """Return a row for each step and state as a DataFrame; see `TabularPolicy.to_frame`."""

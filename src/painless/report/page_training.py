@@ -15,6 +15,12 @@ from painless.storage import files, results
 from painless.training.evaluate import Estimate
 from painless.training.result import HEADER, Training, estimate_rows, read_record
 
+CURVES = {  # what is drawn, by algorithm
+    "counted": "Estimates of the learned model for the answer after each batch of steps, and their averages over time.",
+    "deep": "What the episodes that finished in each stretch of the training collected, the multipliers that weighed them, and averages "
+    "over time. The answer is a mixture of checkpoints of this run, judged above on fresh episodes.",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
@@ -63,10 +69,8 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
         shown=range(min(MOST, len(run.constraint_names))),
         error=run.standard_error,
     )
-    for group in groups if run.algorithm == "counted" else ():
-        group["text"] = (
-            "Estimates of the learned model for the answer after each batch of steps, and their averages over time."
-        )
+    for group in groups if run.algorithm in CURVES else ():
+        group["text"] = CURVES[run.algorithm]
     return groups
 
 

@@ -9,13 +9,15 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.report.figures import COLOURS, draw_grid, new_figure, set_range, styled
-from painless.study.paper.pictures import Curve, GridPanel, Panel, Picture, Tone
+from painless.study.paper.pictures import Curve, GridPanel, Panel, Picture, Tone, coincident
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 400  # of a curve that are drawn
+LINE = 70  # characters of settings in a line above a panel
+MANY = 80  # characters of names in a line of the legend
 SETTLED = 0.05  # of a curve is left out when the vertical range is chosen
 FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and white
     "cbp": (COLOURS[1], "-"),
@@ -23,9 +25,13 @@ FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and whi
     "crpo": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
     "cbp-theory": (COLOURS[3], (0, (1, 1))),
     "gda-theory": (COLOURS[5], (0, (3, 1.5))),
+    "whole": (COLOURS[1], "-"),
+    "known": (COLOURS[0], (0, (6, 1.5))),
+    "exact": (COLOURS[2], (0, (6, 1.5, 1, 1.5))),
+    "gda-printed": (COLOURS[4], (0, (4, 1, 1, 1, 1, 1))),
 }
 SYMBOL = re.compile(r"([αV])_([πλcr])")
-DASHED = (0, (1.5, 1.5))
+DASHED, DOTTED = (0, (1.5, 1.5)), (0, (0.8, 1.6))
 
 
 def draw(picture: Picture) -> Figure:
@@ -50,7 +56,7 @@ def draw(picture: Picture) -> Figure:
             handles, labels = axes[0].get_legend_handles_labels()
             if not alike:
                 labels = [label.partition(" (")[0] for label in labels]
-            wide = 2 if columns == 1 else 4
+            wide = 2 if columns == 1 else 4 if sum(map(len, labels)) <= MANY else 3
             figure.legend(
                 handles, labels, loc="outside upper center", ncols=wide, fontsize=9, handlelength=3.2
             )
@@ -69,10 +75,10 @@ def _labels(panel: Panel) -> tuple[str, ...]:
 
 def _name_settings(axis: Axes, panel: Panel, *, shown: bool) -> None:
     """Name the settings of a row under the title of its first panel, and make as much room above the others."""
-    text = (
-        "   ".join(label.replace(" (", ": ").replace(")", "") for label in _labels(panel)) if shown else " "
-    )
-    axis.set_title(panel.title + "\n", fontsize=11)
+    parts = [label.replace(" (", ": ").replace(")", "") for label in _labels(panel)]
+    lines = [parts] if sum(map(len, parts)) <= LINE else [parts[: len(parts) // 2], parts[len(parts) // 2 :]]
+    text = "\n".join("   ".join(line) for line in lines) if shown else " "
+    axis.set_title(panel.title + "\n" * len(lines), fontsize=11)
     axis.text(0.5, 1.02, _mathematics(text), transform=axis.transAxes, ha="center", va="bottom", fontsize=7.5)
 
 
@@ -90,11 +96,23 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         _draw_curve(axis, panel, curve)
     axis.set(xlabel=panel.horizontal, ylabel=panel.unit, title=panel.title)
+    if panel.at is not None:
+        axis.set_xscale("log")
     if panel.logarithmic:
-        axis.set(xscale="log", yscale="log")
+        axis.set_yscale("log")
     else:
         axis.margins(x=0)
         _choose_range(axis, panel)
+    _say_coincident(axis, panel)
+
+
+def _say_coincident(axis: Axes, panel: Panel) -> None:
+    """Say which curves lie on each other."""
+    groups = [f"{', '.join(names[:-1])} and {names[-1]}" for names in coincident(panel)]
+    if groups:
+        text = f"{'; '.join(groups)} lie on each other"
+        place = axis.transAxes
+        axis.text(0.5, 0.5, text, color="0.25", transform=place, ha="center", va="center", fontsize=8)
 
 
 def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:
@@ -105,7 +123,7 @@ def _draw_curve(axis: Axes, panel: Panel, curve: Curve) -> None:
     if curve.tone is Tone.OTHER:
         axis.plot(x, mean, color=colour, linewidth=0.7, alpha=0.35, zorder=1.5)
         return
-    style = DASHED if curve.tone is Tone.DASHED else dashes
+    style = {Tone.DASHED: DASHED, Tone.PAPER: DOTTED}.get(curve.tone, dashes)
     marker = "o" if panel.at is not None and curve.tone is Tone.BEST else None
     axis.plot(
         x,

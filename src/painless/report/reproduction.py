@@ -1,8 +1,9 @@
-"""The report of a reproduction: every figure, table and claim in one HTML file, and the claims as JSON."""
+"""The report of a reproduction: every figure, table and claim in one HTML file, with the data behind them, and the claims as JSON."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 from collections import Counter
@@ -13,18 +14,27 @@ from typing import Any
 
 from painless.report.figures import save_figure
 from painless.report.html import render
+from painless.report.paper_data import picture_csv, to_latex
 from painless.report.paper_figures import draw
 from painless.storage import files
 from painless.storage.files import write_atomically
 from painless.study.paper.claims import Claim, Verdict
-from painless.study.paper.experiment import Analysis, Experiment
+from painless.study.paper.experiment import Analysis, Experiment, Table
 from painless.study.paper.scale import FULL, Scale
+from painless.study.paper.yardstick import STATED
 from painless.study.reproduce import analyse, cost
 from painless.study.store import Store
 from painless.study.summary import label
 
 COLOURS = 128  # of a picture in the page
-MARKS = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.FAILS: "fails", Verdict.VACUOUS: "open"}
+POINTS = 40  # iterations of a curve in the page's own data; the file beside the figure has all that are drawn
+MARKS = {
+    Verdict.HOLDS: "holds",
+    Verdict.PARTLY: "partly",
+    Verdict.FAILS: "fails",
+    Verdict.VACUOUS: "open",
+    Verdict.OPEN: "open",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,7 @@ def write_report(
         costs=[(one["id"], one["title"], one["units"], one["seconds"]) for one in sections],
         total=cost(experiments, scale, store),
         quick=scale != FULL,
+        yardstick=STATED,
         manifest=json.loads((store.folder / "manifest.json").read_text(encoding="utf-8")),
     )
     write_atomically(written.path, lambda stream: stream.write(page.encode()))
@@ -79,7 +90,18 @@ def _section(experiment: Experiment, analysis: Analysis, scale: Scale, store: St
         for ending in ("png", "pdf"):
             save_figure(figure, store.folder / "figures" / f"{picture.name}.{ending}")
         content = _small(store.folder / "figures" / f"{picture.name}.png")
-        figures.append((f"data:image/png;base64,{base64.b64encode(content).decode()}", picture.caption))
+        data = picture_csv(experiment.id, picture)
+        if data:
+            _write(store.folder / "figures" / f"{picture.name}.csv", data)
+        figures.append(
+            {
+                "image": _embedded(content, "image/png"),
+                "caption": picture.caption,
+                "file": f"{picture.name}.csv.gz",
+                "data": data
+                and _embedded(_packed(picture_csv(experiment.id, picture, POINTS)), "application/gzip"),
+            }
+        )
     return {
         "id": experiment.id,
         "title": experiment.title,
@@ -87,10 +109,30 @@ def _section(experiment: Experiment, analysis: Analysis, scale: Scale, store: St
         "units": units,
         "seconds": seconds,
         "figures": figures,
-        "tables": analysis.tables,
+        "tables": [_table(experiment.id, k, one, store) for k, one in enumerate(analysis.tables, start=1)],
         "claims": [_claim(claim) for claim in analysis.claims],
         "settings": _settings(experiment, scale),
     }
+
+
+def _table(experiment: str, number: int, table: Table, store: Store) -> dict[str, Any]:
+    """Write a table for LaTeX; return it with what to download."""
+    name, text = f"{experiment}-{number}.tex", to_latex(table)
+    _write(store.folder / "tables" / name, text + "\n")
+    return {"table": table, "file": name, "data": _embedded(text.encode(), "application/x-tex")}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def _embedded(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _packed(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)
 
 
 def _small(path: Path) -> bytes:

@@ -128,3 +128,31 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     columns = zip(*parts, strict=True)
     joined = [np.concatenate(column) for column in columns]
     return Trajectories(joined[0], joined[1], joined[2], joined[3], joined[4], returns)
+
+
+def returns_from(
+    simulator: Simulator,
+    policy: Acts,
+    states: States,
+    actions: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> tuple[Array, int]:
+    """Return the discounted returns of trajectories that start with given pairs, (n, J), and the steps that they took.
+
+    The simulator must be generative. Trajectories end with the episode, or at the time limit.
+    """
+    specification = simulator.specification
+    alive, factor, steps = np.arange(len(states)), 1.0, 0
+    returns = np.zeros((len(states), len(specification.low)))
+    for _ in range(specification.time_limit or 0):
+        successors, utilities, terminated, truncated = simulator.step(states, actions, rng)
+        returns[alive] += factor * utilities
+        factor *= specification.discount
+        steps += len(alive)
+        going = ~terminated if truncated is None else ~(terminated | truncated)
+        alive, states = alive[going], successors[going]
+        if not len(alive):
+            break
+        probabilities = _probabilities(policy, states, specification.actions)
+        actions = draw_actions(probabilities, rng.random(len(states)))
+    return returns, steps

@@ -86,12 +86,17 @@ def write_certificate(
 ) -> verify.Certificate:
     """Write `certificate.npz` and `certificate.json` into a folder, named exactly as given."""
     certificate = certify(solution, problem)
+    save_certificate(folder, certificate)
+    return certificate
+
+
+def save_certificate(folder: str | os.PathLike[str], certificate: verify.Certificate) -> None:
+    """Write a certificate into a folder."""
     path = files.require_folder(folder)
     files.write_atomically(
         path / verify.ARRAYS, lambda stream: np.savez(stream, allow_pickle=False, **certificate.arrays)
     )
     files.write_json(path / verify.HEAD, verify.head(certificate))
-    return certificate
 
 
 def check_certificate(

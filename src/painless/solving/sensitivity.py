@@ -6,6 +6,7 @@ V_λ the state values of r + Σ λ_i c_i,
     ∂V*/∂r(s, a) = d(s, a),      ∂V*/∂c_i(s, a) = λ_i d(s, a),      ∂V*/∂γ = Σ d(s, a) P(s'|s, a) V_λ(s'),
     ∂V*/∂P(s'|s, a) = γ d(s, a) (V_λ(s') − Σ_t P(t|s, a) V_λ(t)),    for changes that keep the sum of the row.
 
+With a horizon, states are pairs (t, s), V_λ(s') is that of the next step, and the derivative by a probability that all steps share is the sum over them.
 They hold where the optimal policy and the prices are unique; elsewhere they are one of the one-sided ones.
 """
 
@@ -24,8 +25,10 @@ from painless.common.arguments import number
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
+from painless.engines.finite_horizon import action_values
 from painless.planning.planner import Case
 from painless.problem import CMDP, Transition, require_problem
+from painless.problem.stages import Stages
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
 from painless.solving.value import case_of
@@ -47,12 +50,10 @@ class Sensitivity:
     solution: Solution
     step: float  # by how much limits are loosened
     gain: Array  # (K,)
-    discount: float  # by γ
+    discount: float  # by γ; NaN with a horizon, whose last utility is part of the last step
     reward: Array  # (S, A) by the reward, or the cost, of each pair: the occupancy
     constraint: Array  # (K, S, A) by each constraint reward or cost
-    transition: (
-        Transition  # by each probability, as the problem stores them; for changes that keep the sum of a row
-    )
+    transition: Any  # by each probability, as the problem stores them; for changes that keep the sum of a row
     names: dict[str, Any]
 
     @property
@@ -119,6 +120,8 @@ class Sensitivity:
             if first is None
             else f"Loosen {first} first: a limit that is looser by {render.number(self.step)} gains {gain}."
         )
+        if np.isnan(self.discount):
+            return [advice]
         objective = "cost" if self.solution.minimise else "reward"
         moves = f"The {objective} moves by {render.number(0.001 * self.discount)} for 0.001 of the discount."
         return [advice, moves]
@@ -140,7 +143,7 @@ def sensitivity(problem: CMDP, solution: Solution | None = None, *, step: float 
     >>> found.loosen_first, found.gain.round(4)
     ('constraint 2', array([0.001 , 0.0359, 0.0043]))
     """
-    require_problem(problem).require_stationary("sensitivity")
+    require_problem(problem)
     if not number("step", step, "give one such as 1") > 0:
         raise InputError(f"step is {step}; give by how much to loosen limits, such as 1")
     if solution is None:
@@ -169,32 +172,59 @@ def _gain(problem: CMDP, solution: Solution, index: int, step: float) -> float:
 
 
 def _derivatives(case: Case, solution: Solution, gain: Array, step: float) -> Sensitivity:
-    problem, units, table = case.problem, case.units, solution.table.probabilities
+    problem, table = case.problem, solution.table.probabilities
     multiplier = np.nan_to_num(solution.multiplier, nan=0.0)
     visits = np.maximum(case.engine.visits(table), 0.0)
     occupancy = visits[:, None] * table
-    kept = np.append(0, 1 + units.kept)
-    weight = np.append(1.0, multiplier)[kept]
-    q = case.engine.action_values(table, np.arange(len(table)), EXACT * case.engine.unit)
-    value = (np.where(problem.actions, q, 0.0) * table).sum(-1)  # (J', S)
-    ahead = weight @ (value * units.span[kept, None] + units.offset[kept, None])  # V_λ, (S,)
-    ahead += multiplier @ np.where(np.isin(np.arange(1, len(units.span)), kept), 0.0, units.offset[1:])
+    ahead = _lagrangian_value(case, table, multiplier)
     sign = problem.sign
+    names: dict[str, Any] = dict(problem.names)
+    weight = sign[0] * problem.discount * occupancy
+    if problem.stages is not None:
+        names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
     return Sensitivity(
         solution=solution,
         step=step,
         gain=gain,
-        discount=float(sign[0] * (visits @ np.asarray(policy_transition(problem, table) @ ahead))),
+        discount=np.nan
+        if problem.stages is not None
+        else float(sign[0] * (visits @ np.asarray(policy_transition(problem, table) @ ahead))),
         reward=occupancy,
         constraint=(sign[0] * sign[1:] * multiplier)[:, None, None] * occupancy,
-        transition=_by_probability(problem, sign[0] * problem.discount * occupancy, ahead),
-        names=dict(problem.names),
+        transition=_by_step(problem.stages, weight, ahead)
+        if problem.stages is not None
+        else _by_probability(problem.transition, weight, ahead),
+        names=names,
     )
 
 
-def _by_probability(problem: CMDP, weight: Array, ahead: Array) -> Transition:
+def _lagrangian_value(case: Case, table: Array, multiplier: Array) -> Array:
+    """Return V_λ in every state, (S,)."""
+    problem, units = case.problem, case.units
+    if problem.stages is not None:
+        q = action_values(problem, table[None])[0]
+        return np.append(1.0, multiplier) @ (q * table).sum(-1)
+    kept = np.append(0, 1 + units.kept)
+    weight = np.append(1.0, multiplier)[kept]
+    q = case.engine.action_values(table, np.arange(len(table)), EXACT * case.engine.unit)
+    value = (np.where(problem.actions, q, 0.0) * table).sum(-1)  # (J', S)
+    ahead = weight @ (value * units.span[kept, None] + units.offset[kept, None])
+    others = np.where(np.isin(np.arange(1, len(units.span)), kept), 0.0, units.offset[1:])
+    return np.asarray(ahead + multiplier @ others)
+
+
+def _by_step(process: Stages, weight: Array, ahead: Array) -> Any:
+    """Return the derivatives by the probabilities of all steps together, or of each if they differ, as the problem stores them."""
+    value = np.vstack([ahead.reshape(process.steps, -1), np.zeros(process.states)])
+    shares = weight.reshape(process.steps, -1, process.actions)
+    each = [_by_probability(process.kernel(t), shares[t], value[t + 1]) for t in range(process.steps)]
+    if len(process.kernels) == 1:
+        return sum(each[1:], start=each[0])
+    return np.array(each) if isinstance(each[0], np.ndarray) else each
+
+
+def _by_probability(kernel: Transition, weight: Array, ahead: Array) -> Transition:
     """w(s, a)·(V(s') − Σ_t P(t|s, a) V(t)), laid out as the transitions."""
-    kernel = problem.transition
     if isinstance(kernel, np.ndarray):
         return weight[:, :, None] * (ahead - (kernel @ ahead)[:, :, None])
     count = np.diff(kernel.indptr)

@@ -16,7 +16,14 @@ from painless.study.sweep import Sweep
 from painless.study.targets import Target, target
 
 Stored = tuple[Mapping[str, Any], Mapping[str, Any]]  # the settings of a unit, and its results
-PARTS = ("problem", "evaluator", "algorithm", "iterations")  # of the settings: all that seeds share
+PARTS = (  # of the settings: all that seeds share
+    "problem",
+    "evaluator",
+    "algorithm",
+    "iterations",
+    "start",
+    "multiplier_bound",
+)
 ALIKE = 2.0  # every α up to this is the same algorithm (COCOB's Σ|g| is at least L)
 
 
@@ -31,6 +38,11 @@ class SettingResults:
     reward: Array  # (n, T) average V_r up to t
     constraint: Array  # (n, T, K)
     multiplier: Array  # (n, T, K)
+    start: str = "uniform"
+    multiplier_bound: float | str | None = None
+    seeds: tuple[int, ...] = ()
+    slack: Array | None = None  # (n, 1 or 2, K) ζ̂, then the true slack if known, where U is estimated
+    errors: Array | None = None  # (n, 2) ε_b and the largest |Q̂ − Q|, of units that are Algorithm 1
 
     @property
     def name(self) -> str:
@@ -67,6 +79,11 @@ class SettingResults:
         """The last OG, or the last return with its sign turned where the optimum is not known: the less the better."""
         return self.last_gap if self.target.known else -float(self.target.sign[0]) * self.last_return
 
+    @property
+    def last_merits(self) -> Array:
+        """The merit of each seed, (n,)."""
+        return self.gap[:, -1] if self.target.known else -float(self.target.sign[0]) * self.reward[:, -1]
+
     @cached_property
     def last_violation(self) -> Array:
         """CV after all iterations, averaged over the seeds, (K,)."""
@@ -99,18 +116,33 @@ def gather(stored: Iterable[Stored]) -> list[SettingResults]:
     """Return a `SettingResults` for each group of units that differ only in their seeds, in the order of the units."""
     groups: dict[str, list[Stored]] = {}
     for settings, found in stored:
-        groups.setdefault(repr([settings[part] for part in PARTS]), []).append((settings, found))
+        groups.setdefault(repr([settings.get(part) for part in PARTS]), []).append((settings, found))
     return [_setting(units) for units in groups.values()]
 
 
 def _setting(units: list[Stored]) -> SettingResults:
     first, _ = units[0]
-    averages = (
+    averages = [
         np.array([running_average(found[name]) for _, found in units])
         for name in ("reward_value", "constraint_value", "multiplier")
+    ]
+    slack, errors = (
+        np.array([found[name] for _, found in units]) if name in units[0][1] else None
+        for name in ("slack", "errors")
     )
     return SettingResults(
-        first["problem"], first["evaluator"], first["algorithm"], target(first["problem"]), *averages
+        first["problem"],
+        first["evaluator"],
+        first["algorithm"],
+        target(first["problem"]),
+        averages[0],
+        averages[1],
+        averages[2],
+        start=str(first.get("start", "uniform")),
+        multiplier_bound=first.get("multiplier_bound"),
+        seeds=tuple(int(settings.get("seed", k)) for k, (settings, _) in enumerate(units)),
+        slack=slack,
+        errors=errors,
     )
 
 
@@ -125,8 +157,8 @@ def distinct(settings: Iterable[SettingResults]) -> list[SettingResults]:
 
 
 def _value(setting: SettingResults, key: str) -> Any:
-    if key == "name":
-        return setting.name
+    if key in ("name", "start", "multiplier_bound"):
+        return getattr(setting, key)
     for part in (setting.algorithm, setting.evaluator, setting.problem):
         if key in part:
             return part[key]

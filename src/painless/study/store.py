@@ -27,15 +27,8 @@ from painless.storage import files, results
 LOCK = ".lock"
 UNIT = re.compile(r"[0-9a-f]{24}\.npz")  # the names of units
 COSTS = "costs.jsonl"  # a line for each unit: its key and its processor seconds
-SHOWING = (
-    "backends",
-    "cli",
-    "experiments",
-    "pages",
-    "report",
-    "score",
-)  # folders that no result depends on, ...
-RUNNING = ("unit.py", "evaluators.py")  # ... but for what runs a unit
+SHOWING = ("backends", "cli", "report", "study")  # folders that no result depends on, ...
+RUNNING = ("study/unit.py",)  # ... but for what runs a unit
 
 
 @cache
@@ -47,9 +40,10 @@ def source_digest() -> str:
     root = Path(painless.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in SHOWING and path.name not in RUNNING:
+        name = path.relative_to(root).as_posix()
+        if name.partition("/")[0] in SHOWING and name not in RUNNING:
             continue
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -84,8 +78,16 @@ def read_unit(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise InputError("'settings' name no problem, algorithm or evaluator")
         reward = entries.floats(content, "reward_value", (None,))
         constraint = entries.floats(content, "constraint_value", (len(reward), None))
-        multiplier = entries.floats(content, "multiplier", constraint.shape)
-    return settings, {"reward_value": reward, "constraint_value": constraint, "multiplier": multiplier}
+        found = {
+            "reward_value": reward,
+            "constraint_value": constraint,
+            "multiplier": entries.floats(content, "multiplier", constraint.shape),
+        }
+        if "slack" in content:  # of a unit that estimates its multiplier bound
+            found["slack"] = entries.floats(content, "slack", (None, constraint.shape[1]))
+        if "errors" in content:  # of a unit that is Algorithm 1
+            found["errors"] = entries.floats(content, "errors", (2,))
+    return settings, found
 
 
 class Store:

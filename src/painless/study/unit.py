@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from painless.bellman import policy_value
 from painless.common.arguments import whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError, unknown
 from painless.common.registry import build
-from painless.evaluators.registry import EVALUATORS, find_evaluator
+from painless.evaluators.registry import EVALUATORS, find_evaluator, state_tiles
 from painless.loop.algorithms import find_algorithm
 from painless.loop.batch import solve_batch
 from painless.loop.framework import Trace
@@ -24,11 +25,13 @@ from painless.problem import CMDP
 from painless.problems import SIMULATORS, find_problem, is_file, require_name
 from painless.solving.solve import solve
 from painless.storage import files
+from painless.training.politex import coin_betting_politex, errors_afterwards, table_policy
 from painless.training.train import train
 
 DEFAULT_SIMULATED = "anchored-lstdq"
 FEW = 2  # episodes to evaluate the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
+ESTIMATED = "estimated"  # the multiplier bound of a table whose unit is Algorithm 1: from samples alone
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"td": {"levelled": False}}  # the paper's TD(0), from zero
 
 
@@ -42,7 +45,9 @@ class Unit:
     seed: int
     start: str = "uniform"
     evaluator: Mapping[str, Any] = field(default_factory=lambda: {"name": "exact"})
-    multiplier_bound: float | None = None  # U for simulators, in place of a feasibility phase
+    multiplier_bound: float | str | None = (
+        None  # U for simulators, in place of a feasibility phase; ESTIMATED
+    )
 
     def __post_init__(self) -> None:
         find_algorithm(self.algorithm.get("name"))
@@ -50,6 +55,8 @@ class Unit:
         whole("seed", self.seed, least=0)
         if self.start not in STARTS:
             raise unknown("start", self.start, STARTS)
+        if isinstance(self.multiplier_bound, str) and self.multiplier_bound != ESTIMATED:
+            raise unknown("multiplier_bound", self.multiplier_bound, [ESTIMATED])
         name = str(self.problem.get("name"))
         require_name(name)
         if is_file(name) and "digest" not in self.problem:
@@ -120,24 +127,22 @@ def run_units(units: Sequence[Unit]) -> list[dict[str, Any]]:
     `seconds` among the results is the processor time that the unit took, or its share of the batch.
     """
     begin = time.process_time()
-    traces = _traces(units)
+    found = [result if isinstance(result, dict) else _arrays(result) for result in _results(units)]
     seconds = (time.process_time() - begin) / len(units)
-    return [
-        {
-            "reward_value": trace.reward_value,
-            "constraint_value": trace.constraint_value,
-            "multiplier": trace.multiplier,
-            "seconds": seconds,
-        }
-        for trace in traces
-    ]
+    return [{**result, "seconds": seconds} for result in found]
 
 
-def _traces(units: Sequence[Unit]) -> list[Trace]:
+def _arrays(trace: Trace) -> dict[str, Any]:
+    return {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}
+
+
+def _results(units: Sequence[Unit]) -> Sequence[Trace | dict[str, Any]]:
     first = units[0]
     if first.problem["name"] in SIMULATORS:
         return [_train(unit) for unit in units]
     problem = make_problem(first.problem)
+    if first.multiplier_bound == ESTIMATED:
+        return [_politex(unit, problem) for unit in units]
     if first.evaluator["name"] == "exact":
         return solve_batch(
             problem,
@@ -146,6 +151,25 @@ def _traces(units: Sequence[Unit]) -> list[Trace]:
             initial_policies=[first_policy(unit, problem) for unit in units],
         )
     return [_solve(unit, problem) for unit in units]
+
+
+def _politex(unit: Unit, problem: CMDP) -> dict[str, Any]:
+    """Run Algorithm 1; beside the trace return ζ̂ with the true slack of its policy, and ε_b with the largest |Q̂ − Q|."""
+    features = state_tiles(problem, unit.evaluator.get("tiles"))
+    found = coin_betting_politex(
+        problem,
+        make_algorithm(unit.algorithm),
+        features=features,
+        rollouts=int(unit.evaluator["rollouts"]),
+        iterations=unit.iterations,
+        seed=unit.seed,
+    )
+    if not found.found:
+        raise InputError(f"{unit.problem}: {found.status}")
+    value = policy_value(problem, table_policy(found.slater_policy, problem))[1:]
+    slack = np.stack([found.slater_gap, value - problem.threshold])
+    errors = np.array(errors_afterwards(found, problem, features))
+    return {**_arrays(found.trace), "slack": slack, "errors": errors}
 
 
 def _solve(unit: Unit, problem: CMDP) -> Trace:
@@ -162,11 +186,11 @@ def _solve(unit: Unit, problem: CMDP) -> Trace:
     return solution.trace
 
 
-def _train(unit: Unit) -> Trace:
+def _train(unit: Unit) -> Trace | dict[str, Any]:
     simulator = make_from_settings(SIMULATORS[str(unit.problem["name"])], unit.problem, "parameter")
     evaluator = make_evaluator(unit.evaluator)
     assert evaluator is not None
-    return train(
+    found = train(
         simulator,
         make_algorithm(unit.algorithm),
         evaluator=evaluator,
@@ -174,4 +198,11 @@ def _train(unit: Unit) -> Trace:
         multiplier_bound=unit.multiplier_bound,
         seed=unit.seed,
         episodes=FEW,
-    ).trace
+    )
+    if not len(found.trace):
+        raise InputError(f"{unit.problem}: {found.status}")
+    if unit.multiplier_bound is not None:
+        return found.trace
+    span = simulator.specification.span
+    slack = 2 * span[0] / ((1 - simulator.specification.discount) * found.multiplier_bound)
+    return {**_arrays(found.trace), "slack": slack[None]}

@@ -1,8 +1,9 @@
 """Learn a finite environment as a model by counting, and plan on it: to explore, to answer, and to say how good the answer is.
 
-Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with one imaginary visit of every pair to heaven, and
-its optimal policy is played: it goes where too little is known, and nowhere else. A share ½(1−h)² of each batch is spent on the current answer, where h is
-the share of time that the explorer expects in heaven. At the end the best safe plan (see `safe_plan`) is verified on fresh episodes.
+Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with an imaginary visit of every pair to heaven (see
+`novelty`), and its optimal policy is played: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
+there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. At the end the
+best safe plan (see `safe_plan`) is verified on fresh episodes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.learned_model import LearnedModel, extreme_share
 from painless.counting.memory import Memory
-from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan, with_curse
+from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan
 from painless.training.counted_checkpoint import load_counted, save_counted
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
+from painless.training.selection import with_selection
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
@@ -128,6 +130,7 @@ class CountedRun:
         self.progress, self._reported = progress, time.perf_counter()
         self.checkpoint, self._saved = checkpoint, time.perf_counter()
         self.batch = 0.0  # steps of the latest one
+        self._rehearsed = 0  # steps at the latest answer
         self.threshold = limits.threshold  # (K,) on discounted values
         self.answer: Candidate | None = None
         self.hope, self.phase = 1.0, "exploring"
@@ -181,7 +184,7 @@ class CountedRun:
             self._play([], self.batch, until, [], explore=True)
             self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
-            self.batch *= GROWTH
+            self.batch = FIRST + (GROWTH - 1) * self.player.steps
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
             self._report(every=0.0)
@@ -196,7 +199,8 @@ class CountedRun:
         policy = plan(problem).policy
         self.hope = extreme_share(problem, policy)
         own = 0.5 * (1 - self.hope) ** 2 * steps
-        if own >= FEW:
+        if own >= FEW and self.player.steps >= GROWTH * self._rehearsed:
+            self._rehearsed = self.player.steps
             self._rehearse(model, INTERIM, own, until)
         else:
             own = 0.0
@@ -241,10 +245,7 @@ class CountedRun:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
-        limits = self.limits
-        halves = [LearnedModel(self.memory.half(i), model.discount, model.threshold) for i in range(2)]
-        if len(limits.threshold) and all(half.episodes and half.memory.steps for half in halves):
-            limits = with_curse((halves[0], halves[1]), limits, model.threshold)
+        limits = with_selection(self.memory, model.discount, self.limits, model.threshold)
         return limits, safe_plan(model, limits, model.threshold)
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:

@@ -13,8 +13,9 @@ from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
 EXHAUSTED = (
-    0.3  # the share of steps in which a plan's action was tried often enough, at which a new plan is due
+    0.01  # the share of steps in which a plan's action was tried often enough, at which a new plan is due,
 )
+LEAST_EXHAUSTED = 3  # and these steps
 DRAWS = 4096  # random numbers that are drawn at once
 
 
@@ -122,7 +123,7 @@ class Player:
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
-        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps
+        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps + LEAST_EXHAUSTED
         try:
             while self.steps < target and self.forced <= exhausted and not stop():
                 returns.append(self._episode(choices, most, record))

@@ -106,12 +106,13 @@ def evaluate(
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
-    extent = specification.return_range if specification.declared else None
+    bounded = specification.declared and not specification.ends
+    extent = specification.return_range if bounded else None
     sizes = np.where(-specification.low > specification.high, specification.low, specification.high)
     low, high = intervals(returns, extent, confidence, sizes)
     if specification.average:  # per step
         returns, low, high = (part / (specification.time_limit or 1) for part in (returns, low, high))
-    elif isinstance(problem, CMDP):
+    elif isinstance(problem, CMDP) and not specification.ends:
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
         low = low + rest * np.minimum(specification.low, 0.0)
         high = high + rest * np.maximum(specification.high, 0.0)
@@ -125,7 +126,7 @@ def evaluate(
         confidence=confidence,
         episodes=episodes,
         steps=steps,
-        exact=specification.declared and not specification.average,
+        exact=specification.declared and not specification.average and not specification.ends,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from painless.study.paper import (
+    algorithm_1,
     cartpole,
     cartpole_entropy,
     coreset,
@@ -37,6 +38,7 @@ EXPERIMENTS = {
         lfa_dimension,
         lfa_sensitivity,
         coreset,
+        algorithm_1,
         cartpole,
         cartpole_entropy,
         table_1,

@@ -12,6 +12,7 @@ TILES = {40: 10, 56: 14, 80: 20}  # d = 4 actions × tiles
 LINEAR_SAMPLES = 300
 ENTROPIES = [0.0, 0.1, 0.01, 0.001]  # ν
 CARTPOLE_BOUND = 50.0  # U: a slack of 4 of the 6.6 that are possible, 2/(4·(1−γ))
+RELEASED_BOUNDS = {0.0: 40.0, 0.1: 80.0, 0.01: 50.0, 0.001: 140.0}  # U of the released code, by ν
 
 GRIDWORLD: Settings = {"name": "gridworld", "discount": 0.9}
 CARTPOLE: Settings = {"name": "cartpole"}
@@ -79,3 +80,8 @@ def cartpole(entropy: float) -> list[Settings]:
             "entropy": entropy,
         },
     ]
+
+
+def with_nu(settings: list[Settings], entropy: float) -> list[Settings]:
+    """Return settings with entropy regularisation ν."""
+    return [{**one, "entropy": entropy} for one in settings]

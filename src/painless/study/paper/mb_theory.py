@@ -11,10 +11,10 @@ from painless.study.paper.pictures import Picture, Tone
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import title
 from painless.study.paper.shared import gap_and_violation, last_values
+from painless.study.paper.yardstick import compare, interval
 from painless.study.setting_results import SettingResults, select
 from painless.study.sweep import Sweep
 
-POOR = 2.0  # times the gap of the practical dual
 WHY = (
     "With the slip in the paper's equation of the dual mended (the −1 stands outside the sigmoid) the theoretical dual "
     "is as good as the practical one on the gridworld. Both share the loosely normalised primal, which evidently does no harm here."
@@ -40,7 +40,8 @@ def analyse(settings: Sequence[SettingResults]) -> Analysis:
 
 
 def _poor(practical: SettingResults, theory: SettingResults) -> Claim:
-    poor = theory.last_gap > POOR * practical.last_gap or float(theory.last_violation.max()) > 0
+    poor = compare(theory.last_merits, practical.last_merits).more
+    poor = poor or interval(theory.violation[:, -1, 0])[0] > 0
     return Claim(
         "cbp-theory-poor",
         "CBP with the updates of its theory performs poorly (section 6.1).",

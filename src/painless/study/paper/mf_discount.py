@@ -10,6 +10,7 @@ from painless.study.paper.grids import ITERATIONS, SAMPLES, TABLE_1
 from painless.study.paper.mb_discount import PROBLEM, compare_discounts
 from painless.study.paper.scale import Scale
 from painless.study.paper.selection import TITLES, Cases
+from painless.study.paper.yardstick import interval, with_interval
 from painless.study.setting_results import SettingResults
 from painless.study.sweep import Sweep
 
@@ -30,13 +31,13 @@ def analyse(settings: Sequence[SettingResults]) -> Analysis:
 
 
 def _violates(cases: Cases) -> Claim:
-    last = {key: float(one.last_violation.max()) for key, one in cases["γ = 0.8"].items()}
+    last = {key: one.violation[:, -1, 0] for key, one in cases["γ = 0.8"].items()}
     return Claim(
         "crpo-violates",
         "With TD(0) and γ = 0.8 CRPO does not satisfy the constraint.",
         "mf-discount",
-        judge([last["crpo"] > 0]),
-        "last CV: " + ", ".join(f"{TITLES[key]} {value:+.3g}" for key, value in last.items()),
+        judge([interval(last["crpo"])[0] > 0]),
+        "last CV: " + ", ".join(f"{TITLES[key]} {with_interval(one, '+')}" for key, one in last.items()),
         WHY,
     )
 

@@ -19,7 +19,7 @@ def sweep(scale: Scale) -> Sweep:
 
 def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw all settings, and compare the spread of their last OG."""
-    caption = "OG and CV of every setting with TD(0), 2000 samples; the best of each algorithm dark with its 95 % band, the others light."
+    caption = "OG and CV of every setting with TD(0), 2000 samples; the best of each algorithm dark with its 95 % band, the paper's dotted where it is another, the others light."
     return sensitivity(settings, "mf", "TD(0)", caption)
 
 

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from painless.common.arrays import Array
 from painless.loop.averages import band
 from painless.study.setting_results import SettingResults
+
+TOUCHING = 0.005  # of a panel's range: curves this close throughout lie on each other
 
 
 class Tone(Enum):
@@ -17,6 +21,7 @@ class Tone(Enum):
     BEST = "best"  # dark, with a band
     OTHER = "other"  # light and thin
     DASHED = "dashed"  # dark and dashed, with a band
+    PAPER = "paper"  # the paper's own setting, where ours is another: dotted
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,7 @@ class Curve:
     mean: Array  # (T,)
     half: Array  # (T,)
     tone: Tone = Tone.BEST
+    sources: tuple[SettingResults, ...] = ()  # what it was made of: one, or one for each point
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,33 @@ class Picture:
 
 def curve(setting: SettingResults, values: Array, label: str, tone: Tone = Tone.BEST) -> Curve:
     """Return the curve of values (n, T) over n seeds."""
-    return Curve(setting.name, label, values.mean(0), band(values), tone)
+    return Curve(setting.name, label, values.mean(0), band(values), tone, (setting,))
+
+
+def coincident(panel: Panel) -> list[tuple[str, ...]]:
+    """Return groups of labelled curves that lie on each other: nowhere apart by more than a two-hundredth of the panel's range."""
+    heights = [
+        (
+            one.label.partition(" (")[0],
+            np.log(np.maximum(one.mean, 1e-300)) if panel.logarithmic else one.mean,
+        )
+        for one in panel.curves
+        if one.label
+    ]
+    if not heights:
+        return []
+    values = np.concatenate([height for _, height in heights])
+    near = TOUCHING * float(values.max() - values.min() or 1.0)
+    groups: list[list[tuple[str, Array]]] = []
+    for name, height in heights:
+        for group in groups:
+            first = group[0][1]
+            if len(height) == len(first) and np.abs(height - first).max() <= near:
+                group.append((name, height))
+                break
+        else:
+            groups.append([(name, height)])
+    return [tuple(name for name, _ in group) for group in groups if len(group) > 1]
 
 
 def gap_panel(title: str, shown: Sequence[tuple[SettingResults, str, Tone]]) -> Panel:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.study.setting_results import SettingResults, distinct, select
+from painless.study.setting_results import SettingResults, distinct, key, select
 
 Cases = Mapping[str, Mapping[str, SettingResults]]  # by what is varied, then by the algorithm
 ALGORITHMS = ("cbp", "gda", "crpo")
@@ -35,6 +35,15 @@ def qualifies(setting: SettingResults) -> bool:
     return _outside(setting, *window(setting)) == 0
 
 
+def outside_window(setting: SettingResults) -> str:
+    """Return what is outside the window of the rule, as text; nothing if all is inside."""
+    if qualifies(setting):
+        return ""
+    low, high = window(setting)
+    values = ", ".join(f"{value:+.3g}" for value in setting.last_violation)
+    return f"has CV {values} outside [{low:g}, {high:g}]"
+
+
 def _outside(setting: SettingResults, low: float, high: float) -> float:
     violation = setting.last_violation
     return float(np.maximum(np.maximum(violation - high, low - violation), 0.0).max())
@@ -48,6 +57,14 @@ def by_algorithm(settings: Sequence[SettingResults]) -> dict[str, list[SettingRe
 def one_of_each(settings: Sequence[SettingResults], **wanted: Any) -> dict[str, SettingResults]:
     """Return the first setting of each algorithm that is as wanted."""
     return {name: select(settings, name=name, **wanted)[0] for name in ALGORITHMS}
+
+
+def paper_settings(
+    settings: Sequence[SettingResults], papers: Sequence[Mapping[str, Any]]
+) -> dict[str, SettingResults]:
+    """Return the settings that the paper has, by algorithm, as far as they were run."""
+    wanted = {key(paper): str(paper["name"]) for paper in papers}
+    return {wanted[one.key]: one for one in distinct(settings) if one.key in wanted}
 
 
 def best_of_each(settings: Sequence[SettingResults]) -> dict[str, SettingResults]:
@@ -68,6 +85,7 @@ TITLES = {
     "crpo": "CRPO",
     "gda-theory": "GDA, theoretical rates",
     "cbp-theory": "CBP, theoretical dual",
+    "gda-printed": "GDA, printed rates",
 }
 
 
@@ -80,11 +98,11 @@ def describe(algorithm: Mapping[str, Any]) -> str:
     'α ≤ 2'
     """
     parts = []
-    for key, symbol in SYMBOLS.items():
-        if key == "alpha" and key in algorithm and algorithm[key] <= 2:
+    for name, symbol in SYMBOLS.items():
+        if name == "alpha" and name in algorithm and algorithm[name] <= 2:
             parts.append("α ≤ 2")
-        elif key in algorithm:
-            parts.append(f"{symbol} = {algorithm[key]:g}")
+        elif name in algorithm:
+            parts.append(f"{symbol} = {algorithm[name]:g}")
     return ", ".join(parts)
 
 

@@ -14,8 +14,10 @@ from painless.study.paper.selection import (
     TITLES,
     Cases,
     best,
+    best_of_each,
     by_algorithm,
     describe,
+    paper_settings,
     qualifies,
     title,
     window,
@@ -25,15 +27,18 @@ from painless.study.setting_results import SettingResults
 Shown = list[tuple[SettingResults, str, Tone]]
 
 
-def all_settings(settings: Sequence[SettingResults]) -> Shown:
-    """Show every setting: the best of each algorithm dark and named, the others light."""
+Papers = Sequence[Mapping[str, Any]]  # the paper's own settings, one of each algorithm
+
+
+def all_settings(settings: Sequence[SettingResults], papers: Papers = ()) -> Shown:
+    """Show every setting: the best of each algorithm dark and named, the paper's dotted where it is another, the others light."""
     shown: Shown = []
+    chosen = best_of_each(settings)
+    beside = papers_beside(chosen, paper_settings(settings, papers))
     for group in by_algorithm(settings).values():
-        if group:
-            chosen = best(group)
-            shown += [(one, "", Tone.OTHER) for one in group if one is not chosen]
-            shown.append((chosen, title(chosen), Tone.BEST))
-    return sorted(shown, key=lambda item: item[2] is Tone.BEST)
+        apart = [*chosen.values(), *(one for one, _, _ in beside)]
+        shown += [(one, "", Tone.OTHER) for one in group if not any(one is other for other in apart)]
+    return [*shown, *beside, *named(chosen)]
 
 
 def named(settings: Mapping[str, SettingResults]) -> Shown:
@@ -41,21 +46,35 @@ def named(settings: Mapping[str, SettingResults]) -> Shown:
     return [(one, title(one), Tone.BEST) for one in settings.values()]
 
 
+def papers_beside(chosen: Mapping[str, SettingResults], papers: Mapping[str, SettingResults]) -> Shown:
+    """Show the paper's setting of each algorithm for which ours is another."""
+    return [
+        (one, f"{TITLES[name]}, the paper's ({describe(one.algorithm)})", Tone.PAPER)
+        for name, one in papers.items()
+        if name in chosen and one.key != chosen[name].key
+    ]
+
+
 def gap_and_violation(shown: Shown, heading: str = "") -> tuple[Panel, ...]:
     """Return the two panels of the gridworld."""
     return gap_panel(heading, shown), violation_panel(heading, shown)
 
 
-def case_rows(cases: Cases) -> tuple[tuple[Panel, ...], ...]:
-    """Return the two panels of the gridworld for each case, with one setting of each algorithm."""
-    return tuple(gap_and_violation(named(chosen), case) for case, chosen in cases.items())
+def case_rows(cases: Cases, papers: Cases | None = None) -> tuple[tuple[Panel, ...], ...]:
+    """Return the two panels of the gridworld for each case, with one setting of each algorithm, and the paper's where it is another."""
+    return tuple(
+        gap_and_violation([*papers_beside(chosen, (papers or {}).get(case, {})), *named(chosen)], case)
+        for case, chosen in cases.items()
+    )
 
 
-def all_returns(cases: Mapping[str, Sequence[SettingResults]]) -> tuple[tuple[Panel, ...], ...]:
-    """Return the three panels of CartPole for each case, with all settings."""
+def all_returns(
+    cases: Mapping[str, Sequence[SettingResults]], papers: Mapping[str, Papers]
+) -> tuple[tuple[Panel, ...], ...]:
+    """Return the three panels of CartPole for each case, with all settings, and the paper's own."""
     rows = []
     for case, settings in cases.items():
-        shown = all_settings(settings)
+        shown = all_settings(settings, papers.get(case, ()))
         rows.append((return_panel(case, shown), *(violation_panel(case, shown, i) for i in range(2))))
     return tuple(rows)
 

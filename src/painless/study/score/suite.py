@@ -55,8 +55,8 @@ def td(samples: int, rate: float = 0.01) -> Making:
 
 
 def coreset_lstdq(samples: int, tiles: int | None = None) -> Making:
-    """LSTDQ on tiles of the state's index, from successors of the pairs of a coreset."""
-    return lambda normal: EVALUATORS["lstdq"](
+    """Averaged LSTDQ on tiles of the state's index, from successors of all pairs that share a feature of a coreset."""
+    return lambda normal: EVALUATORS["averaged-lstdq"](
         normal, samples=samples, tiles=tiles or normal.shape[0], coreset=True
     )
 

@@ -13,21 +13,19 @@ from painless.common.arrays import Array
 from painless.learners.base import Learner
 
 LARGEST = 1e3  # of a multiplier in units of deviations; 1/1000 of the weight is then left for the reward
-FIRST = 2  # iterations in which deviations are not known well enough
 
 
 class EpisodeDual:
     """Multipliers λ ≥ 0 by a learner that gains (b − mean)/deviation."""
 
-    def __init__(self, learner: Learner[Any], threshold: Array) -> None:
-        self.learner, self.threshold = learner, threshold
-        self.state: Any = learner.init(np.zeros(len(threshold)))
+    def __init__(self, learner: Learner[Any], constraints: int) -> None:
+        self.learner = learner
+        self.state: Any = learner.init(np.zeros(constraints))
 
-    def update(self, samples: Array, deviation: Array, threshold: Array | None = None) -> None:
-        """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit. The threshold may be another for now."""
-        limit = self.threshold if threshold is None else threshold
+    def update(self, samples: Array, deviation: Array, threshold: Array) -> None:
+        """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit, and the threshold that for now."""
         if len(samples):
-            self.state = self.learner.update((limit - samples.mean(0)) / deviation, self.state)
+            self.state = self.learner.update((threshold - samples.mean(0)) / deviation, self.state)
 
     @property
     def multiplier(self) -> Array:

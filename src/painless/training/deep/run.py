@@ -17,7 +17,7 @@ from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget, Checkpointing
 from painless.training.deep.advantages import advantages
 from painless.training.deep.collection import Batch, Collector, Finished, play
-from painless.training.deep.dual import FIRST, EpisodeDual
+from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
 from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, training_evidence
@@ -91,7 +91,7 @@ class DeepRun:
         )
         self.updater = Updater(self.networks, settings)
         self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
-        self.dual = EpisodeDual(settings.learner, specification.threshold)
+        self.dual = EpisodeDual(settings.learner, len(specification.threshold))
         self.copies = make_copies(simulator, settings.environments, settings.workers)
         self.collector = Collector(
             self.copies,
@@ -192,8 +192,9 @@ class DeepRun:
         self.spread = self.spread.add(batch.running)
         samples = batch.finished.chosen(self.episodic)
         unit = self.spread.deviation
-        if self.iteration >= FIRST and self.share() >= self.settings.warm_up:
-            self.dual.update(samples[:, 1:], unit[1:], self._limit())
+        limit = self._limit()
+        if limit is not None:
+            self.dual.update(samples[:, 1:], unit[1:], limit)
         self._update(batch, unit)
         self.seen = self.seen.add(batch.raw)
         flat = batch.utilities.reshape(-1, self.utilities)
@@ -208,18 +209,21 @@ class DeepRun:
         if self.share() >= self._next_mark():
             self._keep()
 
-    def _limit(self) -> Array:
-        """The thresholds for now, (K,): from what the reward alone leads to down to the limits, evenly."""
-        first, last, share = self.settings.warm_up, self.settings.annealing, self.share()
-        if share >= last or not self.history:
-            return self.specification.threshold
-        whole = self.steps["training"] / share
-        early = [one.samples for one in self.history if first / 2 <= one.steps / whole <= first]
-        samples = np.concatenate(early) if early else np.empty((0, self.utilities))
-        if not len(samples):
-            return self.specification.threshold
-        missed = np.maximum(self.specification.threshold - samples[:, 1:].mean(0), 0.0)
-        return self.specification.threshold - missed * (last - share) / (last - first)
+    def _limit(self) -> Array | None:
+        """The thresholds for now, (K,): from what the first episodes collected down to the limits, evenly; None before there are any."""
+        count, first = 0, []
+        for one in self.history:
+            first.append(one.samples)
+            count += len(one.samples)
+            if count >= self.settings.environments:
+                break
+        else:
+            return None
+        share, last = self.share(), self.settings.annealing
+        start = one.steps / self.steps["training"] * share
+        missed = np.maximum(self.specification.threshold - np.concatenate(first)[:, 1:].mean(0), 0.0)
+        left = max(last - share, 0.0) / max(last - start, 1e-9)
+        return self.specification.threshold - missed * min(left, 1.0)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""

@@ -46,8 +46,8 @@ class Deep:
             one time of an episode are seen together (16 in place of 1 on one task).
         dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
             played five steps ahead.
-        warm_up: share of the run in which the multipliers stay at 0. Early multipliers stop exploration.
-        annealing: share of the run at which the limits are what they are; before it they come down evenly from what the reward alone led to.
+        annealing: share of the run at which the limits are what they are. Before it they come down evenly from what the first episodes, of
+            nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
         margin: standard errors by which the answer keeps away from the limits when it is selected.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
@@ -72,8 +72,7 @@ class Deep:
     gradient: float = 0.5
     stagger: int = 256
     dual: Learner[Any] | None = None
-    warm_up: float = 0.125
-    annealing: float = 0.75
+    annealing: float = 0.5
     checkpoints: int = 24
     margin: float = 2.0
     selection: float = 0.25
@@ -90,7 +89,6 @@ class Deep:
             "last_rate",
             "entropy",
             "smoothing",
-            "warm_up",
             "annealing",
             "margin",
             "selection",
@@ -98,7 +96,7 @@ class Deep:
         ):
             if not number(one, getattr(self, one), "give a number from 0 on") >= 0:
                 raise InputError(f"{one} is {getattr(self, one)}; give a number from 0 on")
-        for one in ("smoothing", "warm_up", "annealing"):
+        for one in ("smoothing", "annealing"):
             if getattr(self, one) > 1:
                 raise InputError(f"{one} is {getattr(self, one)}; give a share of at most 1")
         if not isinstance(self.device, str):

@@ -1,0 +1,98 @@
+"""Environments that are not finite, with limits that nobody tuned to: what networks are tried on.
+
+`NETWORKS[name] = (environment, limits, discount, options, known)`; `known` is what a prototype of the method reached, or arithmetic.
+"""
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Thermostat(gymnasium.Env):
+    """Room, wall and outside temperature, the hour as sine and cosine, a price; off, low or high. The cost is degrees below 19."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (6,), np.float64)
+    action_space = spaces.Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.quarter = int(self.np_random.integers(96))
+        self.room = self.np_random.uniform(17, 22)
+        self.wall, self.weather = self.room - 3, 0.0
+        return self._seen(), {}
+
+    def _seen(self):
+        angle = 2 * np.pi * self.quarter / 96
+        self.outside = 5 + 5 * np.sin(angle - 2) + self.weather
+        self.price = 1 + 0.8 * (np.sin(2 * angle) > 0.3)
+        return np.array([self.room, self.wall, self.outside, np.sin(angle), np.cos(angle), self.price])
+
+    def step(self, action):
+        power, price = float(action), self.price
+        heat = 0.9 * power + 0.15 * (self.wall - self.room) + 0.06 * (self.outside - self.room)
+        self.room += heat + self.np_random.normal(0, 0.05)
+        self.wall += 0.05 * (self.room - self.wall) + 0.02 * (self.outside - self.wall)
+        self.weather = 0.95 * self.weather + self.np_random.normal(0, 0.3)
+        self.quarter = (self.quarter + 1) % 96
+        cold = max(0.0, 19 - self.room)
+        return self._seen(), -power * price, False, False, {"cost": cold, "full": float(action == 2)}
+
+
+class Nuisance(gymnasium.Env):
+    """One dimension that matters among others of noise; moving costs 1."""
+
+    action_space = spaces.Discrete(3)
+
+    def __init__(self, dimensions=6):
+        self.observation_space = spaces.Box(-1, 1, (dimensions,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.np_random.uniform(-1, 1)
+        return self._seen(), {}
+
+    def _seen(self):
+        seen = self.np_random.uniform(-1, 1, self.observation_space.shape)
+        seen[0] = self.place
+        return seen
+
+    def step(self, action):
+        moved = self.place + 0.2 * (action - 1) + self.np_random.normal(0, 0.1)
+        self.place = float(np.clip(moved, -1, 1))
+        return self._seen(), 1 - abs(self.place), False, False, {"cost": float(action != 1)}
+
+
+def four_room():
+    import mo_gymnasium
+
+    return mo_gymnasium.make("four-room-v0")
+
+
+def away(before, action, after, reward, terminated, info):
+    return abs(after[0]) > 0.2
+
+
+def thrust(before, action, after, reward, terminated, info):
+    return 1.0 * (action == 2) + 0.1 * (action in (1, 3))
+
+
+def push(before, action, after, reward, terminated, info):
+    return action != 1
+
+
+def energy(before, action, after, reward, terminated, info):
+    return float(np.square(action).sum())
+
+
+NETWORKS = {
+    "cartpole": ("CartPole-v1", [(away, "<=5")], 0.99, {}, 99.3),
+    "lander": ("LunarLander-v3", [(thrust, "<=15")], 0.99, {}, -12.0),
+    "acrobot": ("Acrobot-v1", [(push, "<=35")], 0.99, {}, -70.0),
+    "mountain": ("MountainCar-v0", [(push, "<=60")], 0.99, {}, -67.0),
+    "thermostat": (Thermostat, ["cost<=5"], 0.98, {"time_limit": 192}, -100.0),
+    "thermostat-2": (Thermostat, ["cost<=5", "full<=35"], 0.98, {"time_limit": 192}, np.nan),
+    "pendulum": ("Pendulum-v1", [(energy, "<=25")], 0.99, {}, -350.0),
+    "pendulum-episode": ("Pendulum-v1", [(energy, "episode<=60")], 0.99, {}, np.nan),
+    "four-room": (four_room, ["reward[0]>=0.3"], 0.97, {"objective": 2}, 1.94),
+    "nuisance": (Nuisance, ["cost<=4"], 0.95, {"time_limit": 60}, 15.6),
+}

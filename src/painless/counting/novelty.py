@@ -1,0 +1,71 @@
+"""How likely the next visit of a pair shows an outcome that was not seen there before, estimated from all pairs together.
+
+If the N visits of a pair are put in random order, the chance that visit m + 1 shows a successor that none of the m before it did is
+
+    Σ_i n_i/N · C(N − n_i, m) / C(N − 1, m),     n_i the count of successor i
+
+(rarefaction), and the chance that the m before it all showed the same one, and it shows another,
+
+    Σ_i C(n_i, m) / C(N, m) · (N − n_i) / (N − m).
+
+Sums over the pairs with more than m visits say what to expect of a pair with m, one for pairs that showed a single successor so far, and one for the
+others. In an environment without chance it falls to 0 after one visit, so that nobody looks twice; where every visit may bring something new it stays high.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from painless.common.arrays import Array
+from painless.counting.memory import Indices
+
+
+def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
+    """Return the probability that the next visit of each pair is new, (S·A,); 1 for pairs that were never tried.
+
+    Arguments:
+        pairs: of each transition seen, (M,).
+        count: how often it was seen, (M,).
+        visits: N of each pair, (S·A,).
+
+    One more visit, that was new, is always counted, and 1/(1 + N) is never exceeded: one imaginary visit.
+
+    >>> novelty(np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0, 0.0])).round(3).tolist()
+    [0.25, 0.333, 0.333, 1.0]
+    """
+    expected = 1 / (1 + visits)
+    single = np.bincount(pairs, minlength=len(visits)) <= 1
+    level = 1
+    while level <= visits.max(initial=0):
+        alike, others = _rates(pairs, count, visits, level)
+        here = (visits >= level) & (visits < 2 * level)
+        rate = np.where(single[here], alike, others)
+        expected[here] = np.minimum(expected[here], rate)
+        level *= 2
+    return expected
+
+
+def _rates(pairs: Indices, count: Array, visits: Array, level: int) -> tuple[float, float]:
+    """Return how often a visit after `level` others was new: where these were all alike, and where they were not."""
+    rich = visits[pairs] > level
+    own, total = count[rich], visits[pairs[rich]]
+    new = (own / total * _ratio(total - own, total - 1, level)).sum()
+    alike = _ratio(own, total, level)
+    different = (alike * (total - own) / (total - level)).sum()
+    known = float((visits > level).sum()) - alike.sum()
+    return (different + 1) / (alike.sum() + 1), (max(new - different, 0.0) + 1) / (max(known, 0.0) + 1)
+
+
+def _ratio(part: Array, whole: Array, drawn: int) -> Array:
+    """Return C(part, drawn) / C(whole, drawn), 0 where part < drawn.
+
+    >>> _ratio(np.array([3.0, 1.0]), np.array([4.0, 4.0]), 2).round(3).tolist()
+    [0.5, 0.0]
+    """
+    enough = part >= drawn
+    ratio = np.zeros(len(part))
+    small, large = part[enough], whole[enough]
+    logs = gammaln(small + 1) - gammaln(small - drawn + 1) - gammaln(large + 1) + gammaln(large - drawn + 1)
+    ratio[enough] = np.exp(logs)
+    return ratio
