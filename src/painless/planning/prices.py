@@ -12,6 +12,7 @@ the range either cuts it off or confirms it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from painless.planning.certificate import Answer, Certifier, better
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
+FEW = 8  # constraints up to which the ends are found from what is known even if the time is up: it takes milliseconds
 PRICINGS = 40  # maximum number of best responses for each end of a range; usually a few suffice
 DIGITS = 1e-10  # relative width of a range that is narrow enough
 MOVED = 1e-10  # relative move of an end that counts as none
@@ -59,14 +61,13 @@ def price_ranges(
     certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
 ) -> PriceRanges:
     """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
-    ranges = _Ranges(certifier, answer, tick)
-    try:
+    ranges, stopped = _Ranges(certifier, answer, tick), (TimeoutError, KeyboardInterrupt)
+    with suppress(*stopped):
         ranges.find()
         if narrow:
-            ranges.narrow()
+            with suppress(*stopped):
+                ranges.narrow()
             ranges.find()
-    except (TimeoutError, KeyboardInterrupt):
-        pass  # what is proved by now
     return PriceRanges(ranges.low, ranges.high)
 
 
@@ -135,7 +136,8 @@ class _Ranges:
 
         Proved ends are widened by the precision of the linear programs.
         """
-        self.tick()
+        if len(self.low) > FEW:
+            self.tick()
         multiplier, proved = _end(*self._rows(), index, side)
         if side < 0:
             self.low[index] = max(self.low[index], proved * (1 - WIDENED) - WIDENED * NONE)
