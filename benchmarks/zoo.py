@@ -1,7 +1,8 @@
 """`python -m benchmarks.zoo`: environments with limits, learned with default settings, beside what is known of their optimum.
 
 The first group are environments of Gymnasium, MO-Gymnasium and MiniGrid, and an inventory. Their optima come from linear programs on the
-enumerated models; for the values that are endless where an episode is cut off, the optimum says so. The second group are tables of
+enumerated models; for the values that are endless where an episode is cut off, the optimum says so. Where the true model is listed here
+(`zoo_models`), the last column holds the exact value of the policy's episodes. The second group are tables of
 painless, learned from their episodes alone: there the policy is evaluated exactly, and a limit counts as broken if it is missed by more
 than 1 %. The third are environments that are not finite, which get networks (see `zoo_networks`); the answer is played on 1,000 further
 episodes, and "denied" says that these miss a limit clearly which was said to be met.
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import painless
+from benchmarks.zoo_models import of_deterministic, of_toy_text
 from benchmarks.zoo_networks import NETWORKS
 from painless.bellman import policy_value
 from painless.environments.copies import LocalCopies
@@ -129,6 +131,21 @@ ZOO = {
     "inventory": (Inventory, ["cost<=2"], 0.95, {"time_limit": 100}, 97.1, 189_000),
 }
 NETWORK_STEPS, FURTHER = 200_000, 1000  # steps of networks, and further episodes of their answers
+MODELS = {  # the true models, by the limits of the entry above
+    "taxi": lambda: of_toy_text(gymnasium.make("Taxi-v4"), ZOO["taxi"][1][0][0], ("<=", 0.2), 0.95, 200),
+    "lake": lambda: of_toy_text(ZOO["lake"][0](), ZOO["lake"][1][0][0], ("<=", 0.03), 0.99, 200),
+    "cliff": lambda: of_toy_text(
+        gymnasium.make("CliffWalking-v1"), ZOO["cliff"][1][0][0], ("<=", 2.0), 0.95, 1000
+    ),
+    "treasure": lambda: of_deterministic(
+        ZOO["treasure"][0](),
+        lambda one: one.unwrapped.current_state,
+        lambda reward, info, end: reward,
+        [(">=", -5.0)],
+        0.95,
+        100,
+    ),
+}
 TABLES = {
     **dict.fromkeys(("gridworld", "gridworld-3", "garnet", "random-cmdp", "streaming"), 60_000),
     **dict.fromkeys(("deep-sea-treasure", "slippery-grid"), 200_000),
@@ -176,7 +193,12 @@ def main():
             except painless.InputError as error:  # a package that is not installed
                 table.add_row(name, str(seed), "", "", "", f"{optimum:g}", str(error)[:60])
                 continue
-            row(table, name, seed, training, start, training.estimate.mean, optimum, "")
+            value, word = training.estimate.mean, ""
+            if name in MODELS:
+                model = MODELS[name]()
+                discounted, _ = model.episode_value(training)
+                word = "broken" if model.missed(discounted) else f"kept, worth {discounted[0]:.4g}"
+            row(table, name, seed, training, start, value, optimum, word)
     for name, steps in TABLES.items():
         for seed in range(given.seeds if not given.names or name in given.names else 0):
             start = time.process_time()

@@ -12,7 +12,7 @@ from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
-EXHAUSTED = 0.004  # of all steps so far: those in which a plan's action was tried often enough,
+EXHAUSTED = 0.002  # of all steps so far: those in which a plan's action was tried often enough,
 LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due
 DRAWS = 4096  # random numbers that are drawn at once
 
