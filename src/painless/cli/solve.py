@@ -122,10 +122,6 @@ def solve(
     if confidence is not None:
         raise InputError("--confidence goes with --log; the values of a problem are exact")
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
-    if certificate is not None:
-        from painless.solving.certificate_files import require_certifiable
-
-        require_certifiable(cmdp)
     answer(
         problem,
         cmdp,

@@ -1,5 +1,7 @@
 """A policy on data that were kept aside: by the model of these data, and by weighting their episodes.
 
+By the model, choices that the data do not have are left out; if the policy spends more than a thousandth of its time on them, no limit counts as met.
+
 The weight of an episode is Π π(a|s)/b(a|s), with b the behaviour as the data show it. Weights are normalised step by step (weighted per-decision importance
 sampling, Precup et al. 2000), and the interval comes from the spread of the weighted returns. It is told if the weights
 are worth at least `OVERLAP` episodes, (Σw)²/Σw².
@@ -16,15 +18,16 @@ import numpy as np
 from painless.common.arrays import Array, one_thread, summed_by
 from painless.common.errors import InputError, shown
 from painless.common.render import number, text_table
-from painless.logs.answer import feasible, intervals, limits_of, verdicts
+from painless.logs.answer import MET, UNCLEAR, feasible, intervals, limits_of, verdicts
 from painless.logs.behaviour import behaviour_policy, episodes_in_order
 from painless.logs.logged_model import LoggedModel
 from painless.logs.name_index import Codes
-from painless.policies.table import uniform_policy
+from painless.policies.table import restricted, uniform_policy
 
 if TYPE_CHECKING:
     from painless.policies.table import TabularPolicy
 
+UNKNOWN = 1e-3  # share of the policy's time in choices without data above which no limit counts as met
 OVERLAP = 10.0  # episodes that the weights must be worth
 
 
@@ -98,12 +101,14 @@ def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence:
     table, covered = _matched(policy, log)
     limits = limits_of(own, confidence)
     with one_thread():
-        judged = log.model.judge(table)
+        judged = log.model.judge(restricted(table, log.model.tried_or_all))
     low, high = intervals(judged, limits)
+    time = judged.occupancy.sum(1)
+    missing = float((time * (table * ~log.model.tried).sum(1)).sum() / max(time.sum(), 1e-300))
     words = verdicts(low[1:], high[1:], own.threshold)
+    if missing > UNKNOWN:
+        words = tuple(UNCLEAR if word == MET else word for word in words)
     sign = own.sign
-    time = judged.occupancy.sum()
-    missing = float(judged.occupancy[~log.model.tried].sum() / time) if time > 0 else 0.0
     weighted, weight_low, weight_high, overlap = _weighted(log, table * covered[:, None], confidence)
     ends = np.sort(np.stack([low * sign, high * sign]), 0)
     return Check(
