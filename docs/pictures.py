@@ -231,6 +231,38 @@ def draw_cartpole():
     return figure
 
 
+def total_reward():
+    """The picture of docs/total-reward.md: dives that end, without a discount."""
+    curve = painless.frontier(painless.make("deep-sea-treasure", discount=1.0))
+    figure = Figure(figsize=(6, 3.2))
+    axis = figure.subplots()
+    steps = [row + column for column, row in enumerate(sea.DEPTHS)]
+    axis.plot(-curve.threshold, curve.reward_value, color=BLUE, marker="o", label="the best trade-off")
+    axis.scatter(steps, sea.TREASURES, color=ORANGE, zorder=3, label="one dive for each treasure")
+    axis.set(xlabel="steps until the end", ylabel="treasure", title="Deep Sea Treasure without a discount")
+    axis.legend(loc="lower right")
+    return figure
+
+
+def long_run():
+    """The picture of docs/average.md: the average cost of maintenance for every limit, beside discounted ones."""
+    figure = Figure(figsize=(6, 3.2))
+    axis = figure.subplots()
+    for discount, colour in ((0.99, "#c9d6e6"), (0.999, "#8fb0d3")):
+        curve = painless.frontier(painless.make("maintenance", discount=discount))
+        axis.plot(
+            curve.threshold, curve.reward_value, color=colour, marker=".", label=f"(1 − γ)·V, γ = {discount}"
+        )
+    curve = painless.frontier(painless.make("maintenance", average=True))
+    axis.plot(curve.threshold, curve.reward_value, color=BLUE, marker="o", label="the long-run average")
+    axis.scatter(
+        [0.08], [curve.at(0.08).reward_value], color=ORANGE, zorder=3, label="at most 8 % of the days"
+    )
+    axis.set(xlabel="limit on the share of days in repair", ylabel="cost per day", title="Maintenance")
+    axis.legend(fontsize=8)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     name.removeprefix("draw_").replace("_", "-"): function
     for name, function in list(globals().items())
@@ -244,6 +276,9 @@ def main(folder: Path = FOLDER) -> None:
     for name, draw in PICTURES.items():
         with rc_context({**STYLE, "savefig.dpi": 100}):
             draw().savefig(folder / f"{name}.png", metadata={"Software": None})
+    with rc_context({**STYLE, "savefig.dpi": 100}):
+        total_reward().savefig(folder.parent / "total-reward.png", metadata={"Software": None})
+        long_run().savefig(folder.parent / "average.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 import painless
 from painless import verify
 from painless.solving.certificate_files import certify, model_of
-from tests import averages
+from tests import averages, ending_models
 from tests.fuzz.checker import Judge
 from tests.fuzz.model import Model
 from tests.fuzz.running import problem
@@ -85,6 +85,29 @@ class AverageJudge:
         return [Fraction(one) for one in (mean @ gain.T).T @ self.made.initial], None
 
 
+class TotalJudge:
+    """What is true of a total reward, by the linear program of `tests.ending_models`."""
+
+    slack = Fraction(1, 10**7)
+    size = 0
+
+    def __init__(self, made: painless.CMDP) -> None:
+        self.visits = ending_models.Visits(made)
+        self.limits = [Fraction(b) if np.isfinite(b) else None for b in made.threshold]
+
+    def optimum(self) -> Fraction | None:
+        """Return the largest total of a feasible policy; None where there is none."""
+        return None if self._best is None else Fraction(self._best)
+
+    @cached_property
+    def _best(self) -> float | None:
+        return self.visits.optimum()
+
+    def values(self, policy: np.ndarray) -> tuple[list[Fraction], None]:
+        """Return the totals of all utilities under a policy (S, A)."""
+        return [Fraction(one) for one in self.visits.values(policy)], None
+
+
 class ExactJudge(Judge):
     """What is true of a discounted problem, in whole numbers."""
 
@@ -106,7 +129,17 @@ def _average(family: str, seed: int) -> tuple[painless.CMDP, AverageJudge]:
     return made, AverageJudge(made)
 
 
-MADE = {"discounted": _discounted, "finite horizon": _stepwise, "long-run average": _average}
+def _total(family: str, seed: int) -> tuple[painless.CMDP, TotalJudge]:
+    made = ending_models.random_problem(np.random.default_rng([seed, FAMILIES.index(family)]))
+    return made, TotalJudge(made)
+
+
+MADE = {
+    "discounted": _discounted,
+    "finite horizon": _stepwise,
+    "total reward": _total,
+    "long-run average": _average,
+}
 
 
 class Case:

@@ -27,7 +27,7 @@ from painless.solving.certificate_files import (
 from painless.solving.solution import Kind
 from painless.verify import proofs
 from painless.verify.arithmetic import SAFE
-from tests import averages, mutants, snippets
+from tests import averages, ending_models, mutants, snippets
 from tests.fuzz.families import FAMILIES
 from tests.fuzz.running import problem as drawn
 from tests.problems import garnets
@@ -469,6 +469,26 @@ def test_every_average_verifies(seed):
     problem = averages.random_problem(np.random.default_rng([77, seed]))
     certificate = agree(problem, painless.solve(problem, tolerance=1e-6))
     assert verify.verify(certificate, model_of(problem), exact=True).verified
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_total_verifies(seed):
+    """With ends, rows that end, loops that lose, and several limits."""
+    problem = ending_models.random_problem(np.random.default_rng([78, seed]))
+    certificate = agree(problem, painless.solve(problem, tolerance=1e-6))
+    assert verify.verify(certificate, model_of(problem), exact=True).verified
+
+
+def test_a_long_way_verifies():
+    """A walk of 1,000 steps on average for every step forwards, of which there are 20: much more than what a step costs."""
+    rows = np.zeros((21, 1, 21))
+    rows[np.arange(20), 0, np.arange(20)] = 0.999
+    rows[np.arange(20), 0, np.arange(1, 21)] = 0.001
+    rows[20, 0, 20] = 1.0
+    problem = painless.CMDP(rows, cost=np.ones((21, 1)), initial=np.eye(21)[0], end=[20])
+    certificate = agree(problem, painless.solve(problem))
+    assert certificate.lower_bound == pytest.approx(20_000, rel=1e-9)
+    assert certificate.upper_bound == pytest.approx(20_000, rel=1e-9)
 
 
 def test_a_draw_between_policies_verifies(run, tmp_path):

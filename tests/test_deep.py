@@ -595,6 +595,15 @@ def test_layers_that_do_not_fit_are_rejected(tmp_path):
         load_policy(tmp_path / "policy.npz")
 
 
+def test_limits_on_whole_episodes_are_evaluated_undiscounted():
+    """Always right costs 20 an episode, and 6.4 discounted: a limit of 10 on the episode is missed."""
+    simulator = from_gymnasium(Corridor, constraints=["episode cost<=10", "cost<=10"], discount=0.85)
+    found = painless.evaluate(always(1), simulator, episodes=20)
+    assert found.mean[1] == 20
+    assert found.mean[2] < 7
+    assert found.verdict == ("missed", "met")
+
+
 def test_budget_is_kept(torch):
     training = corridor(steps=5000)
     assert sum(training.steps.values()) <= 7500

@@ -426,3 +426,18 @@ def test_trajectories_of_every_step():
     for ask in (none.simulate, none.chain):
         with pytest.raises(InputError, match=r"no step|horizon; give one"):
             ask(nothing)
+
+
+def test_a_sweep_over_horizons(run, tmp_path, monkeypatch):
+    """A file with a horizon, and a model of a model checker for several."""
+    ten_steps().save(tmp_path / "ten.npz")
+    painless.gridworld().save(tmp_path / "world.drn")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweep.toml").write_text(
+        'iterations = 5\nseeds = [0]\n[[problem]]\nname = "ten.npz"\n[[problem]]\nname = "world.drn"\nhorizon = [3, 4]\n'
+        'limit = [[0.1]]\n[[algorithm]]\nname = "cbp"\n'
+    )
+    code, shown, error = run("sweep", "sweep.toml", "--out", "out")
+    assert code == 0, error
+    assert "ten.npz" in shown
+    assert "world.drn" in shown

@@ -21,7 +21,18 @@ ROOMS = [
         "simulation",
         "policies",
     ),
-    *("engines", "planning", "counting", "frontiers", "duals", "evaluators", "loop", "solving", "problems"),
+    *(
+        "engines",
+        "planning",
+        "counting",
+        "logs",
+        "frontiers",
+        "duals",
+        "evaluators",
+        "loop",
+        "solving",
+        "problems",
+    ),
     *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
@@ -30,6 +41,7 @@ NAMES = [
     *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Deep", "Frontier", "InputError"),
     *(
         "LinearProgram",
+        "LoggedModel",
         "Multipliers",
         "Output",
         "PrimalDual",
@@ -39,8 +51,28 @@ NAMES = [
         "duals",
         "evaluate",
     ),
-    *("from_frame", "from_gymnasium", "from_mdptoolbox", "from_quantecon", "from_rows", "frontier", "garnet"),
-    *("gridworld", "learners", "load", "load_policy", "make", "save_policy", "sensitivity", "solve", "train"),
+    *(
+        "from_frame",
+        "from_gymnasium",
+        "from_log",
+        "from_mdptoolbox",
+        "from_quantecon",
+        "from_rows",
+        "frontier",
+        "garnet",
+    ),
+    *(
+        "gridworld",
+        "learners",
+        "load",
+        "load_policy",
+        "make",
+        "reach",
+        "save_policy",
+        "sensitivity",
+        "solve",
+        "train",
+    ),
     "value",
 ]
 HEAVY = (

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
+from painless.planning.prices import price_ranges
+from painless.problem.units import normalise
 
 from .problems import garnets
 
@@ -116,3 +118,22 @@ def test_more_constraints_than_anybody_narrows():
     solution = painless.solve(problem)
     assert (solution.price_range[:, 0] <= solution.multiplier).all()
     assert (solution.multiplier <= solution.price_range[:, 1]).all()
+
+
+@pytest.mark.parametrize("constraints", [1, 3])
+def test_ranges_follow_from_what_is_known_when_the_time_is_up(constraints):
+    """The policies of the search price every limit from both sides; that takes no best response."""
+
+    def stop():
+        raise TimeoutError
+
+    normal = normalise(painless.garnet(30, 3, 3, constraints, seed=2))[0]
+    planned = ColumnGeneration().plan(normal, 1e-4)
+    exact = price_ranges(planned.certifier, planned.answer)
+    again = ColumnGeneration().plan(normal, 1e-4)
+    again.certifier.engine.call_between_steps(stop)
+    found = price_ranges(again.certifier, again.answer, stop)
+    assert (found.low <= exact.low).all()
+    assert (found.high >= exact.high).all()
+    np.testing.assert_allclose(found.low, exact.low, rtol=0.2)
+    np.testing.assert_allclose(found.high, exact.high, rtol=0.2)

@@ -2,6 +2,8 @@
 
 import csv
 import re
+import runpy
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -30,6 +32,8 @@ OBSERVATIONS = {
         lambda place: {"a": (1,), "b": np.array([place], np.uint8)},
     ),
 }
+
+ROOT = Path(__file__).parents[1]
 
 
 class Walk(gymnasium.Env):
@@ -270,6 +274,22 @@ def with_text():
     return Mission()
 
 
+class Odd(Walk):
+    """An environment that returns odd things."""
+
+    def __init__(self, first=None, reward=1.0, info=None):
+        super().__init__()
+        self.first, self.odd = first, (reward, info or {})
+
+    def reset(self, *, seed=None, options=None):
+        usual = super().reset(seed=seed)
+        return usual if self.first is None else self.first
+
+    def step(self, action):
+        observation, _, terminated, truncated, _ = super().step(action)
+        return observation, self.odd[0], terminated, truncated, self.odd[1]
+
+
 def many_actions():
     class Many(Walk):
         action_space = spaces.MultiDiscrete([100, 100])
@@ -307,6 +327,20 @@ def test_what_only_networks_can_do_is_refused_without_torch(monkeypatch, environ
         ("FrozenLake-v1", {"reward": lambda *step: 1 / 0}, "raised ZeroDivisionError"),
         ("FrozenLake-v1", {"steps": 0}, "at least 2"),
         ("FrozenLake-v1", {"seconds": -1.0, "steps": None}, "seconds is -1.0"),
+        ("FrozenLake-v1", {"constraints": "0<=prob<=1"}, "is not a constraint"),
+        ("FrozenLake-v1", {"time_limit": 0}, "time_limit is 0"),
+        (lambda: Odd(first=1), {}, "reset returned 1; it must return (observation, info)"),
+        (lambda: Odd(first=(1.5, {})), {}, "the observation is 1.5; a Discrete space has whole numbers"),
+        (lambda: Odd(first=(None, {})), {}, "the observation is None"),
+        (lambda: Odd(reward=None), {}, "reward is None, a NoneType and not a number"),
+        (lambda: Odd(reward="much"), {}, "reward is 'much', a str and not a number"),
+        (lambda: Odd(reward=float("nan")), {}, "reward is nan"),
+        (lambda: Odd(info={"cost": "x"}), {"constraints": "cost<=1"}, "info['cost'] is 'x', a str"),
+        (
+            lambda: Odd(info={f"key {k}": 0 for k in range(99)}),
+            {"constraints": "cost<=1"},
+            "info has no key 'cost'",
+        ),
         (lambda: 3, {}, "which is no environment"),
         (lambda: 1 / 0, {}, "could not be made"),
         (3, {}, "neither a problem nor a simulator"),
@@ -487,3 +521,28 @@ def test_batches_of_parts():
     assert predictor.predict(batch)[0].tolist() == [6, 6]
     assert predictor.predict({"a": (0,), "b": np.array([3])})[0].shape == ()
     assert predictor({"a": (0,), "b": np.array([3])}) == 6
+
+
+def test_two_limits_on_the_same_sum_have_names_of_their_own():
+    training = quick(constraints=["cost≤6", "cost>=1"])
+    assert training.constraint_names == ("cost<=6.0", "cost>=1.0")
+    assert len(training.verdict) == 2
+    assert set(training.model.names["constraints"]) == {"cost<=6.0", "cost>=1.0"}
+
+
+def test_the_example_for_tensorboard_writes_every_number(capsys):
+    """The example needs only a writer with `add_scalar`."""
+    example = runpy.run_path(str(ROOT / "examples" / "tensorboard.py"))
+    written = []
+
+    class Writer:
+        def add_scalar(self, name, value, step):
+            written.append((name, value, step))
+
+    example["train"](Writer(), steps=2000)
+    names = {name for name, _, _ in written}
+    assert {"value/reward", "value/edge", "error/reward", "states", "hope"} <= names
+    assert all(np.isfinite(value) for _, value, _ in written)
+    steps = [step for name, _, step in written if name == "states"]
+    assert steps == sorted(steps)
+    assert steps[-1] >= 2000

@@ -13,12 +13,15 @@ from painless.common.errors import InputError
 from painless.duals.multipliers import Multipliers
 from painless.frontiers import Frontier
 from painless.frontiers.frontier import frontier
+from painless.logs.from_log import from_log
+from painless.logs.logged_model import LoggedModel
 from painless.loop.algorithms import CBP, CRPO, GDA, PRM, PrimalDual
 from painless.loop.averages import Output
 from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
+from painless.problem.reaching import reach
 from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solving.compare import compare
@@ -54,6 +57,7 @@ __all__ = [
     "Frontier",
     "InputError",
     "LinearProgram",
+    "LoggedModel",
     "Multipliers",
     "Output",
     "PrimalDual",
@@ -64,6 +68,7 @@ __all__ = [
     "evaluate",
     "from_frame",
     "from_gymnasium",
+    "from_log",
     "from_mdptoolbox",
     "from_quantecon",
     "from_rows",
@@ -74,6 +79,7 @@ __all__ = [
     "load",
     "load_policy",
     "make",
+    "reach",
     "save_policy",
     "sensitivity",
     "solve",

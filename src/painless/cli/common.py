@@ -137,7 +137,7 @@ def file_arguments(
         raise InputError(f"--parameter is for registered problems and {ending} files; remove it for {name}")
     given: dict[str, Any] = {}
     for pair in parameters or []:
-        key, text = _name_and_value(pair)
+        key, text = name_and_value(pair)
         require_settings(f"a {Path(name).suffix} file", [key], known, "parameter")
         try:
             given[key] = known[key](text)
@@ -230,7 +230,7 @@ def named(
     """Read "name=value" pairs of an option; a value is a whole number, a number, true or false."""
     result: dict[str, Any] = {}
     for pair in pairs or []:
-        name, text = _name_and_value(pair)
+        name, text = name_and_value(pair)
         require_settings(owner, [name], known, word, f"{option} {pair}")
         try:
             result[name] = json.loads(text.lower())
@@ -243,7 +243,8 @@ def named(
     return result
 
 
-def _name_and_value(pair: str) -> tuple[str, str]:
+def name_and_value(pair: str) -> tuple[str, str]:
+    """Return the two parts of "name=value"."""
     name, equals, value = pair.partition("=")
     if not equals:
         raise InputError(f"'{pair}' is not of the form name=value")

@@ -31,7 +31,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
-from painless.common.errors import either
+from painless.common.errors import InputError, either
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
 
@@ -82,20 +82,46 @@ def solve(
         Path | None,
         typer.Option(metavar="FOLDER", help="Save what `painless verify` needs to check the answer."),
     ] = None,
+    log: Annotated[
+        bool,
+        typer.Option(
+            "--log", help="Read a .csv or .parquet log of steps; -p names its columns (state=stock)."
+        ),
+    ] = False,
+    confidence: Annotated[float | None, typer.Option(help="Confidence of what a log claims (0.95).")] = None,
     report_file: Report = None,
 ) -> None:
     """Find the best feasible policy and its shadow prices, and prove the gap.
+
+    With --log, plan on a log of what was done, and say how far the plan can be trusted.
 
     Ctrl-C returns the best result so far.
     """
     check_report(report_file)
     check_folder(save)
     check_folder(certificate)
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
-    if certificate is not None:
-        from painless.solving.certificate_files import require_certifiable
+    if log:
+        refused = {
+            "--algorithm": algorithm, "--set": settings, "--iterations": iterations, "--horizon": horizon,
+            "--average": average or None, "--certificate": certificate,
+        }  # fmt: skip
+        for option, value in refused.items():
+            if value is not None:
+                raise InputError(f"{option} does not go with --log, which plans in one way; remove it")
+        from painless.cli.logs import answer_log, read_log
 
-        require_certifiable(cmdp)
+        answer_log(
+            problem,
+            read_log(problem, parameters, discount, threshold),
+            0.95 if confidence is None else confidence,
+            as_json=as_json,
+            save=save,
+            report_file=report_file,
+            time_limit=time_limit,
+        )
+    if confidence is not None:
+        raise InputError("--confidence goes with --log; the values of a problem are exact")
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
     answer(
         problem,
         cmdp,

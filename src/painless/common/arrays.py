@@ -94,3 +94,12 @@ def one_thread() -> Iterator[None]:
     finally:
         own.restore_original_limits()
         _blas.exit()
+
+
+def summed_by(index: NDArray[np.integer], values: Array, size: int) -> Array:
+    """Return the sum of the values (n,) of each index 0..size − 1, (size,).
+
+    >>> summed_by(np.array([0, 2, 0]), np.array([1.0, 5.0, 2.0]), 3)
+    array([3., 0., 5.])
+    """
+    return np.asarray(np.bincount(index, values, size), dtype=np.float64)

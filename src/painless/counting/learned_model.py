@@ -28,6 +28,7 @@ from painless.counting.novelty import novelty
 from painless.problem import CMDP
 
 DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
+SMALL = 30_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
 PRECISION = 1e-3  # of that value, relative to the range of values
@@ -39,7 +40,13 @@ class Judged(NamedTuple):
     policy: Array  # (S, A)
     value: Array  # (J,) at the start
     error: Array  # (J,) standard errors
-    state_value: Array  # (J, S)
+    full_value: Array  # (J, S + 2) of all states, the end and hell the last
+    occupancy: Array  # (S, A) of the states that were seen
+
+    @property
+    def state_value(self) -> Array:
+        """The values of the states that were seen, (J, S)."""
+        return self.full_value[:, :-EXTRA]
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class LearnedModel:
     memory: Memory
     discount: float
     threshold: Array  # (K,)
+    logged: bool = False  # whether the data are a log, of which there will be no more
+    untried: bool = False  # whether actions that were never tried in a state are available there
 
     @cached_property
     def pairs(self) -> Indices:
@@ -77,8 +86,8 @@ class LearnedModel:
 
     @cached_property
     def tried_or_all(self) -> Mask:
-        """The actions that a plan may take, (S, A): those that were tried, or all where none was."""
-        return self.tried | ~self.tried.any(1, keepdims=True)
+        """The actions that a plan may take, (S, A): those that were tried, or all where none was or all are asked for."""
+        return self.tried | ~self.tried.any(1, keepdims=True) | self.untried
 
     @cached_property
     def novelty(self) -> Array:
@@ -119,6 +128,13 @@ class LearnedModel:
     def _per_pair(self, values: Array) -> Array:
         """Sum values of transitions (J, M) over each pair, (J, S·A)."""
         return np.array([np.bincount(self.pairs, row, len(self.visits)) for row in values])
+
+    @cached_property
+    def spread(self) -> Array:
+        """The standard deviation of each utility over all steps, (J,)."""
+        steps = self.count.sum()
+        mean = self.memory.sums.sum((0, 1)) / steps
+        return np.asarray(np.sqrt(np.maximum(self.memory.squares.sum((0, 1)) / steps - mean**2, 0.0)))
 
     @cached_property
     def initial(self) -> Array:
@@ -174,6 +190,8 @@ class LearnedModel:
 
     def _problem(self, parts: tuple[Any, Array, Mask], threshold: Array) -> CMDP:
         transition, utility, actions = parts
+        if transition.shape[0] * transition.shape[1] <= SMALL:
+            transition = transition.toarray().reshape(*actions.shape, -1)
         return CMDP(
             transition,
             utility[0],
@@ -186,19 +204,20 @@ class LearnedModel:
         )
 
     @cached_property
-    def _nominal(self) -> tuple[Any, Array, Mask]:
+    def nominal_parts(self) -> tuple[Any, Array, Mask]:
+        """Transition, utilities (J, S + 2, A) and actions of the model as it is, with the end and hell as the last states."""
         unknown = (~self.tried).reshape(-1).astype(float)
         return self._assemble(self.probability, unknown, self.utility, self.worst, self.tried_or_all)
 
     @cached_property
     def _with_unknown(self) -> CMDP:
         """The model as it is, in which pairs that were not tried lead to hell."""
-        transition, utility, actions = self._nominal
+        transition, utility, actions = self.nominal_parts
         return self._problem((transition, utility, np.ones_like(actions)), self.threshold)
 
     def nominal(self, threshold: Array) -> CMDP:
         """Return the model as it is; only actions that were tried are available, where any was."""
-        return self._problem(self._nominal, threshold)
+        return self._problem(self.nominal_parts, threshold)
 
     def cautious(self, threshold: Array, state_value: Array, visits: float) -> CMDP:
         """Return the model with `visits` imaginary ones to every tried pair, which end as badly as the worst state does.
@@ -237,11 +256,9 @@ class LearnedModel:
 
     def largest_value(self) -> float:
         """Return the value of heaven: the largest unconstrained value of a state, and one standard deviation of rewards."""
-        memory = self.memory
-        count, total = self.count.sum(), memory.sums[..., 0].sum()
-        spread = float(np.sqrt(max(memory.squares[..., 0].sum() / count - (total / count) ** 2, 0.0)))
+        memory, spread = self.memory, float(self.spread[0])
         extent = max(abs(memory.low[0]), abs(memory.high[0]))
-        transition, utility, actions = self._nominal
+        transition, utility, actions = self.nominal_parts
         reward = np.where(actions, utility[0], -np.inf)
         value = np.zeros(len(reward))
         value[-1] = utility[0, -1, 0] / (1 - self.discount)
@@ -265,7 +282,7 @@ class LearnedModel:
         problem, table, chain = self._chain(policy)
         utility = policy_utility(problem.utility, table)  # (J, S + 2)
         total, discounted = np.zeros(len(utility)), np.zeros(len(utility))
-        share, factor, backward = problem.initial, 1.0, chain.T.tocsr()
+        share, factor, backward = problem.initial, 1.0, chain.T
         for _ in range(time_limit):
             now = utility @ share
             total, discounted = total + now, discounted + factor * now
@@ -279,13 +296,40 @@ class LearnedModel:
         inverse = resolvent(_by_density(chain), self.discount)
         value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
         occupancy = inverse.state_occupancy(problem.initial)[:states, None] * policy
-        return Judged(policy, value @ problem.initial, self._error(value, occupancy), value[:, :states])
+        error = self._error(value, occupancy)
+        return Judged(policy, value @ problem.initial, error, value, occupancy)
+
+    def action_value(self, judged: Judged) -> Array:
+        """Return the values of taking an action once and then going on with a policy, (J, S, A)."""
+        problem = self._with_unknown
+        following = np.stack([_following(problem.transition, value) for value in judged.full_value])
+        found = problem.utility + self.discount * following.reshape(problem.utility.shape)
+        return np.asarray(found[:, : self.states])
 
     def _error(self, value: Array, occupancy: Array) -> Array:
-        """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A).
+        """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A)."""
+        known = value[:, : self.states]
+        first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
+        steps = self.pair_variance(value, occupancy).sum(1)
+        return np.sqrt(steps + np.maximum(first, 0.0) / self.episodes)
 
-        Every pair counts one imaginary observation as far from the mean as half the range of what a step led to, so that a pair that
-        was tried once is not taken for certain.
+    def doubt(self, target: Array, value: Array) -> Array:
+        """Return how far an imaginary observation is from the mean, (J,), given targets u + γV (J, M) and V (J, S + 2).
+
+        It is half the range of what a step led to. For rare events in logs, of which nobody will see more, it is half the range of values in states that
+        were acted in, and for the utility itself the geometric mean of its spread and half its range.
+        """
+        if not self.logged:
+            return np.asarray(0.5 * (target.max(1) - target.min(1)))
+        live = value[:, : self.states][:, self.tried.any(1)]
+        rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
+        return np.asarray(rare + 0.5 * self.discount * (live.max(1) - live.min(1)))
+
+    def pair_variance(self, value: Array, occupancy: Array) -> Array:
+        """Return what each pair adds to the variance of V(ρ), (J, S·A), given V (J, S + 2) and the occupancy (S, A).
+
+        Every pair counts one imaginary observation, as far from the mean as `doubt` says, so that a pair that was tried once is not taken for
+        certain.
         """
         target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
         mean = self._per_pair(self.probability * target)
@@ -293,16 +337,13 @@ class LearnedModel:
         explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
         variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
         visits = np.maximum(self.visits, 1)
-        known = value[:, : self.states]
-        doubt = (0.5 * (target.max(1) - target.min(1))) ** 2  # (J,)
+        doubt = self.doubt(target, value) ** 2  # (J,)
         variance = (variance * visits + doubt[:, None]) / (visits + 1)
-        first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
-        steps = (occupancy.reshape(-1) ** 2 * variance / visits).sum(1)
-        return np.sqrt(steps + np.maximum(first, 0.0) / self.episodes)
+        return np.asarray(occupancy.reshape(-1) ** 2 * variance / visits)
 
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
         """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""
-        transition, utility, actions = self._nominal
+        transition, utility, actions = self.nominal_parts
         lower = [k for k, one in enumerate(sense) if one == ">="]
         upper = [k for k, one in enumerate(sense) if one == "<="]
         return CMDP(
@@ -329,6 +370,13 @@ def extreme_share(problem: CMDP, policy: Array) -> float:
     return float(np.clip(share, 0.0, 1.0))
 
 
+def _following(transition: Any, value: Array) -> Array:
+    """Return the expected value of the successor of each pair."""
+    return np.asarray(transition @ value)
+
+
 def _by_density(chain: Any) -> Any:
     """Return a chain as a dense array where the factors of a sparse one would be nearly full."""
-    return chain.toarray() if chain.nnz > DENSE * chain.shape[0] else chain
+    if isinstance(chain, np.ndarray) or chain.nnz <= DENSE * chain.shape[0]:
+        return chain
+    return chain.toarray()

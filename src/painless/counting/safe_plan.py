@@ -13,6 +13,7 @@ state, each again at limits that are tightened by its own margin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
@@ -42,14 +43,16 @@ class Plan(NamedTuple):
 
     policy: Array  # (S, A)
     multiplier: Array  # (K,) 0 where no policy meets the limits
+    stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE) -> Plan:
+def plan(problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
     """Return the optimal policy of a problem, or the one that comes closest to its limits."""
-    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, Clock()))
+    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, clock or Clock()))
     if found.answer is None:
         return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
-    return Plan(found.answer.policy, found.case.units.multiplier(found.answer.multiplier))
+    multiplier = found.case.units.multiplier(found.answer.multiplier)
+    return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
 
 
 class Collected(NamedTuple):
@@ -144,6 +147,7 @@ def safe_plan(
     threshold: Array,
     imaginary: tuple[float, ...] = IMAGINARY,
     tolerance: float = FINE,
+    clock: Clock | None = None,
     rounds: int = ROUNDS,
 ) -> Candidate:
     """Return the best safe candidate, or the one that comes closest.
@@ -151,29 +155,38 @@ def safe_plan(
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
+        clock: when its time is up, or on Ctrl-C, the best candidate so far is returned.
         rounds: plans at other limits, for each kind of candidate.
     """
-    states = model.states
+    found: list[Candidate] = []
 
     def at(make: Callable[[Array], CMDP], limit: Array) -> Candidate:
-        policy, multiplier = plan(make(limit), tolerance)
-        return candidate(model, policy[:states], limits, multiplier)
+        policy, multiplier, stopped = plan(make(limit), tolerance, clock)
+        found.append(candidate(model, policy[: model.states], limits, multiplier))
+        if stopped:
+            raise _Stopped
+        return found[-1]
 
-    nominal = at(model.nominal, threshold)
-    value = nominal.judged.state_value
-    found = [nominal]
-    for visits in imaginary:
-        make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
-        now = nominal if not visits else at(make, threshold)
-        found.append(now)
-        bracket = Bracket(threshold)
-        for _ in range(SEARCH if limits.episodic.any() else rounds):
-            limit = bracket.next(now, limits)
-            if limit is None:
-                break
-            now = at(make, limit)
-            found.append(now)
+    def search() -> None:
+        nominal = at(model.nominal, threshold)
+        value = nominal.judged.state_value
+        for visits in imaginary:
+            make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
+            now = nominal if not visits else at(make, threshold)
+            bracket = Bracket(threshold)
+            for _ in range(SEARCH if limits.episodic.any() else rounds):
+                limit = bracket.next(now, limits)
+                if limit is None:
+                    break
+                now = at(make, limit)
+
+    with suppress(_Stopped):
+        search()
     return max(found, key=lambda one: (one.safe, one.merit))
+
+
+class _Stopped(Exception):
+    """The time is up, and what was found so far counts."""
 
 
 @dataclass
@@ -226,9 +239,19 @@ def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
 
 def with_curse(memory_halves: tuple[LearnedModel, LearnedModel], limits: Limits, threshold: Array) -> Limits:
     """Return limits with the curse: half the mean excess of plans made on one half and evaluated on the other, at least 0."""
+    return replace(limits, curse=curse(memory_halves, limits, threshold)[1:])
+
+
+def curse(
+    memory_halves: tuple[LearnedModel, LearnedModel],
+    limits: Limits,
+    threshold: Array,
+    clock: Clock | None = None,
+) -> Array:
+    """Return half of what plans look better by on the half that they were made on than on the other, (J,), at least 0."""
     one, other = memory_halves
-    excess = np.zeros(len(threshold))
+    excess = np.zeros(1 + len(threshold))
     for own, judge in ((one, other), (other, one)):
-        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE).judged
-        excess += made.value[1:] - judge.judge(restricted(made.policy, judge.tried_or_all)).value[1:]
-    return replace(limits, curse=np.maximum(0.25 * excess, 0.0))
+        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE, clock=clock).judged
+        excess += made.value - judge.judge(restricted(made.policy, judge.tried_or_all)).value
+    return np.maximum(0.25 * excess, 0.0)

@@ -27,7 +27,6 @@ from painless.bellman import (
     occupancy_policy,
     policy_transition,
     policy_utility,
-    resolvent,
 )
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
@@ -43,6 +42,7 @@ from painless.engines.engine import (
     as_table,
 )
 from painless.engines.gain_iteration import Gains, best_gains
+from painless.engines.iterated import inverse_of
 from painless.engines.pair_rows import PairRows, Places
 from painless.engines.settling import Settling
 from painless.problem import CMDP
@@ -62,7 +62,7 @@ class Average(BaseEngine):
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
         require_sound(problem.transition)
-        self._last: Places | None = None
+        self._last: Gains | None = None
         self._terms = 3 * problem.most_successors + problem.shape[1] + STEPS
 
     @cached_property
@@ -103,7 +103,7 @@ class Average(BaseEngine):
         gains = best_gains(
             *(rows, utility.reshape(-1)[pairs], label, self._last, self.factorise, lambda: self._tick())
         )
-        self._last = gains.choice
+        self._last = gains
         # The weighted sum is rounded, too.
         slip = (len(weight) + 2) * UNIT_ROUNDOFF * float(np.abs(weight) @ self._sizes)
         settled = self.settling.settle(gains.upper + slip, self.factorise, lambda: self._tick())
@@ -127,7 +127,7 @@ class Average(BaseEngine):
 
     def factorise(self, chain: Any, discount: float) -> Any:
         """Return (I − γP)⁻¹ of a chain."""
-        return resolvent(chain, discount)
+        return inverse_of(chain, discount)
 
     def _lifted(self, gains: Gains, stops: Mask, taken: Places) -> Actions:
         """Return the policy that stays where it should stop, and goes on elsewhere, (S,)."""

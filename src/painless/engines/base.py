@@ -38,6 +38,15 @@ class BaseEngine:
             policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
         )
 
+    @property
+    def allowed(self) -> Mask:
+        """The pairs that learners may take, (S, A)."""
+        return self.problem.actions
+
+    def playable(self, policy: Array) -> Array:
+        """Return a table (S, A) as it is evaluated; here as it is."""
+        return policy
+
     def mixed(
         self: Engine, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
     ) -> tuple[Array, Bracket]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from painless.bellman import Resolvent, reachable, resolvent
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
+from painless.engines.iterated import OneClass, fills
 from painless.problem import Transition
 
 STEPS = 8  # roundings of a residual beside those of its sums
@@ -53,6 +54,7 @@ class RecurrentChain:
         self.label, self.recurrent = recurrent_classes(self.chain)
         self.classes = int(self.label.max()) + 1
         self._factorise = factorise
+        self._alone = OneClass(self.chain) if self.classes == 1 and fills(self.chain) else None
 
     @cached_property
     def references(self) -> NDArray[np.intp]:
@@ -90,12 +92,17 @@ class RecurrentChain:
 
     def gain_and_bias(self, utility: Array) -> tuple[Array, Array]:
         """Return the gain (J, S') and the bias (J, S') of utilities (J, S') of the states."""
+        if self._alone is not None:
+            gain, bias = self._alone.gain_and_bias(utility)
+            return np.broadcast_to(gain[:, None], bias.shape), self._centred(bias)
         sums = self._solved(np.vstack([utility, np.ones(len(self.states))])[:, self.others])
         around = self.ahead(sums)[:, self.references]
         earned = (utility[:, self.references] + around[:-1]) / (1 + around[-1])  # (J, classes)
         settled = np.where(self.recurrent, earned[:, self.label], 0.0)
         gain = settled
-        if not self.recurrent.all():
+        if self.classes == 1:
+            gain = np.broadcast_to(earned, settled.shape)
+        elif not self.recurrent.all():
             at_references = np.zeros_like(settled)
             at_references[:, self.references] = earned
             on_the_way = self._solved(self.ahead(at_references)[:, self.others])
@@ -133,6 +140,8 @@ class RecurrentChain:
         on_the_way = ~self.recurrent
         if not on_the_way.any():
             return np.zeros(len(gain))
+        if (gain == gain[:, :1]).all():  # wherever it settles
+            return np.zeros(len(gain))
         rounding = (terms + STEPS) * UNIT_ROUNDOFF
         off = np.abs(self.ahead(gain) - gain) + rounding * (self.ahead(np.abs(gain)) + np.abs(gain))
         time = np.maximum(self._solved(np.ones((1, len(self.others))))[0], 0.0)
@@ -154,6 +163,13 @@ class RecurrentChain:
     def visits(self) -> tuple[Array, Array]:
         """Return the share of time in each state in the long run, and the expected visits on the way, (S,) each."""
         long_run, way = np.zeros(self.total), np.zeros(self.total)
+        if self._alone is not None:
+            share = np.where(self.recurrent, np.maximum(self._alone.shares(), 0.0), 0.0)
+            long_run[self.states], before = share / share.sum(), np.flatnonzero(~self.recurrent)
+            if len(before):
+                inverse = self._factorise(self.chain[before][:, before], 1.0)
+                way[self.states[before]] = np.maximum(inverse.state_occupancy(self.initial[before]), 0.0)
+            return long_run, way
         mass, share = self.initial[self.references].copy(), np.zeros(len(self.states))
         share[self.references] = 1.0
         if self._inverse is not None:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.common.errors import InputError
 from painless.engines.drawn import Drawn
 from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
@@ -45,6 +44,14 @@ class Bracket(NamedTuple):
         return Bracket(low, high, np.clip(self.guess, low, high))
 
 
+class Loop(NamedTuple):
+    """A policy that comes to a loop and never stops: what a step in the loop earns."""
+
+    actions: Actions  # (S,)
+    value: Array  # (J,) lower bounds
+    middle: Array  # (J,) estimates
+
+
 class Response(NamedTuple):
     """A best response: a deterministic policy that is best for some weights, and the bound on every policy."""
 
@@ -56,6 +63,10 @@ class Response(NamedTuple):
     rounding: float  # the part of their distance that is rounding, so that no better bound is possible
     evaluations: int = 1  # of policies on the way
     visits: Array | None = None  # d(s), (S,), if it comes with the policy at no extra solve
+    weight: Array | None = None  # (J,) for which the bound is proved, if not for those that were asked for
+    loop: Loop | None = (
+        None  # that pays in every round, so that the bound is ∞; the policy is not the best then
+    )
 
 
 class Engine(Protocol):
@@ -101,6 +112,13 @@ class Engine(Protocol):
 
         On average it may take a draw between them. In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
+
+    @property
+    def allowed(self) -> Mask:
+        """The pairs that learners may take, (S, A)."""
+
+    def playable(self, policy: Array) -> Array:
+        """Return a table (S, A) as it is evaluated: one that has finite values."""
 
     def reachable(self, policy: Any) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""
@@ -157,11 +175,11 @@ def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
 
 def _total(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
-    if problem.criterion is Criterion.TOTAL:
-        raise InputError(
-            "the total reward until the end (discount 1) cannot be planned yet; give a discount below 1"
-        )
-    return None
+    if problem.criterion is not Criterion.TOTAL:
+        return None
+    from painless.engines.total import Total
+
+    return Total(problem)
 
 
 def _average(problem: CMDP, swept_beyond: float) -> Engine | None:

@@ -25,8 +25,15 @@ from painless.engines.pair_rows import PairRows, Places
 from painless.problem import Transition
 
 ROUNDING = 1e-13  # relative to the largest bias; a smaller improvement is none
-PATIENCE = 30  # rounds in a row in which no bound and no gain improves
+PATIENCE = 400  # rounds in a row in which no bound and no gain improves
+FEW = 500  # states up to which policy iteration starts with what pays most at once
+SWEEPS, DAMPED = (
+    400,
+    0.95,
+)  # of value iteration before policy iteration on more states, and the part of each step
+SETTLED = 20  # sweeps in a row that change no choice
 ROUNDS = 1000
+RELIABLE = 1e-9  # relative; a gain that exceeds a proved bound by more is an error
 
 Factorise = Callable[[Transition, float], Resolvent]
 
@@ -45,13 +52,13 @@ def best_gains(
     rows: PairRows,
     utility: Array,
     component: NDArray[np.intp],
-    start: Places | None,
+    start: Gains | None,
     factorise: Factorise,
     tick: Callable[[], None],
 ) -> Gains:
-    """Maximise the average of a utility (n,) of the pairs in every component, (S,), from the pairs `start` (S,) if given."""
+    """Maximise the average of a utility (n,) of the pairs in every component, (S,), from where `start` ended if given."""
     count = int(component.max()) + 1
-    choice = rows.best(utility)[1] if start is None else start
+    choice = _first_choice(rows, utility, start, tick)
     best = Gains(choice, np.full(count, -np.inf), np.full(count, np.inf), np.zeros(len(component)), 0)
     idle = 0
     for _ in range(ROUNDS):
@@ -71,6 +78,27 @@ def best_gains(
             break
         choice = np.where(better, place, choice)
     return best
+
+
+def _first_choice(rows: PairRows, utility: Array, start: Gains | None, tick: Callable[[], None]) -> Places:
+    """Return the pair of each state to start with, (S,): on many states, after sweeps of value iteration.
+
+    Policy iteration alone may pass policies that hardly ever leave where they are, whose biases are enormous.
+    """
+    if len(rows.first) <= FEW:
+        return rows.best(utility)[1] if start is None else start.choice
+    bias, same = np.zeros(len(rows.first)) if start is None else start.bias, 0
+    choice = np.full(len(bias), -1)
+    for _ in range(SWEEPS):
+        tick()
+        most, place = rows.best(utility + np.asarray(rows.kernel @ bias))
+        rest = most - bias
+        bias = bias + DAMPED * (rest - 0.5 * (rest.min() + rest.max()))
+        same = same + 1 if np.array_equal(place, choice) else 0
+        choice = place
+        if same == SETTLED:
+            break
+    return choice
 
 
 def _evaluated(
@@ -118,11 +146,14 @@ def _better(
     evaluations: int,
 ) -> tuple[Gains, bool]:
     """Return the better policy and the lower bound of each component, and whether anything improved."""
-    rises, falls = gain > best.gain, upper < best.upper
+    falls = upper < best.upper
+    proved = np.where(falls, upper, best.upper)
+    most = proved + RELIABLE * (np.abs(proved) + np.abs(gain))  # beyond it, a gain is all rounding
+    rises = (gain <= most) & ((gain > best.gain) | (best.gain > most))
     found = Gains(
         np.where(rises[component], choice, best.choice),
         np.where(rises, gain, best.gain),
-        np.where(falls, upper, best.upper),
+        proved,
         np.where(falls[component], bias, best.bias),
         best.evaluations + evaluations,
     )

@@ -18,7 +18,7 @@ from painless.common import extras
 from painless.common.arguments import function, whole
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown
-from painless.environments.constraint import Constraint, Function, Given, constraints_of
+from painless.environments.constraint import Constraint, Function, Given, constraints_of, names_of
 from painless.environments.interface import MOST_ACTIONS, MOST_NUMBERS, Interface
 from painless.environments.utilities import Utilities
 from painless.policies.observed import rows_of
@@ -71,7 +71,7 @@ def from_gymnasium(
         whole("objective", objective, least=0)
     first = _made(make, environment)
     own = getattr(getattr(first, "spec", None), "max_episode_steps", None)
-    limit = time_limit or own or STEPS
+    limit = own or STEPS if time_limit is None else whole("time_limit", time_limit, least=1)
     wanted = constraints_of(constraints)
     name = environment if isinstance(environment, str) else _name(first)
     settings = (make, wanted, checked_discount(discount), objective, limit, name, reward_range, reward)
@@ -228,7 +228,7 @@ class GymnasiumSimulator:
             high=ends[1],
             time_limit=self.time_limit,
             sense=tuple(one.sense for one in self.constraints),
-            constraint_names=tuple(one.name for one in self.constraints),
+            constraint_names=names_of(self.constraints),
             declared=all(d[0] is not None and d[1] is not None for d in declared),
         )
 
@@ -325,7 +325,7 @@ class GymnasiumSimulator:
     def begin(self, number: int, one: Any, seed: int) -> Any:
         """Reset one environment; return its first state."""
         try:
-            self._last[number] = one.reset(seed=seed)[0]
+            self._last[number] = _first(one.reset(seed=seed))
             return self.interface.state(self._last[number])
         except Exception as error:
             raise self._trouble(number, error) from error
@@ -378,6 +378,15 @@ class GymnasiumSimulator:
 
     def _place(self, number: int) -> str:
         return f"{self.name}, episode {number}, step {self._steps}:"
+
+
+def _first(result: Any) -> Any:
+    """Return the observation that `reset` returned."""
+    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
+        raise InputError(
+            f"reset returned {shown(result)}; it must return (observation, info), as Gymnasium has it"
+        )
+    return result[0]
 
 
 class GymnasiumEpisodes:

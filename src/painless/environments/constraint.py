@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from painless.common.errors import InputError, shown
 Function = Callable[..., float]  # of observation, action, next_observation, reward, terminated, info
 Given = Any  # text, a Constraint, or a function and text in a tuple
 EPISODE = "episode"
-NUMBER = re.compile(r"\s*(.*?)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+NUMBER = re.compile(r"\s*([^<>=]*?)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+SIGNS = str.maketrans({"≤": "<=", "≥": ">="})
 ADVICE = "write it like 'cost<=25', 'episode cost<=25' or 'reward[1]>=-3', or as (function, '<=25')"
 
 
@@ -81,7 +82,7 @@ class Constraint:
 
         With a function, the key is only a name, and may be left out.
         """
-        match = NUMBER.fullmatch(text)
+        match = NUMBER.fullmatch(text.translate(SIGNS))
         try:
             if match is None or (not match[1] and function is None):
                 raise ValueError
@@ -114,6 +115,20 @@ def constraints_of(given: Given | Iterable[Given]) -> tuple[Constraint, ...]:
     except TypeError:
         raise InputError(f"constraints is {shown(given)}; {ADVICE}") from None
     return tuple(_named(_constraint(one), number) for number, one in enumerate(several, 1))
+
+
+def names_of(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """Return a name for each constraint; those on the same sum are told apart by their limits, or by numbers.
+
+    >>> names_of(constraints_of(["cost<=5", "cost>=1", "speed>=2"]))
+    ('cost<=5.0', 'cost>=1.0', 'speed')
+    """
+    names = [one.name for one in constraints]
+    texts = [one.text if names.count(one.name) > 1 else one.name for one in constraints]
+    return tuple(
+        f"{text} ({texts[: k + 1].count(text)})" if texts.count(text) > 1 else text
+        for k, text in enumerate(texts)
+    )
 
 
 def _named(one: Constraint, number: int) -> Constraint:

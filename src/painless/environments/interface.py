@@ -101,11 +101,26 @@ def size_of(tree: Tree) -> int:
     return int(np.prod(tree["shape"]))
 
 
+def whole_of(observation: Any) -> int:
+    """Return the whole number that an observation of a Discrete space is.
+
+    >>> whole_of(np.int64(3)), whole_of(np.array(3))
+    (3, 3)
+    """
+    try:
+        number = int(observation)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or number != observation:
+        raise InputError(f"the observation is {shown(observation)}; a Discrete space has whole numbers")
+    return number
+
+
 def numbers_of(tree: Tree, observation: Any) -> Array:
     """Return an observation as numbers, (D,)."""
     kind = tree["kind"]
     if kind == "discrete":
-        return np.array([float(observation) - tree["start"]])
+        return np.array([float(whole_of(observation)) - tree["start"]])
     if kind == "tuple":
         parts = zip(tree["parts"], observation, strict=True)
         return np.concatenate([numbers_of(part, one) for part, one in parts])
@@ -288,7 +303,7 @@ class Interface:
     def state(self, observation: Any) -> Any:
         """Return an observation as a whole number if it is Discrete, else as numbers, (D,)."""
         if self.discrete:
-            return int(observation) - self.observation["start"]
+            return whole_of(observation) - self.observation["start"]
         return numbers_of(self.observation, observation)
 
     def states(self, observation: Any) -> tuple[NDArray[Any], bool]:

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.errors import InputError
+from painless.common.arrays import Array
+from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function
+
+LONGEST = 80  # characters of the keys of info that an error names
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def _entry(reward: Any, index: int | None) -> float:
     """Return a reward, or an entry of a vector reward."""
     if index is None and isinstance(reward, float | int):
         return _finite(float(reward), "reward")
-    values = np.atleast_1d(np.asarray(reward, dtype=float))
+    values = np.atleast_1d(_numbers(reward, "reward"))
     if index is None and values.size != 1:
         raise InputError(f"the reward has {values.size} entries; say which to maximise with objective=")
     if index is not None and not 0 <= index < values.size:
@@ -72,20 +75,28 @@ def _entry(reward: Any, index: int | None) -> float:
 def _info(info: Any, key: str) -> float:
     if key not in info:
         known = ", ".join(sorted(map(str, info))) or "none"
-        raise InputError(f"info has no key '{key}'; its keys: {known}")
+        known = known if len(known) <= LONGEST else f"{known[:LONGEST]}…"
+        raise InputError(f"info has no key {shown(key)}; its keys: {known}")
     return _number(info[key], f"info['{key}']")
 
 
 def _number(given: Any, what: str) -> float:
     if isinstance(given, float | int):
         return _finite(float(given), what)
-    try:
-        value = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is {type(given).__name__}, not a number") from None
+    value = _numbers(given, what)
     if value.size != 1:
         raise InputError(f"{what} has shape {value.shape}, not a single number")
     return _finite(float(value.reshape(-1)[0]), what)
+
+
+def _numbers(given: Any, what: str) -> Array:
+    """Return what an environment reported as an array; None, which NumPy takes for NaN, is none."""
+    try:
+        if given is None:
+            raise TypeError
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is {shown(given)}, a {type(given).__name__} and not a number") from None
 
 
 def _finite(value: float, what: str) -> float:

@@ -19,6 +19,7 @@ from painless.common.arrays import Array
 from painless.engines.average import Average
 from painless.engines.engine import Engine, engine_of
 from painless.engines.finite_horizon import action_values as backward_action_values
+from painless.engines.total import Total
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.policies.table import Policy, TabularQ
 from painless.problem import CMDP
@@ -97,6 +98,21 @@ class AverageEvaluator:
         return Evaluation(TabularQ(np.array([q for q, _ in found])), np.array([gain for _, gain in found]))
 
 
+@dataclass(frozen=True)
+class TotalEvaluator:
+    """Evaluates policies until the end; one that would not stop has a share of the uniform policy."""
+
+    problem: CMDP
+    engine: Total
+
+    def evaluate(self, policy: TablePolicy, rngs: Sequence[np.random.Generator] = ()) -> Evaluation:
+        """Evaluate all J utilities of every run; nothing is drawn."""
+        del rngs
+        tables = np.array([self.engine.playable(table) for table in policy.probabilities])
+        q = np.array([self.engine.all_action_values(table) for table in tables])
+        return Evaluation(TabularQ(q), (q * tables[:, None]).sum(-1) @ self.problem.initial)
+
+
 def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[TablePolicy]:
     """Return the evaluator of a known model, by its kind and size: large sparse models are swept.
 
@@ -109,6 +125,8 @@ def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[Ta
     engine = engine or engine_of(problem)
     if isinstance(engine, Average):
         return AverageEvaluator(problem, engine)
+    if isinstance(engine, Total):
+        return TotalEvaluator(problem, engine)
     if engine.exact:
         return ExactEvaluator(problem)
     from painless.evaluators.swept import SweptEvaluator

@@ -171,7 +171,7 @@ class Frontier:
         self, rows: Sequence[tuple[int, float]], table: Array
     ) -> TabularPolicy | TimedPolicy | TableMixture:
         """Return the policy that mixes rows of `actions`, of which `table` (S, A) has the occupancy."""
-        if self.problem.criterion is not Criterion.AVERAGE or len(rows) == 1:
+        if self.problem.criterion not in (Criterion.AVERAGE, Criterion.TOTAL) or len(rows) == 1:
             return policy_of(self.problem, table)
         policies = [self.actions[row] for row, _ in rows]
         mixed, _ = engine_of(self.problem).mixed(policies, np.array([weight for _, weight in rows]), NEAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import pairwise
 from numbers import Real
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 
@@ -15,13 +15,16 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
+from painless.frontiers.logged import LoggedFrontier, logged_frontier
+from painless.logs.answer import checked_confidence
+from painless.logs.logged_model import LoggedModel
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import misses_constant
 from painless.planning.parametric import Graph, Vertex, trace
 from painless.planning.planner import Case
 from painless.planning.pool import REWARD, Pool
-from painless.problem import CMDP, require_problem
-from painless.problem.names import Names
+from painless.problem import CMDP, Criterion, require_problem
+from painless.problem.names import Names, naming
 from painless.problem.presolve import presolve
 from painless.problem.units import Units, normalise
 from painless.storage.mapped import unchanged
@@ -34,7 +37,17 @@ class Infeasible(InputError):
     """The held constraints cannot be met, whatever the varied limit."""
 
 
-@unchanged
+@overload
+def frontier(
+    problem: LoggedModel,
+    constraint: Hashable = 0,
+    *,
+    time_limit: float | None = None,
+    confidence: float = 0.95,
+) -> LoggedFrontier: ...
+
+
+@overload
 def frontier(
     problem: CMDP,
     constraint: Hashable = 0,
@@ -42,7 +55,19 @@ def frontier(
     tolerance: float | None = None,
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Frontier:
+) -> Frontier: ...
+
+
+@unchanged
+def frontier(
+    problem: CMDP | LoggedModel,
+    constraint: Hashable = 0,
+    *,
+    tolerance: float | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    confidence: float | None = None,
+) -> Frontier | LoggedFrontier:
     """Find every vertex of the trade-off between the objective and the limit of one constraint.
 
     Arguments:
@@ -53,6 +78,7 @@ def frontier(
         time_limit: in seconds; after it, and on Ctrl-C, the vertices so far are returned, with the proved errors in `gap` and
             `error`. Raises TimeoutError if not even the ends are known.
         progress: called with the numbers of proved and unproved edges.
+        confidence: for a log, see `from_log`: of the intervals; 0.95 by default. The answer is then a `LoggedFrontier`, a band of plans for some limits.
 
     >>> import painless
     >>> curve = frontier(painless.gridworld())
@@ -62,7 +88,14 @@ def frontier(
     >>> round(optimum.reward_value, 6), round(optimum.multiplier[0], 6)
     (1.652722, 0.17323)
     """
+    if isinstance(problem, LoggedModel):
+        clock = Clock(arguments.seconds(time_limit))
+        curve = frontier(problem.problem, constraint, time_limit=time_limit)
+        level = checked_confidence(0.95 if confidence is None else confidence)
+        return logged_frontier(problem, curve, constraint, level, clock)
     require_problem(problem)
+    if confidence is not None:
+        raise InputError("confidence is for logs (painless.from_log); the frontier of a problem is exact")
     arguments.function("progress", progress)
     if tolerance is None:
         tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
@@ -70,9 +103,11 @@ def frontier(
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread(), clock.interruptible():
+    with one_thread(), clock.interruptible(), naming(problem.names):
         smaller, met = presolve(without_limit(problem, index))
         normal, units = normalise(smaller, met)
+        if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
+            normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
         pool = _pool(smaller, normal, units, index, clock)
         varied = np.flatnonzero(units.kept == index)
         if len(varied):

@@ -156,6 +156,8 @@ class Certifier:
     def judge(self, policy: Array) -> Answer:
         """Evaluate a policy, and mix in the Slater policy if it misses a constraint."""
         value = self.engine.values(policy)
+        if not np.isfinite(value.low).all():
+            return self._assessed(policy, value)
         place = self.game.add(Column(policy, value.guess, value.low))
         return self.answer(np.eye(1 + place)[place])
 
@@ -176,6 +178,7 @@ class Certifier:
             return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, unknown))
         low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
+        slack[columns.loops] = -np.inf  # what a round earns is no value
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
         policy, value, proved = columns[best][:3]
         table = policy if isinstance(policy, Drawn) else as_table(policy, self.problem.shape[1])

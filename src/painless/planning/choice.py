@@ -33,6 +33,9 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
             ColumnGeneration(),
             f"Column generation solves the average over {size} by policy iteration in end components.",
         )
+    if problem.criterion is Criterion.TOTAL:
+        size = counted(states, "state")
+        return ColumnGeneration(), f"Column generation solves totals over {size} by policy iteration."
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
     size = counted(states, "state")
     return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."

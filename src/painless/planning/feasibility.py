@@ -22,6 +22,7 @@ from painless.common.arrays import Array
 from painless.engines.engine import PRECISION, Engine, as_table, engine_of
 from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
+from painless.planning.master import AMPLE
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP, Criterion
 from painless.problem.units import TOLERANCE
@@ -95,6 +96,8 @@ class SlackGame(Game):
     def _is_known(self) -> bool:
         """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
         slack, least = self.mixture.value, TOLERANCE * self.engine.unit
+        if slack >= AMPLE and self.columns.loops.any():
+            return True
         if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
             return True
         open_sign = slack <= least and self.upper >= -least
@@ -122,7 +125,7 @@ def _mixed(game: SlackGame) -> SlaterPolicy:
     engine, problem = game.engine, game.engine.problem
     game.find()
     mixture = game.mix()
-    if problem.criterion is Criterion.AVERAGE:  # it may take a draw
+    if problem.criterion in (Criterion.AVERAGE, Criterion.TOTAL):  # it may take a draw
         policy, found = engine.mixed([column.policy for column in game.columns.known], mixture.weights)
         slack, proved = (part[1:] - problem.threshold for part in (found.guess, found.low))
         return SlaterPolicy(

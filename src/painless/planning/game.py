@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
 from painless.planning.master import Mixture, best_mixture, largest_slack
 from painless.problem import CMDP
@@ -44,6 +44,9 @@ class Column(NamedTuple):
     low: Array  # (J,) proved lower bounds
     weight: Array | None = None  # (J,) of the utilities, to which it is a best response
     visits: Array | None = None  # (S,) if known
+    is_loop: bool = (
+        False  # whether the values are those of a round in a loop, of which a mixture may have any number
+    )
 
     @property
     def multiplier(self) -> Array | None:
@@ -78,6 +81,11 @@ class Columns:
         return np.array([column.value for column in self.known])
 
     @property
+    def loops(self) -> Mask:
+        """Which are loops, (n,)."""
+        return np.array([column.is_loop for column in self.known], dtype=bool)
+
+    @property
     def lows(self) -> Array:
         """The values that all are proved to have at least, (n, J)."""
         return np.array([column.low for column in self.known])
@@ -106,8 +114,9 @@ class Columns:
         return taken > self.memory or len(self.known) > self.most
 
     def drop(self, score: Array) -> None:
-        """Keep about half: the first, and those with the largest scores (n,), the newest first."""
+        """Keep about half: the first, loops, and those with the largest scores (n,), the newest first."""
         score[0] = np.inf
+        score[self.loops] = np.inf
         newest_first = np.arange(len(score))[::-1]
         best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
         taken = np.cumsum([self.known[k].policy.nbytes for k in best_first])
@@ -162,17 +171,28 @@ class Aim:
         weight[self.held] += price
         return weight
 
-    def mix(self, values: Array, safe: Array | None) -> Mixture | None:
-        """Solve the master over policies with values (n, J)."""
+    def mix(self, values: Array, safe: Array | None, loops: Mask | None = None) -> Mixture | None:
+        """Solve the master over policies with values (n, J), of which some may be loops, (n,)."""
         held = values[:, self.held]
         if not self.objective.any():
-            return largest_slack(held, self.reached)
-        return best_mixture(np.column_stack([values @ self.objective, held]), self.reached, safe)
+            return largest_slack(held, self.reached, loops)
+        return best_mixture(np.column_stack([values @ self.objective, held]), self.reached, safe, loops)
 
     def bound(self, price: Array, response: float) -> float:
         """Return max_π (o + λ)·V_π − λ·b, rounded up, from a bound on the first term."""
         roundings = (len(price) + 4) * UNIT_ROUNDOFF * float(price @ np.abs(self.threshold))
         return response - float(price @ self.threshold) + roundings
+
+    def bound_at(self, weight: Array, response: float) -> tuple[float, Array]:
+        """Return the bound that max_π w·V_π ≤ `response` proves for any weights (J,), and its prices (H,); ∞ if it proves none."""
+        price, rest = weight[self.held], weight.copy()
+        rest[self.held] = 0.0
+        used = self.objective > 0
+        scale = float((weight[used] / self.objective[used]).min()) if used.any() else float(price.sum())
+        if not scale > 0 or np.any(rest > scale * self.objective):
+            return np.inf, price
+        bound = self.bound(price, response) / scale
+        return bound + 4 * UNIT_ROUNDOFF * abs(bound), price / scale
 
 
 class Proposal(Protocol):
@@ -213,7 +233,8 @@ class Game:
         self.cautious = cautious
         self.coarse, self.finest = coarse * engine.unit, finest * engine.unit
         self.mixture = Mixture(np.empty(0), aim.first_price, -np.inf)  # the best of the columns
-        self.upper = float(engine.extent[1] @ aim.objective) if aim.objective.any() else np.inf
+        used = np.flatnonzero(aim.objective)
+        self.upper = float(engine.extent[1][used] @ aim.objective[used]) if len(used) else np.inf
         self.price = aim.first_price  # that proves the bound
         self.response: Actions | None = None  # to these prices
         self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
@@ -222,6 +243,10 @@ class Game:
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
+        self.looped = (
+            False  # whether the last response found a new loop that pays, so that its prices prove no bound
+        )
+        self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
         self._share = SHARE
 
     @property
@@ -247,7 +272,7 @@ class Game:
             price = master if propose is None else propose(self)
             tolerance = self._tolerance()
             column = self.respond(price, tolerance)
-            useful = self._gain(column, master) > max(
+            useful = self.looped or self._gain(column, master) > max(
                 0.1 * self._share * self.open, ROUNDING * self.engine.unit * (1 + float(master.sum()))
             )
             if propose is not None:
@@ -267,7 +292,7 @@ class Game:
         if len(self.columns):
             values = self.columns.lows if self.cautious else self.columns.values
             safe = None if self.safe is None else self.columns.padded(self.safe)
-            mixture = self.aim.mix(values, safe)
+            mixture = self.aim.mix(values, safe, self.columns.loops)
             if mixture is None:
                 weights = np.eye(len(values))[0] if safe is None else safe
                 mixture = Mixture(weights, self.price, float(weights @ values @ self.aim.objective))
@@ -283,7 +308,10 @@ class Game:
         self.rounding = 2 * response.rounding
         self.responses += 1
         self.evaluations += response.evaluations
-        bound = self.last_bound = self.aim.bound(price, response.upper_bound)
+        bound = self.aim.bound(price, response.upper_bound)
+        if response.weight is not None:
+            bound, price = self.aim.bound_at(response.weight, response.upper_bound)
+        self.last_bound, self.looped = bound, False
         column = Column(response.actions, response.middle, response.value, weight, response.visits)
         if bound < self.upper or self.response is None:
             self.response = response.actions
@@ -291,6 +319,11 @@ class Game:
             self.upper, self.price = bound, price
         self.proved.append(column.low)
         self.place = self.add(column)
+        if response.loop is not None:
+            actions, low, value = response.loop
+            self.proved_loops.append(low)
+            known = len(self.columns)
+            self.looped = self.add(Column(actions, value, low, weight, is_loop=True)) >= known
         self.watch()
         return column
 

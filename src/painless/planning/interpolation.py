@@ -28,7 +28,7 @@ def interpolated(columns: list[Column], weights: Array, threshold: Array) -> Arr
     """
     used = [columns[k] for k in np.flatnonzero(weights)]
     own = [column.multiplier for column in used if column.multiplier is not None]
-    if len(own) < len(used):
+    if len(own) < len(used) or any(column.is_loop for column in used):
         return None
     if len(threshold) == 1 and len(used) == 2:
         return _slope(columns, used, float(threshold[0]))
@@ -44,7 +44,11 @@ def _slope(columns: list[Column], around: list[Column], threshold: float) -> Arr
     width = _limit(last) - _limit(first)
     if width <= 0:
         return None
-    points = [_Point.of(column, first, width) for column in columns if column.multiplier is not None]
+    points = [
+        _Point.of(column, first, width)
+        for column in columns
+        if column.multiplier is not None and not column.is_loop
+    ]
     begin, end = _Point.of(first, first, width), _Point.of(last, first, width)
     aim = (threshold - _limit(first)) / width
     others = [point for point in points if min(abs(point.at), abs(point.at - 1)) > DISTINCT]

@@ -42,7 +42,7 @@ def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
     low, high = (float(side[0]) for side in problem.utility_range)
     size = (high - low) or abs(high) or 1.0
     least = LEAST * size * problem.unit
-    return lambda bound: tolerance * max(abs(bound), least)
+    return lambda bound: tolerance * (max(abs(bound), least) if np.isfinite(bound) else least)
 
 
 def normal_target(problem: CMDP, units: Units, tolerance: float) -> Callable[[float], float]:

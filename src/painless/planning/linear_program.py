@@ -11,10 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from painless.bellman import occupancy_policy
 from painless.common.arrays import Array
 from painless.common.clock import Clock
+from painless.engines.reduction import Reduction
 from painless.planning import highs
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
@@ -49,7 +51,8 @@ class LinearProgram:
         """Return an optimal occupancy, or None if no policy is feasible; raise TimeoutError after this many seconds."""
         states, actions, constraints = problem.shape
         require_sound(problem.transition)
-        pairs = np.flatnonzero(problem.actions)
+        whole = Reduction(problem) if problem.criterion is Criterion.TOTAL else None
+        pairs = np.flatnonzero(problem.actions if whole is None else whole.sure)
         transitions = problem.most_successors * len(pairs)
         if SETUP * transitions * (1 + transitions / LARGE) > time_limit:
             raise TimeoutError  # HiGHS checks the clock only between steps, and the first ones are long
@@ -66,6 +69,10 @@ class LinearProgram:
         utility = problem.utility.reshape(1 + constraints, -1)[:, pairs]
         if problem.criterion is Criterion.AVERAGE:
             flow, start, utility = _in_the_long_run(flow, stay, start, utility)
+        resting: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        if whole is not None:
+            resting = np.flatnonzero(whole.rests.label >= 0)
+            flow, utility = _with_rests(flow, utility, resting)
         result = highs.minimise(
             -utility[0],
             A_ub=-utility[1:] if constraints else None,
@@ -82,6 +89,9 @@ class LinearProgram:
             raise RuntimeError(f"HiGHS failed on the linear program: {result.message}; try another algorithm")
         occupancy = np.zeros(states * actions)
         occupancy[pairs] = np.maximum(result.x[: len(pairs)], 0.0)
+        if whole is not None:
+            stay_there = resting * actions + whole.rests.pairs[resting].argmax(1)
+            occupancy[stay_there] += np.maximum(result.x[len(pairs) :], 0.0)
         multiplier = np.maximum(-result.ineqlin.marginals, 0.0) if constraints else np.empty(0)
         return OptimalOccupancy(occupancy.reshape(states, actions), multiplier)
 
@@ -116,6 +126,15 @@ class LinearProgram:
         except (TimeoutError, KeyboardInterrupt) as stop:
             return Planned(self.name, case, certifier, answer, Ending.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)
+
+
+def _with_rests(flow: Any, utility: Array, resting: NDArray[np.intp]) -> tuple[Any, Array]:
+    """Return the program of totals, in which one may stop for nothing in some states."""
+    stops = scipy.sparse.csc_array(
+        (np.ones(len(resting)), (resting, np.arange(len(resting)))), (flow.shape[0], len(resting))
+    )
+    whole = scipy.sparse.hstack([flow, stops], format="csc")
+    return whole, np.concatenate([utility, np.zeros((len(utility), len(resting)))], axis=1)
 
 
 def _in_the_long_run(flow: Any, stay: Any, start: Array, utility: Array) -> tuple[Any, Array, Array]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.planning import highs
 from painless.planning.tiny_program import maximise
 
+AMPLE = 1.0  # a slack that is enough where loops may raise it without bound, in normalised units
 FEW = 40  # constraints up to which the tiny simplex method is faster than HiGHS
 
 
@@ -29,12 +30,17 @@ class Mixture(NamedTuple):
     value: float
 
 
-def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> Mixture | None:
+def best_mixture(
+    value: Array, threshold: Array, safe: Array | None = None, loops: Mask | None = None
+) -> Mixture | None:
     """Return the mixture with the largest reward that meets the constraints, or None if there is none.
 
-    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are the weights of a mixture that meets them.
+    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are the weights of a mixture that meets them. What are
+    `loops` (n,) take no part in the simplex: a mixture may have any number of their rounds.
     """
     count, rows = len(value), len(threshold)
+    if loops is not None and loops.any():
+        return _best_by_highs(value, threshold, loops)
     if not rows:
         best = int(value[:, 0].argmax())
         return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
@@ -61,13 +67,16 @@ def best_mixture(value: Array, threshold: Array, safe: Array | None = None) -> M
     return mixture
 
 
-def largest_slack(constraint_value: Array, threshold: Array) -> Mixture:
+def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None = None) -> Mixture:
     """Return the mixture with the largest joint slack min_i (V_c − b)_i, and the weights of the constraints.
 
-    `constraint_value` holds V_c of each policy, (n, K).
+    `constraint_value` holds V_c of each policy, (n, K). With `loops`, the slack is at most `AMPLE`.
     """
     count, rows = constraint_value.shape
     slack = constraint_value - threshold
+    if loops is not None and loops.any():
+        slack[loops] = constraint_value[loops]
+        return _slack_by_highs(slack, loops)
     if rows == 1 or count == 1:
         best = int(slack.min(1).argmax())
         return Mixture(np.eye(count)[best], np.eye(rows)[slack[best].argmin()], float(slack[best].min()))
@@ -88,31 +97,37 @@ def _size(numbers: Array) -> float:
     return float(np.abs(numbers).max()) or 1.0
 
 
-def _best_by_highs(value: Array, threshold: Array) -> Mixture | None:
+def _best_by_highs(value: Array, threshold: Array, loops: Mask | None = None) -> Mixture | None:
+    on_simplex = np.ones(len(value)) if loops is None else np.where(loops, 0.0, 1.0)
     result = highs.minimise(
-        -value[:, 0], A_ub=-value[:, 1:].T, b_ub=-threshold, A_eq=np.ones((1, len(value))), b_eq=[1.0]
+        -value[:, 0], A_ub=-value[:, 1:].T, b_ub=-threshold, A_eq=on_simplex[None], b_eq=[1.0]
     )
     if result.status != 0:
         return None
-    return Mixture(_distribution(result.x), np.maximum(-result.ineqlin.marginals, 0.0), -float(result.fun))
+    multiplier = np.maximum(-result.ineqlin.marginals, 0.0)
+    return Mixture(_distribution(result.x, loops), multiplier, -float(result.fun))
 
 
-def _slack_by_highs(slack: Array) -> Mixture:
+def _slack_by_highs(slack: Array, loops: Mask | None = None) -> Mixture:
     count, rows = slack.shape
+    on_simplex, most = np.ones(count), None
+    if loops is not None:
+        on_simplex, most = np.where(loops, 0.0, 1.0), max(AMPLE, float(slack[~loops].min(1).max()))
     result = highs.minimise(
         -np.eye(count + 1)[-1],
         A_ub=np.column_stack([-slack.T, np.ones(rows)]),
         b_ub=np.zeros(rows),
-        A_eq=np.append(np.ones(count), 0.0)[None],
+        A_eq=np.append(on_simplex, 0.0)[None],
         b_eq=[1.0],
-        bounds=[(0, None)] * count + [(None, None)],
+        bounds=[(0, None)] * count + [(None, most)],
     )
     if result.status != 0:
         raise RuntimeError(f"HiGHS failed on the joint slack: {result.message}")
     multiplier = np.maximum(-result.ineqlin.marginals, 0.0)
-    return Mixture(_distribution(result.x[:-1]), multiplier / multiplier.sum(), float(result.x[-1]))
+    multiplier = multiplier / multiplier.sum() if multiplier.sum() > 0 else np.full(rows, 1 / rows)
+    return Mixture(_distribution(result.x[:-1], loops), multiplier, float(result.x[-1]))
 
 
-def _distribution(weights: Array) -> Array:
+def _distribution(weights: Array, loops: Mask | None = None) -> Array:
     kept = np.maximum(weights, 0.0)
-    return kept / kept.sum()
+    return kept / (kept.sum() if loops is None else np.where(loops, 1.0, kept[~loops].sum()))

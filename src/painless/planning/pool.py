@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.common.errors import InputError
 from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, Actions, engine_of
 from painless.planning.feasibility import SlackGame
 from painless.planning.game import ROUNDING, Aim, Columns, Game
@@ -86,6 +87,11 @@ class Pool:
         else:
             game.respond(game.price)
             weights = np.eye(1 + game.place)[game.place]
+        if not np.isfinite(game.upper):
+            raise InputError(
+                "the frontier has no end: where the limit is loose, a loop pays in every round, so that the best value has no bound; "
+                "solve for single limits, or add a limit on what the loop uses"
+            )
         self.solves += game.responses
         used = np.flatnonzero(weights)
         parts = tuple((int(k), float(weights[k])) for k in used)

@@ -12,6 +12,7 @@ the range either cuts it off or confirms it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from painless.planning.certificate import Answer, Certifier, better
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
+FEW = 8  # constraints up to which the ends are found from what is known even if the time is up: it takes milliseconds
 PRICINGS = 40  # maximum number of best responses for each end of a range; usually a few suffice
 DIGITS = 1e-10  # relative width of a range that is narrow enough
 MOVED = 1e-10  # relative move of an end that counts as none
@@ -59,14 +61,13 @@ def price_ranges(
     certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
 ) -> PriceRanges:
     """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
-    ranges = _Ranges(certifier, answer, tick)
-    try:
+    ranges, stopped = _Ranges(certifier, answer, tick), (TimeoutError, KeyboardInterrupt)
+    with suppress(*stopped):
         ranges.find()
         if narrow:
-            ranges.narrow()
+            with suppress(*stopped):
+                ranges.narrow()
             ranges.find()
-    except (TimeoutError, KeyboardInterrupt):
-        pass  # what is proved by now
     return PriceRanges(ranges.low, ranges.high)
 
 
@@ -90,6 +91,8 @@ class _Ranges:
         """Price at the ends until each is confirmed, or no longer moves."""
         open_ends = [(i, side) for i in self._wide for side in (-1, 1)]
         priced: dict[tuple[int, int], float] = {}  # λ_i of the last pricing
+        if not np.isfinite(self.certifier.game.upper):
+            return
         for _ in range(PRICINGS):
             open_ends = [(i, side) for i, side in open_ends if self._cut(i, side, priced)]
             if not open_ends:
@@ -119,9 +122,13 @@ class _Ranges:
         """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
         certifier = self.certifier
         low = np.array([*certifier.game.proved, self.answer.low])
-        low = low[np.isfinite(low).all(1)]
+        low = low[np.isfinite(low).all(1) & np.isfinite(certifier.game.upper)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
-        room = (certifier.game.upper - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        bound = certifier.game.upper if len(low) else 0.0
+        room = (bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
+        if certifier.game.proved_loops:  # no round of a loop may gain at optimal prices
+            rounds = np.array(certifier.game.proved_loops) / self.unit
+            slack, room = np.vstack([slack, rounds[:, 1:]]), np.append(room, -rounds[:, 0])
         return slack, room
 
     def end(self, index: int, side: int) -> Array | None:
@@ -129,7 +136,8 @@ class _Ranges:
 
         Proved ends are widened by the precision of the linear programs.
         """
-        self.tick()
+        if len(self.low) > FEW:
+            self.tick()
         multiplier, proved = _end(*self._rows(), index, side)
         if side < 0:
             self.low[index] = max(self.low[index], proved * (1 - WIDENED) - WIDENED * NONE)

@@ -108,7 +108,7 @@ class Searcher:
         if multiplier is None:
             return
         for step in AROUND:
-            met = [self._meets(column.low) for column in self.game.columns.known]
+            met = self._met()
             if any(met) and not all(met):
                 break
             for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
@@ -117,8 +117,7 @@ class Searcher:
     def _search(self) -> Ending:
         if not len(self.game.columns):
             self._respond(self.game.price, COARSE * self.engine.unit)
-        met = any(self._meets(column.low) for column in self.game.columns.known)
-        if not met and not self._has_slack():
+        if not any(self._met()) and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
             return Ending.INFEASIBLE if disproved else Ending.TIGHT
@@ -136,6 +135,10 @@ class Searcher:
         self.slack.find(self.rounds)
         self.game.safe = self.slack.mixture.weights
         return self.slack.mixture.value > TOLERANCE * self.engine.unit
+
+    def _met(self) -> list[bool]:
+        """Return which policies found so far meet every constraint."""
+        return [self._meets(column.low) for column in self.game.columns.known if not column.is_loop]
 
     def _meets(self, low: Array) -> bool:
         return bool((low[1:] >= self.problem.threshold).all())
@@ -182,7 +185,7 @@ class Searcher:
         """Return the best mixture that exceeds all thresholds by a margin."""
         columns, safe = self.game.columns, self.game.safe
         padded = None if safe is None else columns.padded(safe)
-        return best_mixture(columns.values, self.problem.threshold + margin, padded)
+        return best_mixture(columns.values, self.problem.threshold + margin, padded, columns.loops)
 
     def _final(self, ending: Ending) -> Answer:
         """Return the best mixture, or the one with the largest slack."""

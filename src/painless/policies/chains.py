@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from painless.bellman import policy_transition, policy_utility
 from painless.common import arguments
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.policies.rules import aligned
@@ -130,10 +131,24 @@ def trajectories(
     episodes, steps = arguments.whole("episodes", episodes), arguments.whole("steps", steps)
     rng = np.random.default_rng(arguments.seed(seed))
     found = lockstep(TableSimulator(problem, steps), TabularPolicy(aligned(policy, problem)), episodes, rng)
-    order = (
-        np.arange(steps * episodes).reshape(steps, episodes).T.ravel()
-    )  # steps of all episodes are in lockstep
-    return to_frame(_columns(problem, found, order, order // episodes, order % episodes), make)
+    episode, step = _places(found.terminated, episodes)
+    order = np.lexsort((step, episode))
+    return to_frame(_columns(problem, found, order, step[order], episode[order]), make)
+
+
+def _places(terminated: Mask, episodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the episode and the step of each of N steps that episodes took in lockstep, each until it ended, (N,) both.
+
+    >>> _places(np.array([False, True, False]), 2)
+    (array([0, 1, 0]), array([0, 0, 1]))
+    """
+    alive, parts, done = np.arange(episodes), [], 0
+    while done < len(terminated):
+        parts.append(alive)
+        ended = terminated[done : done + len(alive)]
+        done += len(alive)
+        alive = alive[~ended]
+    return np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def _columns(problem: CMDP, found: Trajectories, order: Any, step: Any, episode: Any) -> dict[str, Any]:

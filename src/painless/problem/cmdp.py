@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
-from painless.problem import ending, stages, transitions, validation
+from painless.problem import ending, reaching, stages, transitions, validation
 from painless.problem.criterion import Criterion
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
@@ -52,7 +52,8 @@ class CMDP:
         final: (S,) with a horizon, what the state after the last step adds to the reward or cost.
         constraint_final: (K, S), the same for the constraints, rewards first.
         constraint_reward: (K, S, A), whose values must reach `threshold` (K,). K = 1 may drop its axis.
-        constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first.
+        constraint_cost: (K, S, A), whose values must stay within `budget` (K,). Rewards come first. In the place of any utility,
+            or of one in a list of them, `painless.reach(states)` is the probability of ever coming to some states.
         actions: (S, A), which actions each state has; all of them by default.
         names: lists of distinct names under "states", "actions" and "constraints": texts, numbers, tuples or dates.
         copy: whether to copy the arrays. With False the problem shares transitions and utilities that need no
@@ -108,6 +109,16 @@ class CMDP:
         copy: bool = True,
     ) -> None:
         start = validation.initial(initial)
+        given = {
+            **{"transition": transition, "reward": reward, "cost": cost, "initial": start},
+            **{"discount": discount, "horizon": horizon, "end": end, "average": average, "final": final},
+            **{"constraint_reward": constraint_reward, "threshold": threshold, "actions": actions},
+            **{"constraint_cost": constraint_cost, "budget": budget, "constraint_final": constraint_final},
+            "names": names,
+        }
+        if reaching.is_reaching(given):
+            self.__init__(**reaching.expanded(given), copy=copy)  # type: ignore[misc]
+            return
         if (reward is None) == (cost is None):
             which = "neither is" if reward is None else "both are"
             raise InputError(f"give either reward (to maximise) or cost (to minimise); {which} given")

@@ -55,6 +55,12 @@ def column(frame: Any, what: str, name: Any) -> Any:
     return found
 
 
+def column_slice(frame: Any, name: Any, first: int, stop: int) -> Any:
+    """Return the rows first..stop − 1 of one column."""
+    values = frame[name]
+    return getattr(values, "iloc", values)[first:stop]
+
+
 def numbers(what: str, values: Any, row: Row) -> Array:
     """Return a column of numbers, (N,)."""
     if not isinstance(values, list):
@@ -87,9 +93,8 @@ def labels(columns: Sequence[tuple[str, Any]], row: Row) -> Labels:
     """
     arrays = [_array(values) for _, values in columns]
     same = len({array.dtype.kind for array in arrays}) == 1
-    joined = np.concatenate(arrays if same else [array.astype(object) for array in arrays])
-    found = _by_value(joined) if joined.dtype.kind in "biufM" else _by_appearance(joined.tolist())
-    missing = np.array([_is_missing(name) for name in found.names], dtype=bool)
+    found = coded(np.concatenate(arrays if same else [array.astype(object) for array in arrays]))
+    missing = np.array([is_missing(name) for name in found.names], dtype=bool)
     if missing.any():
         place = int(np.argmax(missing[found.codes]))
         for what, array in zip((what for what, _ in columns), arrays, strict=True):
@@ -97,6 +102,12 @@ def labels(columns: Sequence[tuple[str, Any]], row: Row) -> Labels:
                 raise InputError(f"{row(place)} has no {what}; fill it in")
             place -= len(array)
     return found
+
+
+def coded(values: Any) -> Labels:
+    """Return one column of names as numbers, missing ones too: numbers and dates ascend, others are as they first appear."""
+    array = _array(values)
+    return _by_value(array) if array.dtype.kind in "biufM" else _by_appearance(array.tolist())
 
 
 def combined(parts: Sequence[Labels]) -> Labels:
@@ -147,5 +158,6 @@ def _by_appearance(values: list[Any]) -> Labels:
     return Labels(np.argsort(order)[codes], [names[i] for i in order])
 
 
-def _is_missing(name: Any) -> bool:
+def is_missing(name: Any) -> bool:
+    """Whether a name is a missing entry."""
     return name is None or type(name).__name__ in ABSENT or (isinstance(name, float) and name != name)

@@ -76,6 +76,15 @@ def stopped_utility(utility: Array, end: Mask) -> Array:
     return np.where(end[:, None], 0.0, utility)
 
 
+def positive_entries(kernel: Any) -> Any:
+    """Return transitions as a sparse matrix that stores no zeros; the argument stays as it is."""
+    matrix = scipy.sparse.csr_array(kernel)
+    if not matrix.data.all():
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+    return matrix
+
+
 def missing(kernel: Any) -> Array:
     """Return with what probability each pair ends the process at once, (S, A) or (S·A,); 0 where a row sums to 1.
 

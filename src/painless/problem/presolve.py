@@ -51,8 +51,10 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
 
 
 def _is_extreme(problem: CMDP, index: int, high: float) -> bool:
-    """Whether b = max c/(1−γ) exactly."""
+    """Whether b = max c/(1−γ) exactly; of totals, 0 is the largest only if no pair has more."""
     limit = float(problem.threshold[index])
+    if problem.criterion is Criterion.TOTAL:
+        return limit == 0 == high
     return np.isfinite(limit) and Fraction(limit) == Fraction(float(high)) * problem.exact_unit
 
 

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.problem import CMDP
+from painless.problem import CMDP, Criterion
 
+FREE = 1e15  # a normalised total below −FREE counts as −∞: the threshold of what has no limit
 TOLERANCE = (
     1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
 )
@@ -62,6 +63,10 @@ class Units:
         `gain` is the most that relaxation adds to the normalised constraint.
         """
         unit = self.unit
+        if problem.criterion is Criterion.TOTAL:  # no value is out of reach
+            limit = float(problem.threshold[index])
+            span = Fraction(float(self.span[1 + index]))
+            return -FREE if np.isinf(limit) else float(max((Fraction(limit) - spare) / span, Fraction(-FREE)))
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
         low, high = (Fraction(float(side[1 + index])) for side in problem.utility_range)
         least, most = ((low - origin) / span - 1) * unit, ((high - origin) / span + 1 + gain) * unit
@@ -86,10 +91,13 @@ def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP,
     """
     low, high = problem.utility_range
     origin = np.where(low > 0, low, np.where(high < 0, high, 0.0))
-    varies = high > low
+    varies, size = high > low, high - low
+    if problem.criterion is Criterion.TOTAL:  # a constant is the length of the way; only 0 is constant
+        origin, size = np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+        varies = size > 0
     if met is not None:
         varies[1 + met], origin[1 + met] = False, high[1 + met]
-    span = np.where(varies, high - low, 1.0)
+    span = np.where(varies, size, 1.0)
     scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
     kept = np.flatnonzero(varies[1:])
     offset = np.array([float(Fraction(float(one)) * problem.exact_unit) for one in origin])

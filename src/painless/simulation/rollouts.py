@@ -30,6 +30,7 @@ class Trajectories:
     successors: States  # (N, …)
     terminated: Mask  # (N,)
     returns: Array  # (n, J) discounted
+    totals: Array | None = None  # (n, J) not discounted, where they were added up
 
     def with_steps_of(self, other: Trajectories) -> Trajectories:
         """Return these episodes with the steps of others added; the returns stay those of these."""
@@ -106,6 +107,7 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
     states = simulator.reset(episodes, rng)
     alive = np.arange(episodes)
     returns = np.zeros((episodes, len(specification.low)))
+    totals = np.zeros_like(returns)
     parts: list[tuple[States, NDArray[np.intp], Array, States, Mask]] = []
     factor = 1.0
     choose = getattr(policy, "choose", None)  # of networks, whose actions may be points of a box
@@ -118,6 +120,7 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
         successors, utilities, terminated, truncated = simulator.step(states, actions, rng)
         parts.append((states, actions, utilities, successors, terminated))
         returns[alive] += factor * utilities
+        totals[alive] += utilities
         factor *= specification.discount
         states = successors
         ended = terminated if truncated is None else terminated | truncated
@@ -127,7 +130,7 @@ def lockstep(simulator: Simulator, policy: Acts, episodes: int, rng: np.random.G
                 break
     columns = zip(*parts, strict=True)
     joined = [np.concatenate(column) for column in columns]
-    return Trajectories(joined[0], joined[1], joined[2], joined[3], joined[4], returns)
+    return Trajectories(joined[0], joined[1], joined[2], joined[3], joined[4], returns, totals)
 
 
 def returns_from(

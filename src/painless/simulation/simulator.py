@@ -16,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common import arguments
+from painless.common.arguments import SUM_TOLERANCE
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.problem import CMDP, Criterion, transitions, validation
+from painless.problem.ending import missing
 
+UNTIL_THE_END = 10_000  # steps of an episode whose total is asked for
 AVERAGED = 1000  # steps of an episode of which a long-run average is estimated
 States = NDArray[Any]  # (n, D) of numbers, or (n,) of the indices of a table
 
@@ -49,9 +52,10 @@ class Specification:
     generative: bool = False  # whether `step` accepts any state, and not only those it has led to
     declared: bool = True  # whether the ranges are known; else they are what was seen
     average: bool = False  # whether a value is the average per step, with a discount of 1
+    ends: bool = False  # whether a value is the total until the end, with a discount of 1
 
     def __post_init__(self) -> None:
-        validation.discount(self.discount, largest=1.0 if self.average else None)
+        validation.discount(self.discount, largest=1.0 if self.average or self.ends else None)
         arguments.whole("actions", self.actions)
         count = len(self.threshold)
         if len(self.low) != 1 + count or len(self.high) != 1 + count:
@@ -138,11 +142,11 @@ def _shown(given: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TableSimulator:
-    """A table as a simulator: successors are drawn from its rows. It never terminates.
+    """A table as a simulator: successors are drawn from its rows. It never terminates, unless totals until an end are asked for.
 
     Arguments:
         problem: the table.
-        time_limit: the length of episodes; by default what leaves out at most 1e-3 of any value.
+        time_limit: the length of episodes; by default what leaves out at most 1e-3 of any value, and 10,000 steps for totals.
 
     >>> import painless
     >>> simulator = TableSimulator(painless.gridworld())
@@ -169,6 +173,8 @@ class TableSimulator:
         discount = problem.discount
         if problem.criterion is Criterion.AVERAGE:
             enough = AVERAGED
+        elif problem.criterion is Criterion.TOTAL:
+            enough = UNTIL_THE_END
         else:
             enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
         return Specification(
@@ -183,6 +189,7 @@ class TableSimulator:
             constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
             generative=True,
             average=problem.criterion is Criterion.AVERAGE,
+            ends=problem.criterion is Criterion.TOTAL,
         )
 
     def reset(self, count: int, rng: np.random.Generator) -> States:
@@ -193,6 +200,43 @@ class TableSimulator:
         """Draw successors from the rows of the pairs."""
         problem = self.problem
         self._require_available(states, actions)
+        if problem.criterion is Criterion.TOTAL:
+            return self._step_or_end(states, actions, rng)
+        return self._step(states, actions, rng)
+
+    def _step_or_end(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
+        """Step, or end the process: with what a row lacks, or in a state that can only stay and pays nothing."""
+        chance = self._missing[states, actions]
+        utilities = self.problem.utility[:, states, actions].T
+        successors, goes = states.copy(), rng.random(len(states)) >= chance
+        if goes.any():
+            successors[goes] = self._step(states[goes], actions[goes], rng).states
+        return Outcome(successors, utilities, ~goes | self._stays[successors])
+
+    @cached_property
+    def _missing(self) -> Array:
+        """With what probability each pair ends the process at once, (S, A)."""
+        return missing(self.problem.transition).reshape(self.problem.actions.shape)
+
+    @cached_property
+    def _stays(self) -> Mask:
+        """The states that can only stay and pay nothing, (S,)."""
+        problem = self.problem
+        states, actions = problem.actions.shape
+        here = np.arange(states)
+        if isinstance(problem.transition, np.ndarray):
+            own = problem.transition[here, :, here]
+        else:
+            rows = problem.transition.tocoo()
+            pair, target = rows.coords
+            loops = pair // actions == target
+            own = np.zeros((states, actions))
+            own.reshape(-1)[pair[loops]] = rows.data[loops]  # rows have no duplicates
+        idle = (own >= 1 - SUM_TOLERANCE) & (problem.utility == 0).all(0)
+        return np.asarray((idle | ~problem.actions).all(1))
+
+    def _step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
+        problem = self.problem
         draws = rng.random(len(states))
         if isinstance(problem.transition, np.ndarray):
             total = problem.transition[states, actions].cumsum(-1)

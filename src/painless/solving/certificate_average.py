@@ -83,7 +83,7 @@ class AverageFinder:
             left = verify.policy_deficit(self.model, outward, table, each, (found, bias), bias)
             return bool((rise >= 0).all() and (left[inside] >= 0).all())
 
-        return _moved(lowered, holds, float(np.abs(gain).max() + np.abs(bias).max()))
+        return moved(lowered, holds, float(np.abs(gain).max() + np.abs(bias).max()))
 
     def upper(self, weight: Array) -> dict[str, Array]:
         """Return gains, biases and numbers of steps, (S,) each, for weights (J,)."""
@@ -130,10 +130,10 @@ class AverageFinder:
             return bool((fall >= 0).all() and (left >= 0).all())
 
         size = float(np.abs(gain).max() + np.abs(bias).max() + weight @ np.abs(self.model.utility).max(1))
-        return _moved(lambda slip: gain + slip * steps, holds, size)
+        return moved(lambda slip: gain + slip * steps, holds, size)
 
 
-def _moved(found: Callable[[float], Array], holds: Callable[[Array], bool], size: float) -> Array:
+def moved(found: Callable[[float], Array], holds: Callable[[Array], bool], size: float) -> Array:
     """Return the gains of the least slip for which all inequalities hold; the last ones if none is enough."""
     for slip in SLIPS:
         moved = found(slip * size)

@@ -18,20 +18,13 @@ from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP, Criterion
+from painless.problem.ending import missing
 from painless.problem.stages import Stages
 from painless.solving.certificate_values import finder
 from painless.storage import files
 
 if TYPE_CHECKING:
     from painless.solving.solution import Solution
-
-CERTIFIED = (Criterion.DISCOUNTED, Criterion.HORIZON, Criterion.AVERAGE)
-
-
-def require_certifiable(problem: CMDP) -> None:
-    """Reject a problem whose criterion has no certificates."""
-    if problem.criterion not in CERTIFIED:
-        raise InputError(f"there are no certificates of the {problem.criterion.value}; leave them out")
 
 
 def model_of(problem: CMDP) -> verify.Model:
@@ -48,13 +41,22 @@ def model_of(problem: CMDP) -> verify.Model:
     if problem.stages is not None:
         return verify.Model(**shared, **_steps(problem, problem.stages))
     rows = sparse_rows(problem)
+    pointer, successor = (part.astype(np.int64) for part in (rows.pointer, rows.successor))
+    probability = rows.probability
+    if problem.criterion is Criterion.TOTAL:  # what a row misses of 1 ends the process
+        left = missing(problem.transition).reshape(problem.actions.shape)[problem.actions]
+        ends = np.flatnonzero(left)
+        successor = np.insert(successor, pointer[1:][ends], problem.shape[0])
+        probability = np.insert(probability, pointer[1:][ends], left[ends])
+        pointer = pointer + np.append(0, np.cumsum(left > 0))
+    average = problem.criterion is Criterion.AVERAGE
     return verify.Model(
         **shared,
-        pointer=rows.pointer.astype(np.int64),
-        successor=rows.successor.astype(np.int64),
-        probability=rows.probability,
+        pointer=pointer,
+        successor=successor,
+        probability=probability,
         utility=rows.utility,
-        average=problem.criterion is Criterion.AVERAGE,
+        average=average,
     )
 
 
@@ -103,7 +105,6 @@ def check_certificate(
     folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
 ) -> verify.Verdict:
     """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
-    require_certifiable(problem)
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
@@ -148,7 +149,6 @@ def certify_policy(
     >>> round(proved.upper_bound - proved.lower_bound, 9)
     0.0
     """
-    require_certifiable(problem)
     model = model_of(problem)
     policy = np.where(problem.actions, policy, 0.0)
     find, drawn = finder(problem, model, gap), {} if share is None else {"share": share}

@@ -90,6 +90,10 @@ def finder(problem: CMDP, model: verify.Model, gap: float) -> Finder:
         from painless.solving.certificate_average import AverageFinder
 
         return AverageFinder(problem, model)
+    if problem.criterion is Criterion.TOTAL:
+        from painless.solving.certificate_total import TotalFinder
+
+        return TotalFinder(problem, model)
     scaled = Scaled.of(problem)
     if problem.horizon is not None:
         from painless.solving.certificate_steps import StepwiseFinder

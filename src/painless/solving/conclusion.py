@@ -98,7 +98,8 @@ def _feasible(
     case, answer = found.case, found.answer
     assert answer is not None
     problem, units = case.problem, case.units
-    bound = float(problem.sign[0]) * rounded(units.exact(0, answer.upper_bound), up=True)
+    most = answer.upper_bound
+    bound = float(problem.sign[0]) * (rounded(units.exact(0, most), up=True) if np.isfinite(most) else most)
     gap = answer.gap * float(units.span[0])
     low, high = prices
     slack = np.zeros(problem.shape[2])

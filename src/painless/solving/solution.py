@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -20,8 +21,8 @@ from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
-from painless.problem import CMDP
-from painless.solving.certificate_files import CERTIFIED, write_certificate
+from painless.problem import CMDP, Criterion
+from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -179,7 +180,8 @@ class Solution:
     def save(self, folder: str | os.PathLike[str], problem: CMDP | None = None) -> None:
         """Write `policy.csv`, `arrays.npz` and finally `solution.json` into a folder.
 
-        If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks.
+        If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks; of a total or an average, unless rounding
+        leaves nothing that can be proved.
         """
         folder = files.require_folder(folder)
         self.policy.to_csv(folder / "policy.csv")
@@ -188,7 +190,8 @@ class Solution:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
         files.write_npz(folder / "arrays.npz", arrays)
         if problem is not None:
-            if problem.criterion in CERTIFIED:
+            fragile = problem.criterion in (Criterion.TOTAL, Criterion.AVERAGE)
+            with suppress(InputError) if fragile else nullcontext():
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
         beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]

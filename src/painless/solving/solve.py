@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.engines.engine import occupancy
 from painless.evaluators import Evaluator, exact_evaluator
+from painless.logs.logged_model import LoggedModel
+from painless.logs.solution import LoggedSolution, solve_log
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder
@@ -31,6 +33,7 @@ from painless.policies.table import LearningTable, TabularPolicy, checked_policy
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
+from painless.problem.names import naming
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
 from painless.storage.mapped import unchanged
@@ -42,7 +45,13 @@ PATIENCE = 8  # proofs in a row without progress, after which a run stops
 FIRST_CHECK = 16  # iterations before the first proof; after that, every n/8
 
 
-@unchanged
+@overload
+def solve(
+    problem: LoggedModel, *, confidence: float = 0.95, time_limit: float | None = None
+) -> LoggedSolution: ...
+
+
+@overload
 def solve(
     problem: CMDP,
     algorithm: Algorithm | Planner | None = None,
@@ -55,7 +64,24 @@ def solve(
     evaluator: Callable[[CMDP], Evaluator[Any]] | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
-) -> Solution:
+) -> Solution: ...
+
+
+@unchanged
+def solve(
+    problem: CMDP | LoggedModel,
+    algorithm: Algorithm | Planner | None = None,
+    *,
+    iterations: int | None = None,
+    tolerance: float = 1e-3,
+    time_limit: float | None = None,
+    initial_policy: ArrayLike | TabularPolicy | TimedPolicy | None = None,
+    output: Output = Output.POLISHED,
+    evaluator: Callable[[CMDP], Evaluator[Any]] | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    confidence: float | None = None,
+) -> Solution | LoggedSolution:
     """Find a feasible policy, and prove how far from optimal it can be.
 
     Arguments:
@@ -73,13 +99,24 @@ def solve(
             estimates; the trace, the policy and its proof stay exact.
         seed: random seed; exact evaluation is deterministic.
         progress: called regularly with a `Progress`.
+        confidence: for a log, see `from_log`: with which probability a limit that counts as met is met on the truth; 0.95 by default. The answer is
+            then a `LoggedSolution`, and of the other arguments only `time_limit` matters.
 
     >>> import painless
     >>> solution = painless.solve(painless.gridworld())
     >>> solution.feasible, solution.gap < 1.7e-3
     (True, True)
     """
+    if isinstance(problem, LoggedModel):
+        _require_none(
+            algorithm=algorithm, iterations=iterations, initial_policy=initial_policy, evaluator=evaluator
+        )
+        return solve_log(
+            problem, confidence=0.95 if confidence is None else confidence, time_limit=time_limit
+        )
     require_problem(problem)
+    if confidence is not None:
+        raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
     time_limit = _checked_limit(algorithm, iterations, tolerance, time_limit, output)
     seed = arguments.seed(seed)
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
@@ -98,7 +135,7 @@ def solve(
         task = task._replace(start=starting_policy(initial_policy, problem.actions))
     elif initial_policy is not None:
         task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
-    with one_thread(), clock.interruptible():
+    with one_thread(), clock.interruptible(), naming(problem.names):
         case, trace = Prepared.of(problem, clock.tick), None
         if case.misses_constant:
             found = Planned(algorithm.name, case)
@@ -111,6 +148,15 @@ def solve(
             found = run.to_the_end()
             trace = case.trace(run.recorder.trace().run(0))
         return conclude(found._replace(reason=found.reason or reason), task, trace)
+
+
+def _require_none(**given: Any) -> None:
+    """Reject arguments that a log does not take."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"a log is planned on in one way only; remove {name}, or solve log.problem, the estimate"
+            )
 
 
 def _checked_limit(
@@ -161,7 +207,7 @@ class _Iterating:
         assert task.start is not None
         self.case, self.name, self.task = case, algorithm.name, task
         self.iterations, self.output = iterations, output
-        self.prior = restricted(task.start, case.normal.actions)
+        self.prior = restricted(task.start, case.engine.allowed)
         estimator = None if evaluator is None else evaluator(case.normal)
         monitor = None if evaluator is None else exact_evaluator(case.normal, case.engine)
         self.steps = case.steps(algorithm, self.prior[None], iterations, seed, estimator)
@@ -217,7 +263,7 @@ class _Iterating:
     def _advance(self, count: int) -> None:
         for _ in range(count):
             step = next(self.steps)
-            table = step.policy.probabilities[0]
+            table = self.certifier.engine.playable(step.policy.probabilities[0])
             weight = 0.0
             if self.output is not Output.POLISHED and self.iterations is not None:
                 weight = self.output.weight(self.averages.count, self.iterations)

@@ -81,7 +81,7 @@ def value(policy: Any, problem: CMDP) -> Value:
     require_problem(problem)
     with one_thread():
         own = getattr(policy, "policy", policy)
-        if isinstance(own, TableMixture) and problem.criterion is Criterion.AVERAGE:
+        if isinstance(own, TableMixture) and problem.criterion in (Criterion.AVERAGE, Criterion.TOTAL):
             tables = tuple(aligned(one, problem) for one in own.policies)
             return table_value(Drawn(tables, own.weights), case_of(problem))
         return table_value(as_policy(policy, problem).probabilities, case_of(problem))

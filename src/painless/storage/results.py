@@ -25,7 +25,7 @@ from painless.common.errors import InputError
 from painless.storage import files
 from painless.storage.archives import Archive
 
-VERSIONS = {"solution": 1, "frontier": 1, "policy": 1, "training": 1, "checkpoint": 1, "unit": 1}
+VERSIONS = {"solution": 1, "frontier": 1, "policy": 1, "training": 1, "checkpoint": 1, "unit": 1, "log": 1}
 ADVICE = {"checkpoint": "start the run again", "unit": "remove it, and run the sweep again"}
 SEAL = ("format", "version", "checksum", "files")
 SHORT = 2**12  # bytes that an entry of the seal takes at most

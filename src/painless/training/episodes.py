@@ -12,10 +12,8 @@ from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
-EXHAUSTED = (
-    0.01  # the share of steps in which a plan's action was tried often enough, at which a new plan is due,
-)
-LEAST_EXHAUSTED = 3  # and these steps
+EXHAUSTED = 0.004  # of all steps so far: those in which a plan's action was tried often enough,
+LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due
 DRAWS = 4096  # random numbers that are drawn at once
 
 
@@ -123,7 +121,7 @@ class Player:
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
-        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * steps + LEAST_EXHAUSTED
+        target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
         try:
             while self.steps < target and self.forced <= exhausted and not stop():
                 returns.append(self._episode(choices, most, record))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from painless.common import arguments
 from painless.common.arguments import share, whole
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import Array, Mask, one_thread
 from painless.common.errors import InputError
 from painless.policies.fitting import require_fit
 from painless.policies.mixture import MixturePolicy
@@ -78,7 +78,7 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Draw fresh episodes, and return the mean discounted returns with simultaneous confidence intervals.
+    """Draw fresh episodes, and return the mean discounted returns with simultaneous confidence intervals; totals for limits on whole episodes.
 
     This is for simulators, or to watch a policy play. For the exact values of a policy in a model, use `value`. The intervals hold with
     the stated confidence if the ranges of a step are declared; otherwise they are about right.
@@ -106,12 +106,13 @@ def evaluate(
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
     specification = simulator.specification
-    extent = specification.return_range if specification.declared else None
+    bounded = specification.declared and not specification.ends and not _episodic(simulator).any()
+    extent = specification.return_range if bounded else None
     sizes = np.where(-specification.low > specification.high, specification.low, specification.high)
     low, high = intervals(returns, extent, confidence, sizes)
     if specification.average:  # per step
         returns, low, high = (part / (specification.time_limit or 1) for part in (returns, low, high))
-    elif isinstance(problem, CMDP):
+    elif isinstance(problem, CMDP) and not specification.ends:
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
         low = low + rest * np.minimum(specification.low, 0.0)
         high = high + rest * np.maximum(specification.high, 0.0)
@@ -125,8 +126,14 @@ def evaluate(
         confidence=confidence,
         episodes=episodes,
         steps=steps,
-        exact=specification.declared and not specification.average,
+        exact=bounded and not specification.average,
     )
+
+
+def _episodic(simulator: Simulator) -> Mask:
+    """Return which limits are on the undiscounted sums of whole episodes, (K,)."""
+    none = np.zeros(len(simulator.specification.threshold), dtype=bool)
+    return np.asarray(getattr(simulator, "episodic", none), dtype=bool)
 
 
 def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
@@ -179,5 +186,9 @@ def _returns(
         groups = [(policy, min(BATCH, episodes - done)) for done in range(0, episodes, BATCH)]
     parts = [roll_out(simulator, one, count, rng) for one, count in groups]
     returns = np.concatenate([part.returns for part in parts])
+    episodic = np.append(False, _episodic(simulator))
+    if episodic.any():
+        totals = np.concatenate([part.returns if part.totals is None else part.totals for part in parts])
+        returns = np.where(episodic, totals, returns)
     order = rng.permutation(episodes)  # a mixture sorts them by policy; intervals need a random order
     return returns[order], sum(len(part.actions) for part in parts)

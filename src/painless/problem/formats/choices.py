@@ -19,6 +19,7 @@ from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, unknown
 from painless.problem.formats import parsing
 from painless.problem.names import limit_names
+from painless.problem.reaching import Reach, reaching_of
 from painless.storage.memory import require_room
 
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
@@ -162,9 +163,18 @@ def terms(
     ending: str,
     labels: Mapping[str, Mask] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the criterion, objective and constraints under the names of problem files."""
+    """Return the criterion, objective and constraints under the names of problem files.
+
+    In the place of a reward model may stand `reach(label)`, the probability of ever coming to the states with a label.
+    """
+    settings = dict(settings) | {
+        role: reaching_of(settings[role], labels) for role in (*OBJECTIVES, *CONSTRAINTS) if role in settings
+    }
     told = {name: settings.get(name) for name in CRITERIA}
     criterion = {name: value for name, value in told.items() if value is not None and value is not False}
+    reaches = [one for role in (*OBJECTIVES, *CONSTRAINTS) for one in _as_list(settings.get(role, []))]
+    if not criterion and any(isinstance(one, Reach) for one in reaches):
+        criterion = {"discount": 1.0}  # the probability of ever coming there
     if not criterion:
         raise InputError(
             f"a {ending} file has no discount; give one: load(path, discount=0.99), --discount 0.99 on the command line; "
@@ -173,9 +183,9 @@ def terms(
         )
     if "end" in criterion:
         criterion["end"] = _states(criterion["end"], labels)
-    if not known:
+    if not known and not all(isinstance(one, Reach) for one in reaches or [None]):
         raise InputError("the model has no reward models; add one to what is exported")
-    chosen: dict[str, list[str]] = {
+    chosen: dict[str, list[Any]] = {
         role: _as_list(settings[role]) for role in (*OBJECTIVES, *CONSTRAINTS) if role in settings
     }
     for role in OBJECTIVES:
@@ -193,15 +203,14 @@ def terms(
             )
     if limit is not None and not any(role in chosen for role in CONSTRAINTS):
         chosen["constraint_reward"] = [name for name in known if name not in chosen[objective]]
-    arrays = {
-        role: np.array([_one(name, known, utility) for name in names]) for role, names in chosen.items()
-    }
+    arrays = {role: _table([_one(name, known, utility) for name in names]) for role, names in chosen.items()}
+    chosen = {role: [str(name) for name in names] for role, names in chosen.items()}
     result = {role: arrays[role][0] for role in OBJECTIVES if role in chosen}
     return result | _constraints(chosen, arrays, limit, settings) | criterion
 
 
 def _constraints(
-    chosen: Mapping[str, list[str]], arrays: Mapping[str, Array], limit: Any, settings: Mapping[str, Any]
+    chosen: Mapping[str, list[str]], arrays: Mapping[str, Any], limit: Any, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     names = [name for role in CONSTRAINTS for name in chosen.get(role, [])]
     limits = list(np.atleast_1d([] if limit is None else limit))
@@ -245,11 +254,18 @@ def _states(given: Any, labels: Mapping[str, Mask]) -> Any:
     return given
 
 
-def _as_list(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _as_list(names: Any) -> list[Any]:
+    return [names] if isinstance(names, str | Reach) else list(names)
 
 
-def _one(name: str, known: Sequence[str], utility: Array) -> Array:
+def _table(parts: list[Any]) -> Any:
+    """Return utilities as one array, (K, S, A), or as a list if there are sets to reach among them."""
+    return parts if any(isinstance(one, Reach) for one in parts) else np.array(parts)
+
+
+def _one(name: Any, known: Sequence[str], utility: Array) -> Any:
+    if isinstance(name, Reach):
+        return name
     if name not in known:
         raise unknown("reward model", str(name), known)
     return utility[list(known).index(name)]

@@ -51,7 +51,7 @@ def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]
     start, discount = given.pop("initial"), given.pop("discount", None)
     columns, numbered = _columns(path)
     row = (lambda k: f"line {k + 2}") if numbered else (lambda k: f"row {k + 1}")
-    sheet = Sheet(**_with_limits(given), texts=True, row=row)
+    sheet = Sheet(**with_limits(given), texts=True, row=row)
     content = sheet.arguments(columns, start)
     kernel, names = content.pop("transition"), content.pop("names")
     content |= {f"transition_{part}": getattr(kernel, part) for part in ("data", "indices", "indptr")}
@@ -85,7 +85,7 @@ def _columns(path: str | os.PathLike[str]) -> tuple[dict[str, list[str]], bool]:
     return dict(zip(header, map(list, entries), strict=True)), reader.line_num == len(rows)
 
 
-def _with_limits(given: dict[str, Any]) -> dict[str, Any]:
+def with_limits(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the limits beside the columns that they are for: constraint rewards first."""
     named = {kind: given.get(kind, {}) for kind in LIMITS}
     limits = list(np.atleast_1d(given.pop("limit", []))) if "limit" in given else []

@@ -196,7 +196,8 @@ class DeepRun:
         if limit is not None:
             self.dual.update(samples[:, 1:], unit[1:], limit)
         self._update(batch, unit)
-        self.seen = self.seen.add(batch.raw)
+        if self.simulator.interface.image is None:  # pixels have a range of their own
+            self.seen = self.seen.add(batch.raw)
         flat = batch.utilities.reshape(-1, self.utilities)
         self.extremes = np.stack(
             [np.minimum(self.extremes[0], flat.min(0)), np.maximum(self.extremes[1], flat.max(0))]

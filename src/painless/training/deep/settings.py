@@ -32,7 +32,7 @@ class Deep:
         network: your own body, a `torch.nn.Module` or a function that makes one: from observations (n, *shape), or (n, D) where they
             are tuples or dictionaries, to features (n, F). By default two layers, or a small convolutional network for images.
         device: where the networks are updated, "cpu" or "cuda"; none is required.
-        workers: processes that step the environments; 1 is this process.
+        workers: processes that step the environments; 1 is this process. A script that asks for more needs `if __name__ == "__main__":`.
         hidden: width of the two layers; twice as many are no better on the environments tried, and slower.
         environments: copies that are stepped side by side.
         horizon: steps of each copy between two updates; with 16 copies 1,024 steps, of which an update can tell a direction.
@@ -49,7 +49,8 @@ class Deep:
         annealing: share of the run at which the limits are what they are. Before it they come down evenly from what the first episodes, of
             nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
-        margin: standard errors by which the answer keeps away from the limits when it is selected.
+        margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
+            other episodes; with two here every other answer would stay unclear.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
 
     >>> Deep(hidden=128).hidden
@@ -74,7 +75,7 @@ class Deep:
     dual: Learner[Any] | None = None
     annealing: float = 0.5
     checkpoints: int = 24
-    margin: float = 2.0
+    margin: float = 3.0
     selection: float = 0.25
     verification: float = 0.25
 

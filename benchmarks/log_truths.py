@@ -1,0 +1,256 @@
+"""Known models to draw logs from: outcomes with a probability each, behaviours, exact values, and the best policy that the truth allows."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import gymnasium
+import numpy as np
+import scipy
+
+import painless
+from painless.bellman import policy_value
+from painless.problem import CMDP
+
+
+@dataclass
+class Truth:
+    """Outcomes (s, a, s', p, reward, cost), s' = S for the end of an episode; the cost is to be at most `budget`."""
+
+    name: str
+    shape: tuple[int, int]
+    rows: np.ndarray  # (M, 6)
+    initial: np.ndarray  # (S,)
+    discount: float
+    budget: float = np.nan
+    cap: int = 100  # steps after which an episode is cut off
+    tightness: float = (
+        0.5  # of a budget that is not given, between the cost of the best reward and the least cost
+    )
+    behaviours: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        pair = (self.rows[:, 0] * self.shape[1] + self.rows[:, 1]).astype(int)
+        order = np.argsort(pair, kind="stable")
+        self.rows, pair = self.rows[order], pair[order]
+        total = np.bincount(pair, self.rows[:, 3])[pair]
+        self.rows[:, 3] /= total
+        before = np.concatenate([[0.0], np.cumsum(self.rows[:, 3])])
+        first = np.searchsorted(pair, pair, side="left")
+        self.ladder = pair + np.minimum(
+            before[1:] - before[first], 1.0
+        )  # pair plus the cumulative probability
+        self.pair = pair
+        if np.isnan(self.budget):
+            best = painless.solve(self.problem(np.inf))
+            least = painless.solve(self._reversed())
+            dear, cheap = best.constraint_value[0], least.reward_value
+            self.budget = float(dear - self.tightness * (dear - cheap))
+
+    @cached_property
+    def actions(self):
+        """The actions that states have, (S + 1, A)."""
+        states, actions = self.shape
+        found = np.zeros((states + 1) * actions, dtype=bool)
+        found[self.pair] = True
+        found[states * actions :] = True
+        return found.reshape(-1, actions)
+
+    @cached_property
+    def _parts(self):
+        states, actions = self.shape
+        size = (states + 1) * actions
+        own = states * actions + np.arange(actions)
+        rows = np.concatenate([self.pair, own])
+        columns = np.concatenate([self.rows[:, 2].astype(int), np.full(actions, states)])
+        data = np.concatenate([self.rows[:, 3], np.ones(actions)])
+        kernel = scipy.sparse.csr_array((data, (rows, columns)), shape=(size, states + 1))
+        utility = [np.bincount(self.pair, self.rows[:, 3] * self.rows[:, 4 + j], size) for j in range(2)]
+        return kernel, np.reshape(utility, (2, states + 1, actions)), np.append(self.initial, 0.0)
+
+    def problem(self, budget=None):
+        """Return the true problem, whose last state is the end."""
+        kernel, utility, start = self._parts
+        limit = self.budget if budget is None else budget
+        limits = {"constraint_cost": utility[1], "budget": min(limit, 1e12)}
+        return CMDP(kernel, utility[0], initial=start, discount=self.discount, actions=self.actions, **limits)
+
+    def _reversed(self):
+        kernel, utility, start = self._parts
+        return CMDP(kernel, cost=utility[1], initial=start, discount=self.discount, actions=self.actions)
+
+    @cached_property
+    def optimum(self):
+        """The best policy that meets the limit."""
+        return painless.solve(self.problem(), tolerance=1e-6)
+
+    def value(self, policy):
+        """Return the exact reward and cost of a policy (S, A)."""
+        table = np.vstack([policy, np.full((1, self.shape[1]), 1 / self.shape[1])])
+        reward, cost = policy_value(self.problem(), table)
+        return float(reward), -float(cost)
+
+    def behaviour(self, kind):
+        """Return a policy that logs: nearly optimal, mixed with the best for the reward alone, or uniform."""
+        if kind not in self.behaviours:
+            uniform = self.actions[:-1] / self.actions[:-1].sum(1, keepdims=True)
+            good = {
+                "near": (0.9, lambda: self.optimum),
+                "mixed": (0.5, lambda: painless.solve(self.problem(np.inf))),
+                "uniform": (0.0, None),
+            }[kind]
+            table = good[1]().policy.probabilities[:-1] if good[0] else uniform
+            self.behaviours[kind] = good[0] * table + (1 - good[0]) * uniform
+        return self.behaviours[kind]
+
+    def log(self, kind, count, rng):
+        """Draw `count` rows as columns: state, action, next_state (S at the end), reward, cost, episode."""
+        states, actions = self.shape
+        walkers = max(min(count // 20, 5000), 1)
+        policy = np.cumsum(self.behaviour(kind), 1)
+        start = np.cumsum(self.initial)
+        steps = -(-count // walkers)
+        table = np.empty((steps, walkers, 6))
+
+        def begin(number):
+            return np.minimum(np.searchsorted(start, rng.random(number), side="right"), states - 1)
+
+        state, age = begin(walkers), np.zeros(walkers, dtype=int)
+        episode, episodes = np.arange(walkers), walkers
+        for t in range(steps):
+            action = (rng.random(walkers)[:, None] > policy[state]).sum(1)
+            pair = state * actions + np.minimum(action, actions - 1)
+            low, high = np.searchsorted(self.pair, pair), np.searchsorted(self.pair, pair, side="right") - 1
+            place = np.clip(np.searchsorted(self.ladder, pair + rng.random(walkers), side="right"), low, high)
+            drawn = self.rows[place]
+            table[t] = np.column_stack(
+                [drawn[:, 0], drawn[:, 1], drawn[:, 2], drawn[:, 4], drawn[:, 5], episode]
+            )
+            age += 1
+            over = (drawn[:, 2] == states) | (age >= self.cap)
+            state = drawn[:, 2].astype(int)
+            state[over], age[over] = begin(over.sum()), 0
+            episode = episode.copy()
+            episode[over] = episodes + np.arange(over.sum())
+            episodes += int(over.sum())
+        rows = table.transpose(1, 0, 2).reshape(-1, 6)[:count]
+        names = ("state", "action", "next_state", "reward", "cost", "episode")
+        columns = {name: rows[:, k] for k, name in enumerate(names)}
+        whole = {name: columns[name].astype(int) for name in ("state", "action", "next_state", "episode")}
+        return columns | whole | {"done": whole["next_state"] == states}
+
+
+def of_problem(name, problem, cap=100, **options):
+    """Return the truth of a table with one constraint, turned into a cost."""
+    kernel = scipy.sparse.csr_array(
+        problem.transition if problem.is_sparse else problem.transition.reshape(-1, problem.shape[0])
+    )
+    coo = kernel.tocoo()
+    actions = problem.shape[1]
+    state, action = np.divmod(coo.row, actions)
+    keep = problem.actions[state, action] & (coo.data > 0)
+    cost = -problem.constraint_reward[0]
+    shift = cost[problem.actions].min()  # costs of at least 0 in every step
+    rows = np.column_stack(
+        [state, action, coo.col, coo.data, problem.reward[state, action], cost[state, action] - shift]
+    )
+    budget = -problem.threshold[0] - shift / (1 - problem.discount)
+    return Truth(
+        name,
+        problem.actions.shape,
+        rows[keep],
+        problem.initial,
+        problem.discount,
+        float(budget),
+        cap,
+        **options,
+    )
+
+
+def of_toy_text(name, cost, discount, cap, tightness=0.5, **options):
+    """Return the truth of a toy-text environment; `cost` is a function of (s, s', reward, end)."""
+    environment = gymnasium.make(name, **options).unwrapped
+    states, actions = int(environment.observation_space.n), int(environment.action_space.n)
+    start = getattr(environment, "initial_state_distrib", None)
+    start = np.eye(states)[environment.start_state_index] if start is None else np.asarray(start)
+    rows = [
+        (s, a, states if end else t, p, r, cost(s, t, r, end))
+        for s in range(states)
+        for a in range(actions)
+        for p, t, r, end in environment.P[s][a]
+    ]
+    return Truth(
+        name,
+        (states, actions),
+        np.array(rows, dtype=float),
+        start / start.sum(),
+        discount,
+        cap=cap,
+        tightness=tightness,
+    )
+
+
+def stock(capacity=20, orders=(0, 5, 10), mean=3.0, discount=0.95):
+    """Return an inventory whose cost is lost sales: the order arrives, then a Poisson demand, and what it misses is lost."""
+    demand = np.arange(12)
+    p = np.exp(-mean) * mean**demand / scipy.special.factorial(demand)
+    p[-1] += 1 - p.sum()
+    rows = []
+    for s in range(capacity + 1):
+        for a, order in enumerate(orders):
+            level = min(s + order, capacity)
+            for d, q in zip(demand, p, strict=True):
+                sold = min(d, level)
+                left = level - sold
+                rows.append((s, a, left, q, 3.0 * sold - 0.2 * left - 4.0 * (order > 0), float(d - sold)))
+    start = np.eye(capacity + 1)[capacity // 2]
+    return Truth("stock", (capacity + 1, len(orders)), np.array(rows), start, discount)
+
+
+def two_stocks(capacity=8):
+    """Return two products, of which one is ordered, or none; the cost is lost sales."""
+    demand = np.arange(5)
+    p = np.exp(-1.0) / scipy.special.factorial(demand)
+    p[-1] += 1 - p.sum()
+    side, rows = capacity + 1, []
+    for x in range(side):
+        for y in range(side):
+            for a in range(3):
+                up, across = min(x + 4 * (a == 1), capacity), min(y + 4 * (a == 2), capacity)
+                for d, q in zip(demand, p, strict=True):
+                    for e, w in zip(demand, p, strict=True):
+                        sold = min(d, up) + min(e, across)
+                        left = (up - min(d, up), across - min(e, across))
+                        reward = 3.0 * sold - 0.3 * sum(left) - 2.0 * (a > 0)
+                        rows.append(
+                            (x * side + y, a, left[0] * side + left[1], q * w, reward, float(d + e - sold))
+                        )
+    start = np.eye(side * side)[(capacity // 2) * (side + 1)]
+    return Truth("two stocks", (side * side, 3), np.array(rows), start, 0.95)
+
+
+CHOSEN = {  # on which the constants were chosen
+    **{
+        f"garnet {k}": (lambda k=k: of_problem(f"garnet {k}", painless.garnet(25, 4, 4, seed=k)))
+        for k in range(4)
+    },
+    "lake 4x4": lambda: of_toy_text("FrozenLake-v1", lambda s, t, r, end: float(end and r == 0), 0.99, 100),
+    "stock": stock,
+}
+HELD_OUT = {  # on which they were confirmed
+    **{
+        f"garnet {k}": (lambda k=k: of_problem(f"garnet {k}", painless.garnet(25, 4, 4, seed=k)))
+        for k in range(100, 104)
+    },
+    "sparse garnet": lambda: of_problem(
+        "sparse garnet", painless.garnet(25, 3, 10, seed=7, discount=0.95, tightness=0.8)
+    ),
+    "lake 8x8": lambda: of_toy_text(
+        "FrozenLake-v1", lambda s, t, r, end: float(end and r == 0), 0.99, 200, map_name="8x8"
+    ),
+    "two stocks": two_stocks,
+    "taxi": lambda: of_toy_text("Taxi-v4", lambda s, t, r, end: float(t // 20 % 5 == 2), 0.95, 200),
+    "cliff": lambda: of_toy_text("CliffWalking-v1", lambda s, t, r, end: float(t // 12 == 2), 0.95, 200),
+    "queueing": lambda: of_problem("queueing", painless.make("queueing")),
+    "maintenance": lambda: of_problem("maintenance", painless.make("maintenance")),
+    "slippery grid": lambda: of_problem("slippery grid", painless.make("slippery-grid")),
+}

@@ -1,0 +1,117 @@
+"""`painless solve --log`: plan on a log of what was done and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from painless.cli.common import INFEASIBLE, interruptible, name_and_value, print_table, say, say_json
+from painless.common.errors import InputError
+from painless.common.registry import require_settings
+from painless.problem.formats import parsing
+
+if TYPE_CHECKING:
+    from painless.logs.logged_model import LoggedModel
+    from painless.logs.solution import LoggedSolution
+
+UNCLEAR = 6  # the exit code if the log does not tell whether the limits are met
+
+# What `from_log` takes, and how each is read from text.
+PARAMETERS: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("state", "action", "next_state"), parsing.name_or_names),
+    **dict.fromkeys(("reward", "cost", "episode", "done", "step"), str),
+    **dict.fromkeys(("constraint_reward", "constraint_cost"), parsing.mapping_or(parsing.names)),
+    "limit": parsing.numbers,
+    "initial": parsing.mapping_or(str),
+    "discount": parsing.number,
+    "untried": lambda text: text.strip().lower() in ("true", "yes", "1"),
+}
+
+
+def log_arguments(
+    parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+) -> dict[str, Any]:
+    """Return the arguments of `from_log`.
+
+    >>> log_arguments(["state=stock", "constraint_cost=lost"], 0.95, [2.0])
+    {'state': 'stock', 'constraint_cost': {'lost': 2.0}, 'discount': 0.95}
+    """
+    from painless.problem.formats.csv import with_limits
+
+    given: dict[str, Any] = {}
+    for pair in parameters or []:
+        key, text = name_and_value(pair)
+        require_settings("a log", [key], PARAMETERS, "parameter")
+        try:
+            given[key] = PARAMETERS[key](text)
+        except ValueError as error:
+            raise InputError(f"{key} is '{text}', {error}") from error
+    if threshold:
+        given["limit"] = threshold
+    found = {key: value for key, value in with_limits(given).items() if value != {}}
+    if discount is not None:
+        found["discount"] = discount
+    if "discount" not in found:
+        raise InputError("a log has no discount; give it (0.95): --discount, or -p discount=…")
+    return found
+
+
+def read_log(
+    path: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+) -> LoggedModel:
+    """Read a log."""
+    from painless.logs.from_log import from_log
+
+    return from_log(Path(path), **log_arguments(parameters, discount, threshold))
+
+
+def answer_log(
+    path: str,
+    log: LoggedModel,
+    confidence: float,
+    *,
+    as_json: bool,
+    save: Path | None,
+    report_file: Path | None,
+    time_limit: float | None,
+) -> NoReturn:
+    """Plan on a log, save, print, and exit with the code of the verdict."""
+    from painless.logs.solution import solve_log
+
+    with interruptible():
+        solution = solve_log(log, confidence=confidence, time_limit=time_limit)
+    if save is not None:
+        solution.save(save)
+    if report_file is not None:
+        from painless.report.page_log import log_page
+        from painless.report.saved_pages import write_page
+
+        write_page(log_page(solution, path), report_file)
+    if as_json:
+        say_json({"problem": path, **solution.as_dict()})
+    else:
+        show(path, solution)
+    raise typer.Exit({True: 0, False: INFEASIBLE, None: UNCLEAR}[solution.feasible])
+
+
+def show(path: str, solution: LoggedSolution) -> None:
+    """Print a solution of a log."""
+    from painless.logs.solution import HEADER
+
+    print_table(f"{path}, {solution.rows_used:,} rows, {solution.seconds:.2f} s", HEADER, solution.rows())
+    say(solution.status)
+    needed = solution.extrapolation.needed[:5]
+    if needed and solution.feasible is not True:
+        rows = [
+            (f"{one.action} in {one.state}", f"{one.rows}", f"{one.time:.1%}", f"{one.worth:.4g}")
+            for one in needed
+        ]
+        print_table(
+            "Rows that would help most", ("choice", "rows", "share of time", "worth of 100 more"), rows
+        )
+    for one in solution.assumptions:
+        if one.holds:
+            say(one.sentence)

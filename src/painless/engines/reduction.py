@@ -1,0 +1,215 @@
+"""A total-reward problem without what cannot matter: what is never reached, rests, and ways from which nothing ends.
+
+A *rest* is a maximal end component of pairs whose utilities are all 0: one may stay there for ever, worth 0, as after the end. A
+policy that stops almost surely takes only pairs from whose successors one can still stop almost surely; the others are removed.
+
+For weights of the utilities, the maximal end components of pairs without any weighted utility are one node each, since one may go everywhere in
+them at no price. So what is left has no loop that is worth nothing, but for utilities that cancel.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.bellman import reachable
+from painless.common.arrays import Array, Mask
+from painless.engines.components import EndComponents, end_components
+from painless.engines.pair_rows import PairRows, Places
+from painless.problem import CMDP
+from painless.problem.ending import missing, positive_entries
+
+DENSE_NODES = 500  # nodes up to which systems are dense
+
+
+class Reduction:
+    """The pairs of a total-reward problem that a policy may take if it stops almost surely."""
+
+    def __init__(self, problem: CMDP) -> None:
+        kernel: Any = problem.transition
+        self.problem = problem
+        self.states, self.actions = problem.shape[:2]
+        flat = kernel.reshape(-1, self.states) if isinstance(kernel, np.ndarray) else kernel
+        self.flat = positive_entries(flat)  # (S·A, S)
+        self.ending = missing(self.flat).reshape(problem.actions.shape)  # (S, A)
+        self.reached = self._reached(problem.actions)
+        self.pairs = problem.actions & self.reached[:, None]
+        idle = self.pairs & (problem.utility == 0).all(0) & (self.ending == 0)
+        self.rests: EndComponents = end_components(self.flat, idle)
+        self.sure = self._sure()  # (S, A)
+
+    def _reached(self, pairs: Mask) -> Mask:
+        """The states that some policy comes to that takes some pairs (S, A) only, (S,)."""
+        taken = np.flatnonzero(pairs)
+        pick = scipy.sparse.csr_array(
+            (np.ones(len(taken)), (taken // self.actions, taken)), (self.states, self.flat.shape[0])
+        )
+        return reachable(scipy.sparse.csr_array(pick @ self.flat), self.problem.initial)
+
+    def _sure(self) -> Mask:
+        """The pairs from which one can still stop almost surely, (S, A)."""
+        left = self.pairs.copy()
+        resting = self.rests.label >= 0
+        pair = np.repeat(np.arange(self.flat.shape[0]), np.diff(self.flat.indptr))
+        source, target = pair // self.actions, self.flat.indices
+        while True:
+            inside = left.reshape(-1)[pair]
+            stops = resting | (left & (self.ending > 0)).any(1)
+            starts = np.flatnonzero(stops)
+            back = scipy.sparse.csr_array(
+                (
+                    np.ones(int(inside.sum()) + len(starts)),
+                    (
+                        np.append(target[inside], np.full(len(starts), self.states)),
+                        np.append(source[inside], starts),
+                    ),
+                ),
+                (self.states + 1, self.states + 1),
+            )
+            found = np.zeros(self.states + 1, dtype=bool)
+            found[scipy.sparse.csgraph.breadth_first_order(back, self.states, return_predecessors=False)] = (
+                True
+            )
+            dead = ~found[:-1]
+            leads = np.asarray(self.flat @ dead.astype(np.float64)).reshape(left.shape) > 0
+            gone = left & (leads | dead[:, None])
+            if not gone.any():
+                return left & self._reached(left)[:, None]
+            left &= ~gone
+
+    @cached_property
+    def hopeless(self) -> NDArray[np.intp]:
+        """The initial states from which no policy stops almost surely."""
+        stops = self.sure.any(1) | (self.rests.label >= 0)
+        return np.flatnonzero((self.problem.initial > 0) & ~stops)
+
+    def quotient(self, used: Mask, pairs: Mask | None = None, everywhere: bool = False) -> Quotient:
+        """Return the nodes for weights of some utilities, `used` (J,).
+
+        With `pairs`, all of these are kept; with `everywhere`, one may stop in every node.
+        """
+        return Quotient(self, used, self.sure if pairs is None else pairs, everywhere)
+
+
+class Quotient:
+    """Nodes, and the rows that lead from node to node or stop."""
+
+    def __init__(self, whole: Reduction, used: Mask, pairs: Mask, everywhere: bool) -> None:
+        self.whole, self.pairs = whole, pairs
+        problem, actions = whole.problem, whole.actions
+        idle = pairs & (problem.utility[used] == 0).all(0) & (whole.ending == 0)
+        self.loops = whole.rests if used.all() and pairs is whole.pairs else end_components(whole.flat, idle)
+        label, count = self.loops.label, self.loops.number
+        kept = pairs.any(1) | (label >= 0)
+        between = np.flatnonzero(kept & (label < 0))
+        self.node = label.copy()  # (S,) −1 for states that are not there
+        self.node[between] = count + np.arange(len(between))
+        self.count = count + len(between)
+        resting = np.zeros(self.count, dtype=bool)
+        resting[self.node[(whole.rests.label >= 0) & kept]] = True
+        stop = np.flatnonzero(resting | everywhere)
+        taken = np.flatnonzero(pairs & ~self.loops.pairs)
+        place = np.append(stop, self.node[taken // actions])
+        order = np.argsort(place, kind="stable")  # stopping comes first
+        self.pair = np.append(np.full(len(stop), -1), taken)[order]  # (n,) s·A + a, −1 to stop
+        self.is_stop = self.pair < 0
+        known = np.flatnonzero(self.node >= 0)
+        member = scipy.sparse.csr_array(
+            (np.ones(len(known)), (known, self.node[known])), (whole.states, self.count)
+        )
+        kernel = scipy.sparse.vstack(
+            [scipy.sparse.csr_array((len(stop), self.count)), whole.flat[taken] @ member], format="csr"
+        )[order]
+        ends = np.append(np.ones(len(stop)), whole.ending.reshape(-1)[taken])[order]
+        self.ends = ends > 0  # (n,) whether a row may stop at once
+        dense: Any = kernel.toarray() if self.count <= DENSE_NODES else scipy.sparse.csr_array(kernel)
+        self.rows = PairRows(dense, place[order], self.count)
+        self.initial = np.bincount(
+            self.node[problem.initial > 0], problem.initial[problem.initial > 0], self.count
+        )
+
+    def utility(self, utility: Array) -> Array:
+        """Return utilities (..., S, A) of the rows, (..., n); stopping is worth 0."""
+        flat = utility.reshape(*utility.shape[:-2], -1)
+        return np.where(self.is_stop, 0.0, flat[..., self.pair])
+
+    @cached_property
+    def first(self) -> Places:
+        """A row for each node that together stop almost surely, (N,)."""
+        return self.towards(self.ends)
+
+    @cached_property
+    def leaving(self) -> Places:
+        """A row for each node that together stop almost surely, outside rests where they can, (N,)."""
+        choice = self.towards(self.ends & ~self.is_stop)
+        return np.where(choice >= 0, choice, self.first)
+
+    def towards(self, aims: Mask) -> Places:
+        """Return a row for each node that leads to rows `aims` (n,) with positive probability; such a row where there is one."""
+        aimed = np.flatnonzero(aims)
+        targets = np.zeros(self.count, dtype=bool)
+        targets[self.rows.state[aimed]] = True
+        choice = self.rows.leading_to(targets)
+        choice[self.rows.state[aimed][::-1]] = aimed[::-1]
+        return choice
+
+    def stops_surely(self, choice: Places) -> Mask:
+        """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
+        chain = scipy.sparse.coo_array(self.rows.chain(choice))
+        positive = chain.data > 0
+        source, target = (part[positive] for part in chain.coords)
+        return leads_to(source, target, self.ends[choice])
+
+    def lifted(self, choice: Places, fallback: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the actions (S,) that take the rows `choice` (N,): in a loop, they lead to where it is left, or to its rest."""
+        whole, actions = self.whole, self.whole.actions
+        found = fallback.copy()
+        pair = self.pair[choice]
+        leaving = pair[pair >= 0]
+        found[leaving // actions] = leaving % actions
+        inside = np.flatnonzero(self.loops.label >= 0)
+        if not len(inside):
+            return found
+        goals = np.zeros(whole.states, dtype=bool)
+        goals[leaving // actions] = True
+        rests = (whole.rests.label >= 0) & (self.node >= 0)
+        rests &= np.where(self.node >= 0, pair[self.node] < 0, False)
+        goals |= rests
+        lead = leading(whole.flat, self.loops.pairs, goals)
+        way = inside[(lead[inside] >= 0) & ~goals[inside]]
+        found[way] = lead[way] % actions
+        stay = np.flatnonzero(rests)
+        found[stay] = whole.rests.pairs[stay].argmax(1)
+        return found
+
+
+def leads_to(source: Any, target: Any, goals: Mask) -> Mask:
+    """Return from which nodes the arrows may lead to one of the goals (N,), (N,).
+
+    >>> leads_to(np.array([0, 2]), np.array([1, 2]), np.array([False, True, False]))
+    array([ True,  True, False])
+    """
+    count, starts = len(goals), np.flatnonzero(goals)
+    back: Any = scipy.sparse.csr_array(
+        (
+            np.ones(len(source) + len(starts)),
+            (np.append(target, np.full(len(starts), count)), np.append(source, starts)),
+        ),
+        (count + 1, count + 1),
+    )
+    found = np.zeros(count + 1, dtype=bool)
+    found[scipy.sparse.csgraph.breadth_first_order(back, count, return_predecessors=False)] = True
+    return found[:-1]
+
+
+def leading(flat: Any, pairs: Mask, targets: Mask) -> NDArray[np.intp]:
+    """Return for each state a pair s·A + a, one of `pairs` (S, A), that may lead closer to the targets (S,); −1 where there is none."""
+    states, actions = pairs.shape
+    chosen = np.flatnonzero(pairs)
+    rows = PairRows(flat[chosen], chosen // actions, states)
+    lead = rows.leading_to(targets)
+    return np.where(lead >= 0, chosen[lead], -1)

@@ -1,0 +1,132 @@
+"""What the logged behaviour itself achieved: the returns of its episodes, and its value by the model.
+
+The behaviour by the model takes each action as often as the log does in that state. How the plan differs from it is, with A_b the
+advantage under the behaviour and d the occupancy of the plan (Kakade & Langford 2002),
+
+    V(π) − V(b) = Σ d(s, a) A_b(s, a)
+
+of which the pairs that the log hardly has are extrapolation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array, summed_by
+from painless.counting.learned_model import Judged
+from painless.counting.safe_plan import Limits
+from painless.logs.answer import intervals
+from painless.logs.logged_model import LoggedModel
+from painless.logs.tally import KeptRows
+from painless.simulation.confidence import intervals as sample_intervals
+
+FEWEST = 2  # episodes from which an interval can be told
+
+
+class Episodes(NamedTuple):
+    """Whole episodes of a log, in order."""
+
+    order: NDArray[np.int64]  # (n,) rows of them, episode by episode
+    number: NDArray[np.int64]  # (n,) which episode each row belongs to, from 0
+    time: NDArray[np.int64]  # (n,) steps since its start
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What was achieved in the log, in the user's terms."""
+
+    mean: Array  # (J,) of the discounted returns of the episodes; NaN without episodes in order
+    low: Array  # (J,)
+    high: Array  # (J,)
+    episodes: int  # that this is the mean of
+    steps: float  # mean length of an episode
+    model_value: Array  # (J,) of taking each action as often as the log does, by the model
+    model_low: Array  # (J,)
+    model_high: Array  # (J,)
+
+
+def behaviour_policy(log: LoggedModel) -> Array:
+    """Return the policy that takes each action as often as the log does in that state, (S, A)."""
+    visits = log.memory.visits
+    total = visits.sum(1, keepdims=True)
+    return np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
+
+
+def episodes_in_order(kept: KeptRows, *, has_steps: bool) -> Episodes:
+    """Return the episodes of the rows that were kept, as far as these are in order and without gaps."""
+    order = np.lexsort((kept.step, kept.episode)) if has_steps else np.argsort(kept.episode, kind="stable")
+    episode = kept.episode[order]
+    new = np.append(True, np.diff(episode) != 0)
+    number = np.cumsum(new) - 1
+    broken = ~new & (np.append(-1, kept.successor[order][:-1]) != kept.state[order])
+    bad = np.bincount(number, broken) > 0
+    if not kept.whole:
+        bad[number[-1]] = True  # cut off where the rows that were kept end
+    first = np.flatnonzero(new)
+    time = np.arange(len(order)) - first[number]
+    good = ~bad[number]
+    names = np.unique(number[good], return_inverse=True)[1]
+    return Episodes(order[good], names, time[good])
+
+
+def judged_behaviour(log: LoggedModel) -> Judged:
+    """Return the behaviour on the model; its errors include those of how often it takes which action.
+
+    s.e.² = Σ d(s)² Var[u + γ V(s') | s]/N(s) + Var[V(s_0)]/n, as of the chain that it makes of the states.
+    """
+    model, memory = log.model, log.memory
+    judged = model.judge(behaviour_policy(log))
+    state = memory.pairs // memory.actions
+    visits = np.maximum(memory.visits.sum(1), 1.0)
+    share = model.count / visits[state]
+    target = model.outcome + log.discount * judged.full_value[:, model.successors]  # (J, M)
+    noise = np.maximum(memory.squares.sum(0).T / model.count - model.outcome**2, 0.0)
+    mean = np.stack([summed_by(state, share * row, model.states) for row in target])
+    square = np.stack([summed_by(state, share * row, model.states) for row in target**2 + noise])
+    variance = np.maximum(square - mean**2, 0.0)
+    value, initial = judged.state_value, model.initial
+    first = np.maximum((initial * value**2).sum(1) - (value @ initial) ** 2, 0.0)
+    total = (judged.occupancy.sum(1) ** 2 * variance / visits).sum(1) + first / model.episodes
+    return judged._replace(error=np.sqrt(total))
+
+
+def behaviour(log: LoggedModel, judged: Judged, limits: Limits, confidence: float) -> Behaviour:
+    """Return what the logged behaviour achieved; `judged` is its policy on the model."""
+    sign = log.sign
+    missing = np.full(len(sign), np.nan)
+    mean, low, high, count, steps = missing, missing, missing, 0, np.nan
+    if log.columns.episode is not None:
+        returns, steps = returns_of(log)
+        count = len(returns)
+        if count:
+            mean = low = high = returns.mean(0)
+        if count >= FEWEST:
+            largest = np.where(
+                np.abs(log.memory.low) > np.abs(log.memory.high), log.memory.low, log.memory.high
+            )
+            low, high = sample_intervals(returns, None, confidence, largest)
+    ends = _in_terms(low, high, sign)
+    by_model = _in_terms(*intervals(judged, limits), sign)
+    return Behaviour(mean * sign + 0.0, *ends, count, steps, judged.value * sign + 0.0, *by_model)
+
+
+def returns_of(log: LoggedModel) -> tuple[Array, float]:
+    """Return the discounted return of every whole episode, (n, J), in the internal sense, and their mean length."""
+    kept = log.kept
+    order, number, time = episodes_in_order(kept, has_steps=log.columns.step is not None)
+    if not len(order):
+        return np.zeros((0, kept.utility.shape[1])), np.nan
+    weighted = kept.utility[order] * (log.discount**time)[:, None]
+    count = int(number.max()) + 1
+    returns = np.stack([summed_by(number, column, count) for column in weighted.T], 1)
+    return returns, len(order) / len(returns)
+
+
+def _in_terms(low: Array, high: Array, sign: Array) -> tuple[Array, Array]:
+    """Return the ends of intervals in the user's terms."""
+    ends = np.sort(np.stack([low * sign, high * sign]), 0) + 0.0
+    return ends[0], ends[1]

@@ -1,0 +1,193 @@
+"""A policy on data that were kept aside: by the model of these data, and by weighting their episodes.
+
+By the model, choices that the data do not have are left out; if the policy spends more than a thousandth of its time on them, no limit counts as met.
+
+The weight of an episode is Π π(a|s)/b(a|s), with b the behaviour as the data show it. Weights are normalised step by step (weighted per-decision importance
+sampling, Precup et al. 2000), and the interval comes from the spread of the weighted returns. It is told if the weights
+are worth at least `OVERLAP` episodes, (Σw)²/Σw².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from painless.common.arrays import Array, one_thread, summed_by
+from painless.common.errors import InputError, shown
+from painless.common.render import number, text_table
+from painless.logs.answer import MET, UNCLEAR, feasible, intervals, limits_of, verdicts
+from painless.logs.behaviour import behaviour_policy, episodes_in_order
+from painless.logs.logged_model import LoggedModel
+from painless.logs.name_index import Codes
+from painless.policies.table import restricted, uniform_policy
+
+if TYPE_CHECKING:
+    from painless.policies.table import TabularPolicy
+
+UNKNOWN = 1e-3  # share of the policy's time in choices without data above which no limit counts as met
+OVERLAP = 10.0  # episodes that the weights must be worth
+
+
+@dataclass(frozen=True)
+class Check:
+    """What other data say of a policy, in the user's terms."""
+
+    value: Array  # (J,) by the model of the data
+    low: Array  # (J,)
+    high: Array  # (J,)
+    weighted: Array | None  # (J,) by weighting their episodes; None where these overlap too little
+    weighted_low: Array | None  # (J,)
+    weighted_high: Array | None  # (J,)
+    overlap: float  # the number of episodes that the weights are worth
+    verdict: tuple[str, ...]  # (K,) by the model
+    feasible: bool | None
+    unknown: float  # share of the policy's time, by the model, in pairs that the data do not have
+    names: tuple[str, ...]  # (J,)
+    sense: tuple[str, ...]
+    threshold: Array  # (K,)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, lists and text."""
+        return {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in vars(self).items()
+        }
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the rows of the printed table."""
+        found: list[tuple[str, ...]] = []
+        for j, name in enumerate(self.names):
+            weighted = "too little overlap"
+            if self.weighted is not None and self.weighted_low is not None and self.weighted_high is not None:
+                weighted = interval_text(self.weighted[j], self.weighted_low[j], self.weighted_high[j])
+            limit = (
+                ""
+                if not j
+                else f"{'≥' if self.sense[j - 1] == '>=' else '≤'} {number(self.threshold[j - 1])}"
+            )
+            word = "" if not j else self.verdict[j - 1]
+            found.append(
+                (name, interval_text(self.value[j], self.low[j], self.high[j]), weighted, limit, word)
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return text_table(("", "by the model", "by weighting", "limit", "verdict"), self.rows())
+
+
+def interval_text(value: float, low: float, high: float) -> str:
+    """Return a value with its interval.
+
+    >>> interval_text(1.5, 1.25, 1.75)
+    '1.5 (1.25 to 1.75)'
+    """
+    return f"{value:.4g} ({low:.4g} to {high:.4g})" if np.isfinite(low) else "–"
+
+
+def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence: float) -> Check:
+    """Evaluate a policy that was planned on the log `own` on another log."""
+    if not isinstance(log, LoggedModel):
+        raise InputError(f"the other log is {shown(log)}; give one that painless.from_log made")
+    if [str(name) for name in log.columns.utilities] != [str(name) for name in own.columns.utilities] or (
+        log.columns.sense != own.columns.sense
+    ):
+        raise InputError(
+            f"the other log has the utilities {[str(n) for n in log.columns.utilities]}, this one "
+            f"{[str(n) for n in own.columns.utilities]}; give both the same reward and limits"
+        )
+    table, covered = _matched(policy, log)
+    limits = limits_of(own, confidence)
+    with one_thread():
+        judged = log.model.judge(restricted(table, log.model.tried_or_all))
+    low, high = intervals(judged, limits)
+    time = judged.occupancy.sum(1)
+    missing = float((time * (table * ~log.model.tried).sum(1)).sum() / max(time.sum(), 1e-300))
+    words = verdicts(low[1:], high[1:], own.threshold)
+    if missing > UNKNOWN:
+        words = tuple(UNCLEAR if word == MET else word for word in words)
+    sign = own.sign
+    weighted, weight_low, weight_high, overlap = _weighted(log, table * covered[:, None], confidence)
+    ends = np.sort(np.stack([low * sign, high * sign]), 0)
+    return Check(
+        value=judged.value * sign + 0.0,
+        low=ends[0] + 0.0,
+        high=ends[1] + 0.0,
+        weighted=None if weighted is None else weighted * sign + 0.0,
+        weighted_low=None if weighted is None else np.minimum(weight_low * sign, weight_high * sign) + 0.0,
+        weighted_high=None if weighted is None else np.maximum(weight_low * sign, weight_high * sign) + 0.0,
+        overlap=overlap,
+        verdict=words,
+        feasible=feasible(words),
+        unknown=missing,
+        names=("cost" if own.columns.reward is None else "reward", *own.columns.constraint_names),
+        sense=own.columns.sense,
+        threshold=own.columns.limit,
+    )
+
+
+def _matched(policy: TabularPolicy, log: LoggedModel) -> tuple[Array, Array]:
+    """Return the policy over the states and actions of another log, (S, A), and where it is known, (S,).
+
+    In states that it does not know it takes what the log tried; actions that the log never has count as unknown, too.
+    """
+    known, actions = policy.names["states"], policy.names["actions"]
+    table = uniform_policy(log.model.tried_or_all)
+    places = np.array([-1 if (a := actions.place(name)) is None else a for name in log.actions])
+    covered = np.zeros(len(log.states), dtype=bool)
+    for s, text in enumerate(log.states.texts):
+        place = known.places.get(text)
+        if place is None:
+            continue
+        row = np.where(places >= 0, policy.probabilities[place][np.maximum(places, 0)], 0.0)
+        if row.sum() > 1 - 1e-9:
+            table[s], covered[s] = row / row.sum(), True
+    return table, covered
+
+
+def _weighted(log: LoggedModel, table: Array, confidence: float) -> tuple[Array | None, Array, Array, float]:
+    """Return the weighted means of the returns, (J,), their intervals, and how many episodes the weights are worth."""
+    nothing = np.zeros(0)
+    if log.columns.episode is None:
+        return None, nothing, nothing, 0.0
+    kept = log.kept
+    order, number, time = episodes_in_order(kept, has_steps=log.columns.step is not None)
+    if not len(order):
+        return None, nothing, nothing, 0.0
+    count, length = int(number.max()) + 1, int(time.max()) + 1
+    state, action = kept.state[order], kept.action[order]
+    ratio = table[state, action] / behaviour_policy(log)[state, action]
+    weight, final = _running_product(ratio, number, time, count)
+    effective = float(final.sum() ** 2 / (final**2).sum()) if final.any() else 0.0
+    if effective < OVERLAP:
+        return None, nothing, nothing, effective
+    share = weight / np.maximum(_totals(weight, final, number, time, count, length)[time], 1e-300)
+    gain = (log.discount**time)[:, None] * kept.utility[order]  # (n, J)
+    mean_at = np.stack([summed_by(time, share * column, length) for column in gain.T], 1)  # (L, J)
+    residual = share[:, None] * (gain - mean_at[time])
+    by_episode = np.stack([summed_by(number, column, count) for column in residual.T], 1)
+    error = np.sqrt((by_episode**2).sum(0) * count / max(count - 1, 1))
+    width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / gain.shape[1]) * error
+    mean = mean_at.sum(0)
+    return mean, mean - width, mean + width, effective
+
+
+def _running_product(ratio: Array, number: Codes, time: Codes, count: int) -> tuple[Array, Array]:
+    """Return the product of the ratios up to each row, (n,), and of each whole episode, (count,)."""
+    weight, final = np.empty_like(ratio), np.ones(count)
+    for t in range(int(time.max()) + 1):
+        now = time == t
+        final[number[now]] *= ratio[now]
+        weight[now] = final[number[now]]
+    return weight, final
+
+
+def _totals(weight: Array, final: Array, number: Codes, time: Codes, count: int, length: int) -> Array:
+    """Return the sum of weights at each time, (L,); episodes that are over keep their last."""
+    total = summed_by(time, weight, length)
+    last = np.zeros(count, dtype=int)
+    np.maximum.at(last, number, time)
+    over = summed_by(np.minimum(last + 1, length), final, length + 1)[:length]
+    return np.asarray(total + np.cumsum(over))

@@ -1,0 +1,85 @@
+"""How much of a plan is extrapolation: what it needs and the log hardly has, in order of what more rows would be worth.
+
+A hundred more rows of a pair shrink its part of the variance from σ² d²/N to σ² d²/(N + 100). Worth is what this takes off the margins, z·s.e., those of limits at
+their shadow prices, those of the objective as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.counting.learned_model import Judged
+from painless.counting.safe_plan import Limits
+from painless.logs.logged_model import LoggedModel
+
+MORE = 100  # rows of a pair whose worth is told
+FEW = 10  # rows below which the log hardly has a pair
+LISTED = 20  # pairs
+
+
+@dataclass(frozen=True)
+class NeededPair:
+    """A pair that a plan needs."""
+
+    state: str
+    action: str
+    rows: int
+    time: float  # share of the plan's discounted time
+    worth: float  # of a hundred more rows, in units of the objective
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """What of a plan the log does not cover, in the user's terms."""
+
+    time: float  # share of the plan's discounted time in pairs with fewer than `FEW` rows
+    difference: Array  # (J,) of the plan's values from those of the logged behaviour, by the model
+    extrapolated: Array  # (J,) the part of it that comes from pairs with fewer than `FEW` rows
+    needed: tuple[NeededPair, ...]  # by worth
+
+
+def extrapolation(
+    log: LoggedModel, judged: Judged, behaviour: Judged, limits: Limits, multiplier: Array
+) -> Extrapolation:
+    """Return what of a plan is extrapolation; `multiplier` (K,) are its shadow prices."""
+    model, visits = log.model, log.memory.visits
+    time = judged.occupancy / judged.occupancy.sum()
+    hardly = visits < FEW
+    advantage = model.action_value(behaviour) - behaviour.state_value[:, :, None]  # (J, S, A)
+    part = advantage * judged.occupancy
+    worth = _worth(
+        model.pair_variance(judged.full_value, judged.occupancy),
+        judged.error,
+        visits.ravel(),
+        limits,
+        multiplier,
+    )
+    order = [k for k in np.argsort(-worth, kind="stable")[:LISTED].tolist() if worth[k] > 0]
+    actions = len(log.actions)
+    needed = tuple(
+        NeededPair(
+            log.states.texts[k // actions],
+            log.actions.texts[k % actions],
+            int(visits.flat[k]),
+            float(time.flat[k]),
+            float(worth[k]),
+        )
+        for k in order
+    )
+    return Extrapolation(
+        float(time[hardly].sum()),
+        (judged.value - behaviour.value) * log.sign + 0.0,
+        part[:, hardly].sum(1) * log.sign + 0.0,
+        needed,
+    )
+
+
+def _worth(variance: Array, error: Array, visits: Array, limits: Limits, multiplier: Array) -> Array:
+    """Return what a hundred more rows of each pair are worth, (S·A,)."""
+    saved = variance * MORE / (visits + MORE)  # (J, S·A)
+    left = np.sqrt(np.maximum(error[:, None] ** 2 - saved, 0.0))
+    price = np.append(1.0, multiplier)
+    return np.asarray(limits.deviations * (price[:, None] * (error[:, None] - left)).sum(0))
