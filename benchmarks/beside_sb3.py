@@ -15,7 +15,7 @@ from benchmarks.zoo_networks import NETWORKS
 from painless.environments import from_gymnasium
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of the multipliers, in units of the deviation of an episode's cost
-EPISODES = 200
+EPISODES = 100
 
 
 class Priced(gymnasium.Wrapper):

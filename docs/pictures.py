@@ -244,6 +244,25 @@ def total_reward():
     return figure
 
 
+def long_run():
+    """The picture of docs/average.md: the average cost of maintenance for every limit, beside discounted ones."""
+    figure = Figure(figsize=(6, 3.2))
+    axis = figure.subplots()
+    for discount, colour in ((0.99, "#c9d6e6"), (0.999, "#8fb0d3")):
+        curve = painless.frontier(painless.make("maintenance", discount=discount))
+        axis.plot(
+            curve.threshold, curve.reward_value, color=colour, marker=".", label=f"(1 − γ)·V, γ = {discount}"
+        )
+    curve = painless.frontier(painless.make("maintenance", average=True))
+    axis.plot(curve.threshold, curve.reward_value, color=BLUE, marker="o", label="the long-run average")
+    axis.scatter(
+        [0.08], [curve.at(0.08).reward_value], color=ORANGE, zorder=3, label="at most 8 % of the days"
+    )
+    axis.set(xlabel="limit on the share of days in repair", ylabel="cost per day", title="Maintenance")
+    axis.legend(fontsize=8)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     name.removeprefix("draw_").replace("_", "-"): function
     for name, function in list(globals().items())
@@ -259,6 +278,7 @@ def main(folder: Path = FOLDER) -> None:
             draw().savefig(folder / f"{name}.png", metadata={"Software": None})
     with rc_context({**STYLE, "savefig.dpi": 100}):
         total_reward().savefig(folder.parent / "total-reward.png", metadata={"Software": None})
+        long_run().savefig(folder.parent / "average.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":

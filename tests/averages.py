@@ -1,4 +1,11 @@
-"""Random models for long-run averages, and the linear program of frequencies and visits that judges them."""
+"""Random models for long-run averages, and the linear program of frequencies and visits that judges them.
+
+`python -m tests.averages --count 500 --seed 0` checks as many.
+"""
+
+import argparse
+import sys
+import traceback
 
 import numpy as np
 import scipy
@@ -119,3 +126,24 @@ def check_prices(problem, solution, step=1e-3):
             low, high = solution.price_range[i]
             slip = 1e-6 * (1 + abs(price)) + solution.gap / step
             assert (price <= high + slip) if side > 0 else (price >= low - slip)
+
+
+def main():
+    """Check random problems; return how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    failed = 0
+    for seed in range(given.seed, given.seed + given.count):
+        try:
+            check(random_problem(np.random.default_rng(seed)))
+        except Exception:
+            failed += 1
+            print(f"seed {seed}:\n{traceback.format_exc()}", flush=True)
+    print(f"{given.count} averages, {failed} failed", flush=True)
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@
 - `tests.damage`: thousands of damaged files.
 - `tests.mutants`: thousands of changed certificates, a thousand of every array.
 - `tests.totals`: hundreds of random totals until an end against a linear program.
+- `tests.averages`: the same for long-run averages.
 - The property tests with fresh examples.
 
 Run it with `python -m tests.soak --kills 20 --problems 2000 --files 3000 --mutants 1000`; 0 leaves a part out.
@@ -143,6 +144,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--totals", type=int, default=500, help="random totals until an end")
+    parser.add_argument("--averages", type=int, default=500, help="random long-run averages")
     parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--mutants", type=int, default=1000, help="of every array of a certificate")
     parser.add_argument("--properties", type=int, default=1, help="runs of the property tests")
@@ -156,6 +158,7 @@ def main():
     if given.files and find_spec("tests.damage") is not None:
         passed &= damaged(given.files, seed)
     passed &= not given.totals or started("tests.totals", "--count", given.totals, "--seed", seed)
+    passed &= not given.averages or started("tests.averages", "--count", given.averages, "--seed", seed)
     passed &= not given.mutants or started("tests.mutants", "--count", given.mutants, "--seed", seed)
     for run in range(given.properties):
         options = ("-m", "hypothesis", f"--hypothesis-seed={seed + run}", "tests")

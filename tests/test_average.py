@@ -236,6 +236,8 @@ def test_nothing_else_beside_it(other):
 def test_refusals():
     with pytest.raises(painless.InputError, match="average is 'yes'"):
         painless.CMDP(STAY_OR_GO, np.zeros((2, 2)), initial=[1.0, 0.0], average="yes")
+    with pytest.raises(painless.InputError, match="sensitivity needs a problem with a discount"):
+        painless.sensitivity(painless.make("maintenance", average=True))
     with pytest.raises(painless.InputError, match="has no discount"):
         stay_or_go().with_discount(0.9)
     with pytest.raises(painless.InputError, match="not the long-run average"):

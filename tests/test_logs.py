@@ -15,8 +15,9 @@ import painless
 from painless import InputError
 from painless.bellman import policy_value
 from painless.cli.app import app
+from painless.common.clock import Clock
 from painless.logs import chunks as chunk_module
-from painless.logs.answer import verdicts
+from painless.logs.answer import answer, intervals, verdicts
 from painless.logs.assumptions import dependence, markov, mean_dependence, stationary
 from painless.logs.behaviour import behaviour_policy, returns_of
 from painless.logs.file_chunks import file_chunks
@@ -836,3 +837,20 @@ def test_command_line_errors(tmp_path, arguments, message):
     result = CliRunner().invoke(app, ["solve", str(path), *arguments])
     assert result.exit_code != 0
     assert message in str(result.exception) + result.output
+
+
+def test_claims_hold_on_the_truth_where_the_estimate_breaks_the_limit():
+    problem, budget = world()
+    met = wrong = naive = 0
+    for seed in range(20, 32):
+        log = painless.from_log(drawn(problem, 1000, seed), constraint_cost={"cost": budget}, **ROLES)
+        found = answer(log, 0.95, Clock())
+        low, high = intervals(found.judged, found.limits, found.curse)
+        claimed = verdicts(low[1:], high[1:], log.threshold) == ("met",)
+        met += claimed
+        wrong += claimed and 10 - policy_value(problem, found.judged.policy)[1] > budget
+        estimate = painless.solve(log.problem, tolerance=1e-6).policy.probabilities
+        naive += 10 - policy_value(problem, estimate)[1] > budget
+    assert met >= 6
+    assert wrong <= 1
+    assert naive >= 3
