@@ -85,7 +85,9 @@ class TransientChain:
         """Return proved bounds on V(ρ), (J,) each; infinite where the chain never stops."""
         value, start = self.state_values[:, self.way], self.initial[self.way]
         guess = value @ start
-        error = self._error(value) @ start if len(self.way) else np.zeros(len(self.gain))
+        error = np.zeros(len(self.gain))
+        if len(self.way):  # where no error is proved, it is infinite, but counts only where the chain starts
+            error = self._error(value)[:, start > 0] @ start[start > 0]
         error = error * (1 + 1e-9) + 3 * (len(self.way) + STEPS) * UNIT_ROUNDOFF * np.abs(value) @ start
         low, high = guess - error, guess + error
         for states in self.loops:

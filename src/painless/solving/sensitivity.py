@@ -27,7 +27,7 @@ from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.engines.finite_horizon import action_values
 from painless.planning.planner import Case
-from painless.problem import CMDP, Transition, require_problem
+from painless.problem import CMDP, Criterion, Transition, require_problem
 from painless.problem.stages import Stages
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
@@ -143,7 +143,8 @@ def sensitivity(problem: CMDP, solution: Solution | None = None, *, step: float 
     >>> found.loosen_first, found.gain.round(4)
     ('constraint 2', array([0.001 , 0.0359, 0.0043]))
     """
-    require_problem(problem)
+    if require_problem(problem).criterion is Criterion.AVERAGE:
+        problem.require_discount("sensitivity")
     if not number("step", step, "give one such as 1") > 0:
         raise InputError(f"step is {step}; give by how much to loosen limits, such as 1")
     if solution is None:
