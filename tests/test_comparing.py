@@ -547,17 +547,10 @@ def test_the_policy_of_a_horizon_is_saved_and_framed(tmp_path):
         painless.save_policy(solution.policy, tmp_path / "policy.csv")
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda problem: painless.sensitivity(problem),
-        lambda problem: painless.solve(problem).policy.step(0).chain(problem),
-        lambda problem: painless.solve(problem).policy.step(0).simulate(problem, make=dict),
-    ],
-)
-def test_what_needs_a_discount_says_so(ask):
+def test_trajectories_of_one_step_alone_are_refused():
+    problem = season()
     with pytest.raises(InputError, match="needs a problem with a discount, not a horizon"):
-        ask(season())
+        painless.solve(problem).policy.step(0).simulate(problem, make=dict)
 
 
 def test_a_policy_of_another_horizon_is_refused():

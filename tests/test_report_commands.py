@@ -218,7 +218,7 @@ def test_the_best_settings_are_drawn():
 def test_bands():
     runs = np.array([[1.0, 2.0], [3.0, 4.0]])
     band = curve(runs, "x")
-    half = 1.96 * np.sqrt(2) / np.sqrt(2)
+    half = 12.7062047 * np.sqrt(2) / np.sqrt(2)  # Student's t with one degree of freedom
     np.testing.assert_allclose(band["y"], [2.0, 3.0])
     np.testing.assert_allclose(band["low"], [2 - half, 3 - half], rtol=1e-6)
     assert "low" not in curve(runs[0], "x")

@@ -834,7 +834,7 @@ def test_choices_by_name():
     drawn = [make(WORLD, **settings, coreset="random", choice_seed=k).pairs.indices for k in (0, 0, 1)]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
-    with pytest.raises(InputError, match="unknown choice of pairs 'frist', did you mean 'first'"):
+    with pytest.raises(InputError, match="unknown choice of pairs 'frist'; did you mean 'first'"):
         make(WORLD, **settings, coreset="frist")
     with pytest.raises(InputError, match="a random row needs a generator"):
         whole.pairs.single(Single.RANDOM)
