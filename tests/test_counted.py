@@ -238,7 +238,7 @@ def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():
     limits = Limits(np.ones(1), np.zeros(1, dtype=bool), 1000)
 
     def judged(value, slack):
-        one = Judged(np.ones((1, 1)), np.array([5.0, value]), np.ones(2), np.zeros((2, 1)))
+        one = Judged(np.ones((1, 1)), np.array([5.0, value]), np.ones(2), np.zeros((2, 3)), np.zeros((1, 1)))
         return Candidate(one, np.array([slack]), np.ones(1), slack >= 0, 0.0, np.zeros(1))
 
     bracket = Bracket(np.ones(1))
