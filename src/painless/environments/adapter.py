@@ -195,13 +195,13 @@ class GymnasiumSimulator:
     reward_range: tuple[float, float] | None = None
     reward: Function | None = None
     source: dict[str, Any] | None = None  # how to make the environment again
-    pool: list[Any] = field(default_factory=list)
+    pool: list[Any] = field(default_factory=list, repr=False)
     _alive: list[tuple[int, Any]] = field(
-        default_factory=list
-    )  # the episodes that continue: number, environment
-    _last: dict[int, Any] = field(default_factory=dict)  # the latest observation of each
-    _steps: int = 0
-    _seen: list[Array] = field(default_factory=list)
+        default_factory=list, repr=False
+    )  # episodes that continue: number, environment
+    _last: dict[int, Any] = field(default_factory=dict, repr=False)  # the latest observation of each
+    _steps: int = field(default=0, repr=False)
+    _seen: list[Array] = field(default_factory=list, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environments behind: a copy elsewhere makes its own."""
