@@ -29,7 +29,7 @@ class Deep:
     """Networks: PPO with a value head for each utility, and multipliers that nobody tunes.
 
     Arguments:
-        network: your own body, a `torch.nn.Module` or a function that makes one: from observations (n, *shape), or (n, D) where they
+        network: your own body, a `torch.nn.Module` or a function that makes one: from observations (n, …), or (n, D) where they
             are tuples or dictionaries, to features (n, F). By default two layers, or a small convolutional network for images.
         device: where the networks are updated, "cpu" or "cuda"; none is required.
         workers: processes that step the environments; 1 is this process. A script that asks for more needs `if __name__ == "__main__":`.
