@@ -18,7 +18,7 @@ types: .venv/.test
 	$(BIN)/mypy
 
 tests: .venv/.test
-	$(BIN)/pytest -n 2 -r s
+	$(BIN)/pytest -n 2 -r fEs
 
 docs: .venv/.test
 	$(BIN)/sphinx-build --quiet --fresh-env --write-all --fail-on-warning --keep-going docs docs/_build/html

@@ -151,13 +151,15 @@ def occupancy(engine: Engine, policy: Array | Actions) -> Array:
 
 def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
+    if problem.criterion is not Criterion.DISCOUNTED:
+        return None
     from painless.engines.factorised import Factorised
 
     return Factorised(problem)
 
 
 def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
-    if problem.shape[0] <= swept_beyond:
+    if problem.shape[0] <= swept_beyond or problem.criterion is not Criterion.DISCOUNTED:
         return None
     from painless.engines.swept import Swept
 

@@ -88,7 +88,7 @@ def _columns(path: str | os.PathLike[str]) -> tuple[dict[str, list[str]], bool]:
 def with_limits(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the limits beside the columns that they are for: constraint rewards first."""
     named = {kind: given.get(kind, {}) for kind in LIMITS}
-    limits = list(np.atleast_1d(given.pop("limit", []))) if "limit" in given else []
+    limits = np.atleast_1d(given.pop("limit")).tolist() if "limit" in given else []
     listed = {kind: [one] if isinstance(one, str) else one for kind, one in named.items()}
     count = sum(len(one) for one in listed.values() if not isinstance(one, Mapping))
     if len(limits) != count:
