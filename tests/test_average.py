@@ -11,6 +11,7 @@ from painless.engines.engine import engine_of
 from painless.policies.table_mixture import TableMixture
 from painless.problem import Criterion
 from tests.averages import check, check_prices, optimum, random_problem
+from tests.fuzz.families import FAMILIES
 
 STAY_OR_GO = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
 
@@ -297,3 +298,12 @@ def test_large_and_sparse():
     solution = painless.solve(problem, tolerance=1e-9)
     best = (np.sin(here) + np.sin((here + 1) % states)).max() / 2
     np.testing.assert_allclose(solution.reward_value, best, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [7198, 7201, 7202, 7209, 7224, 7226])
+def test_probabilities_so_small_that_sums_overflow_give_no_wrong_claim(seed):
+    problem = painless.CMDP(**FAMILIES["tiny"](np.random.default_rng(seed))).with_average()
+    solution = painless.solve(problem)
+    assert solution.status.kind.value in ("solved", "stopped", "infeasible")
+    if solution.status.kind.value == "solved":
+        assert painless.value(solution.policy, problem).feasible

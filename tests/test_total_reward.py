@@ -9,6 +9,7 @@ from painless import CMDP, InputError
 from painless.policies.table_mixture import TableMixture
 from painless.problem import Criterion
 from painless.solving.solution import Kind
+from tests.fuzz.families import FAMILIES
 from tests.totals import check
 
 
@@ -418,3 +419,15 @@ def test_episodes_end():
     assert set(last.values()) == {1}
     half = CMDP([[[0.5]]], [[1.0]], initial=[1.0], discount=1.0)
     assert painless.evaluate([[1.0]], half, episodes=2000).mean[0] == pytest.approx(2.0, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", [8024, 8086])
+def test_ways_so_long_that_sums_overflow_are_not_judged(seed):
+    given = FAMILIES["tiny"](np.random.default_rng(seed))
+    rng, shape = np.random.default_rng(seed), np.shape(given["transition"])[:2]
+    ends = np.where(rng.random(shape) < 0.6, 10.0 ** -rng.integers(1, 12, shape), 0.0)
+    rows = np.asarray(given["transition"]) * (1 - ends)[..., None]
+    solution = painless.solve(CMDP(**{**given, "transition": rows, "discount": 1.0}))
+    assert solution.status.kind is Kind.STOPPED
+    assert not solution.feasible
+    assert np.isinf(solution.gap)

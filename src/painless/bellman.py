@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.problem import CMDP, Transition
 
+LARGEST_SUM = 1e150  # of an undiscounted chain; larger sums are cut off
+
 
 class Resolvent(Protocol):
     """(I − γ P_π)⁻¹, factorised."""
@@ -70,8 +72,40 @@ class SparseResolvent:
         return np.asarray(self.factors.solve(initial))
 
 
+@dataclass(frozen=True)
+class FiniteResolvent:
+    """(I − P_π)⁻¹ without a discount, of which every answer is finite, for callers that check what they are told.
+
+    Sums may overflow where the chain leaves some states with probabilities of 1e-300, and a chain that never leaves them, up to
+    rounding, has no inverse: `inner` is then None, and all sums are 0.
+    """
+
+    inner: Resolvent | None
+
+    def state_value(self, utility: Array) -> Array:
+        """Return (I − P_π)⁻¹ u for each row u of `utility`, (n, S)."""
+        return np.zeros_like(utility) if self.inner is None else _finite(self.inner.state_value(utility))
+
+    def state_occupancy(self, initial: Array) -> Array:
+        """Return ρ (I − P_π)⁻¹, (S,)."""
+        return np.zeros_like(initial) if self.inner is None else _finite(self.inner.state_occupancy(initial))
+
+
+def _finite(value: Array) -> Array:
+    return np.clip(np.nan_to_num(value, nan=0.0), -LARGEST_SUM, LARGEST_SUM)
+
+
 def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
     """Factorise I − γ P_π."""
+    if discount < 1:
+        return _factorised(policy_transition, discount)
+    try:
+        return FiniteResolvent(_factorised(policy_transition, discount))
+    except RuntimeError:  # SuperLU: singular
+        return FiniteResolvent(None)
+
+
+def _factorised(policy_transition: Transition, discount: float) -> Resolvent:
     if isinstance(policy_transition, np.ndarray):
         from scipy.linalg import lapack
 

@@ -91,7 +91,16 @@ class RecurrentChain:
         return np.asarray((self.chain @ value.T).T)
 
     def gain_and_bias(self, utility: Array) -> tuple[Array, Array]:
-        """Return the gain (J, S') and the bias (J, S') of utilities (J, S') of the states."""
+        """Return the gain (J, S') and the bias (J, S') of utilities (J, S') of the states.
+
+        If probabilities are so small that these overflow, both are 0, from which bounds can still be proved.
+        """
+        with np.errstate(all="ignore"):
+            gain, bias = self._gain_and_bias(utility)
+        sound = (np.isfinite(gain) & np.isfinite(bias)).all(1, keepdims=True)
+        return np.where(sound, gain, 0.0), np.where(sound, bias, 0.0)
+
+    def _gain_and_bias(self, utility: Array) -> tuple[Array, Array]:
         if self._alone is not None:
             gain, bias = self._alone.gain_and_bias(utility)
             return np.broadcast_to(gain[:, None], bias.shape), self._centred(bias)
@@ -184,6 +193,8 @@ class RecurrentChain:
         share = np.where(self.recurrent, share, 0.0)
         whole = np.bincount(self.label[self.recurrent], share[self.recurrent], self.classes)
         found = np.where(self.recurrent, share * (mass / whole)[self.label], 0.0)
+        if not found.any():  # the way is too long to say where it leads
+            found = np.where(self.recurrent, share, 0.0)
         long_run[self.states] = found / found.sum()
         return long_run, way
 

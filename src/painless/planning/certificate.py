@@ -203,4 +203,5 @@ class Certifier:
         wanted = self.problem.threshold
         if self.slater is None or self.slater.feasibility is Feasibility.SLACK:
             return wanted
-        return np.minimum(self.slater.low[1:], wanted - 0.9 * self.relaxation.sure)
+        lowered, proved = wanted - 0.9 * self.relaxation.sure, self.slater.low[1:]
+        return np.where(np.isfinite(proved), np.minimum(proved, lowered), lowered)
