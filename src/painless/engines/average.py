@@ -40,6 +40,7 @@ from painless.engines.engine import (
     Bracket,
     Response,
     as_table,
+    averaged,
 )
 from painless.engines.gain_iteration import Gains, best_gains
 from painless.engines.iterated import inverse_of
@@ -156,7 +157,7 @@ class Average(BaseEngine):
     def values(self, policy: AnyPolicy) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (S, A), actions (S,), or a draw between several."""
         if isinstance(policy, Drawn):
-            return _averaged(policy, [self.values(part) for part in policy.parts]).within(self.extent)
+            return averaged(policy, [self.values(part) for part in policy.parts]).within(self.extent)
         table, chain = as_table(policy, self.problem.shape[1]), self._chain(policy)
         gain = policy_utility(self.problem.utility, table)
         return chain.values(gain[:, chain.states], self._terms).within(self.extent)
@@ -198,7 +199,7 @@ class Average(BaseEngine):
             table = as_table(drawn.parts[0], self.problem.shape[1])
             return table, self.values(table)
         each = [self.values(part) for part in drawn.parts]
-        together = _averaged(drawn, each).within(self.extent)
+        together = averaged(drawn, each).within(self.extent)
         width = self.extent[1] - self.extent[0]
         for connected in (0.0, precision) if precision else (0.0,):
             table = self._stationary(drawn, connected)
@@ -245,11 +246,3 @@ class Average(BaseEngine):
             tables = [as_table(part, self.problem.shape[1]) for part in policy.parts]
             return np.asarray(np.any([self.reachable(table) for table in tables], axis=0))
         return super().reachable(policy)
-
-
-def _averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
-    """Return the bounds on the averages of the values of all parts, (J,) each."""
-    low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))
-    largest = np.max([np.maximum(np.abs(one.low), np.abs(one.high)) for one in each], axis=0)
-    off = (2 * len(each) + STEPS) * UNIT_ROUNDOFF * largest
-    return Bracket(low - off, high + off, guess)

@@ -127,6 +127,14 @@ class Engine(Protocol):
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
 
+def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
+    """Return the bounds on the averages of the values of all parts, (J,) each."""
+    low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))
+    largest = np.max([np.maximum(np.abs(one.low), np.abs(one.high)) for one in each], axis=0)
+    off = (2 * len(each) + STEPS) * UNIT_ROUNDOFF * largest
+    return Bracket(low - off, high + off, guess)
+
+
 def as_table(policy: Array | Actions, n_actions: int) -> Array:
     """Return a policy as a table of probabilities, (S, A).
 

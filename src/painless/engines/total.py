@@ -22,7 +22,7 @@ from painless.bellman import action_transition, occupancy_policy, policy_transit
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.drawn import Drawn
-from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Response, as_table
+from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Response, as_table, averaged
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient, Reduction, leading
 from painless.engines.total_iteration import (
@@ -350,11 +350,3 @@ def _parts(policy: Any) -> list[tuple[Any, float]]:
     if isinstance(policy, Drawn):
         return [*zip(policy.parts, policy.weights.tolist(), strict=True)]
     return [(policy, 1.0)]
-
-
-def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
-    """Return the bounds on the averages of the values of all parts, (J,) each."""
-    low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))
-    largest = np.max([np.maximum(np.abs(one.low), np.abs(one.high)) for one in each], axis=0)
-    off = (2 * len(each) + STEPS) * UNIT_ROUNDOFF * largest
-    return Bracket(low - off, high + off, guess)
