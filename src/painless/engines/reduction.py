@@ -20,6 +20,7 @@ from painless.bellman import reachable
 from painless.common.arrays import Array, Mask
 from painless.engines.components import EndComponents, end_components
 from painless.engines.pair_rows import PairRows, Places
+from painless.engines.row_sweeps import RowSweeps
 from painless.problem import CMDP
 from painless.problem.ending import missing, positive_entries
 
@@ -131,6 +132,11 @@ class Quotient:
         self.initial = np.bincount(
             self.node[problem.initial > 0], problem.initial[problem.initial > 0], self.count
         )
+
+    @cached_property
+    def sweeps(self) -> RowSweeps:
+        """Sweeps of value iteration over the rows."""
+        return RowSweeps(self.rows)
 
     def utility(self, utility: Array) -> Array:
         """Return utilities (..., S, A) of the rows, (..., n); stopping is worth 0."""
