@@ -165,6 +165,8 @@ class Quotient:
 
     def stops_surely(self, choice: Places) -> Mask:
         """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
+        if self.ends[choice].all():
+            return np.ones(self.count, dtype=bool)
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
         positive = chain.data > 0
         source, target = (part[positive] for part in chain.coords)

@@ -37,13 +37,12 @@ class RowSweeps:
         stay = np.bincount(at[loop], kernel.data[loop], kernel.shape[0])
         kept = np.flatnonzero(stay < STUCK)
         some = kernel if len(kept) == kernel.shape[0] else kernel[kept]
-        first = np.searchsorted(rows.state[kept], np.arange(len(rows.first) + 1))
+        starts = np.searchsorted(rows.state[kept], np.arange(len(rows.first) + 1))
         place = np.full(kernel.shape[0], -1)
         place[kept] = np.arange(len(kept))
-        sparse = SparseRows(
-            *(part.astype(np.uint32) for part in (first, some.indptr, some.indices)),
-            *(some.data, np.empty((0, 0)), None, rows.terms),
-        )
+        first, pointer, successor = (part.astype(np.uint32) for part in (starts, some.indptr, some.indices))
+        none = np.empty((0, 0))
+        sparse = SparseRows(first, pointer, successor, some.data, none, None, rows.terms)
         return kept, place, ActiveStates(sparse, 1.0, TwoThreads())
 
     def improved(

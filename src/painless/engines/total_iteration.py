@@ -35,8 +35,8 @@ RAISES = 3  # attempts, each with ten times as much
 COARSE = 1e-6  # change of a value that the first sweeps follow, relative to the largest
 FAINT = 1e-9  # relative to the largest utility
 FINEST = 3  # turns in which sweeps become finer
-STRETCH = 20  # the work of so many sweeps, at most, in the first turn
-SETTLING = 0.3  # if more of the nodes that changed change again, sweeps of value iteration are faster
+STRETCH = 10  # the work of so many sweeps, at most, in the first turn
+SETTLING = 0.5  # if more of the nodes that changed change again, sweeps of value iteration are faster
 GAIN = 1e-8  # an average below this, relative to that of absolute utilities, is within the precision of the prices
 
 Factorise = Callable[[Any, float], Resolvent]
@@ -97,7 +97,7 @@ def improved(
             np.abs(own - value).max(initial=0.0)
         )  # a smaller gain may be an error of the values
         better = most > own + ROUNDING * (np.abs(own) + np.abs(value) + size[choice]) + unsolved
-        last, changed = changed, np.count_nonzero(better)
+        last, changed = changed, float(np.count_nonzero(better))
         if rows is None and quotient.count > DENSE_NODES and changed > SETTLING * last:
             swept = _swept(quotient, utility, best, faint, turn, tick)
             if swept is not None:

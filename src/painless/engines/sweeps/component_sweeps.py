@@ -24,7 +24,7 @@ import scipy
 from painless.common.arrays import Array
 from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order
-from painless.engines.sweeps.recent_answers import RecentAnswers
+from painless.engines.sweeps.recent_answers import RecentAnswers, Span
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import TwoThreads
 
@@ -85,6 +85,7 @@ class SweptInverse:
         )
         self._tick, self._error = tick, error
         self._recent = RecentAnswers() if recent is None else recent
+        self._spans: dict[str, Span] = {}  # of recent answers, for each kind of system
         self.settled = True  # whether all answers are precise
 
     @cached_property
@@ -140,7 +141,9 @@ class SweptInverse:
     def _solved(self, system: System, right: Array, enough: float | None = None) -> Array | None:
         """Return a solution with a residual of at most `enough`, by default with an error of ENOUGH at most; None if it is not found."""
         kind, spent, count = (system.kind, len(right)), 0, MANY
-        span = self._recent.span(kind, lambda x: self._passed(system, x))
+        if system.kind not in self._spans:
+            self._spans[system.kind] = self._recent.span(kind, lambda x: self._passed(system, x))
+        span = self._spans[system.kind]
         found, rest = span.nearest(right)
         left, goal = self._left(rest, found, enough)
         while left > goal and spent < WORK:
@@ -161,6 +164,7 @@ class SweptInverse:
         if not left <= goal:
             return None
         self._recent.add(kind, found)
+        span.add(found, right - rest)
         return found
 
     def _left(self, rest: Array, found: Array, enough: float | None) -> tuple[float, float]:

@@ -52,19 +52,31 @@ class Span:
     """
 
     def __init__(self, vectors: list[Array], passed: Callable[[Array], Array]) -> None:
-        images = [x - passed(x) for x in vectors]
-        sizes = [float(np.sqrt(image @ image)) for image in images]
-        sound = [k for k, size in enumerate(sizes) if np.isfinite(size) and size > 0]
-        self._vectors = [vectors[k] / sizes[k] for k in sound]
-        self._images = [images[k] / sizes[k] for k in sound]
-        self._inverse = np.linalg.pinv(
-            np.array([[a @ b for a in self._images] for b in self._images]).reshape(len(sound), len(sound)),
-            rcond=SINGULAR,
-        )
+        self._vectors: list[Array] = []
+        self._images: list[Array] = []
+        self._gram: Array = np.zeros((0, 0))
+        for vector in vectors:
+            self.add(vector, vector - passed(vector))
+
+    def add(self, vector: Array, image: Array) -> None:
+        """Add a vector x with its image x − M x; the oldest goes if there are too many."""
+        size = float(np.sqrt(image @ image))
+        if not np.isfinite(size) or size == 0:
+            return
+        self._vectors.append(vector / size)
+        self._images.append(image / size)
+        grown = np.ones((len(self._images), len(self._images)))
+        grown[:-1, :-1] = self._gram
+        grown[-1, :-1] = grown[:-1, -1] = [one @ self._images[-1] for one in self._images[:-1]]
+        if len(self._images) > KEPT:
+            del self._vectors[0], self._images[0]
+            grown = grown[1:, 1:]
+        self._gram = grown
 
     def nearest(self, right: Array) -> tuple[Array, Array]:
         """Return the combination whose image comes closest to `right` (S,), and what is left of it."""
-        share = self._inverse @ np.array([image @ right for image in self._images])
+        aims = np.array([image @ right for image in self._images])
+        share = np.linalg.lstsq(self._gram, aims, rcond=SINGULAR)[0] if len(aims) else aims
         found, rest = np.zeros(len(right)), right.copy()
         for c, vector, image in zip(share.tolist(), self._vectors, self._images, strict=True):
             found += c * vector
