@@ -13,6 +13,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -37,6 +38,7 @@ def verify(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute in rational numbers; for up to some 10,000 pairs.")
     ] = False,
@@ -48,7 +50,7 @@ def verify(
     """
     from painless.solving.certificate_frontiers import check_certificates
 
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible():
         found = check_certificates(path, cmdp, exact=exact)
     if as_json:
