@@ -16,6 +16,7 @@ import typer
 from painless.cli.streams import encodable
 from painless.common.errors import InputError, either, shown
 from painless.common.limits import split_limit
+from painless.common.plugins import is_reference
 from painless.common.registry import build, require_settings, settings_of
 from painless.common.render import shortened, visible
 from painless.problem.formats import registry as formats
@@ -31,7 +32,9 @@ WIDEST = 30  # characters of a column heading
 
 Problem = Annotated[
     str,
-    typer.Argument(help=f"Registered name (see `painless problems`) or {either(formats.FORMATS)} file."),
+    typer.Argument(
+        help=f"Registered name (see `painless problems`), module:factory or {either(formats.FORMATS)} file."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -294,10 +297,13 @@ def make_algorithm(name: str, make: Callable[..., Any], settings: list[str] | No
 def named(
     pairs: list[str] | None, owner: str, known: Mapping[str, Any], word: str, option: str
 ) -> dict[str, Any]:
-    """Read "name=value" pairs of an option; a value is a whole number, a number, true or false."""
+    """Read "name=value" pairs of an option; a value is a whole number, a number, true or false, for a user's own code also text."""
     result: dict[str, Any] = {}
     for pair in pairs or []:
         name, text = name_and_value(pair)
+        if is_reference(owner):
+            result[name] = json_or_text(text)
+            continue
         require_settings(owner, [name], known, word, f"{option} {pair}")
         try:
             result[name] = json.loads(text.lower())
@@ -308,6 +314,17 @@ def named(
         if isinstance(result[name], bool) and not isinstance(known[name].default, bool | None):
             raise InputError(f"{name} is '{text}'; give a number")
     return result
+
+
+def json_or_text(text: str) -> Any:
+    """Read a value: JSON, true, false or none in any case, or else text."""
+    special = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in special:
+        return special[text.lower()]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 def name_and_value(pair: str) -> tuple[str, str]:

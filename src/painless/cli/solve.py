@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from painless.solving.solution import Solution
 
 
+OWN = "module:factory"  # an algorithm of a user
 DEFAULT = "prm"  # the algorithm that --set configures if none is named
 
 
@@ -59,7 +60,7 @@ def solve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(algorithms_and_planners())}; default: chosen for the model, or prm with --iterations.",
+            help=f"{either([*algorithms_and_planners(), OWN])}; default: chosen for the model, or prm with --iterations.",
         ),
     ] = None,
     settings: Settings = None,

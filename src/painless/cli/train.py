@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from painless.cli.common import (
     find_problem,
     import_modules,
     interruptible,
+    json_or_text,
     make_algorithm,
     make_simulator,
     print_table,
@@ -34,7 +34,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_training
-from painless.cli.solve import Start, about_average, answer, first_policy
+from painless.cli.solve import OWN, Start, about_average, answer, first_policy
 from painless.common import extras
 from painless.common.errors import InputError, either
 from painless.common.registry import settings_of
@@ -64,7 +64,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either([*ALGORITHMS, DEEP])}; default for gym: a learned model if observations repeat, else deep or cbp.",
+            help=f"{either([*ALGORITHMS, DEEP, OWN])}; default for gym: a learned model if observations repeat, else deep or cbp.",
         ),
     ] = None,
     settings: Settings = None,
@@ -73,7 +73,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(EVALUATORS)}; default: anchored-lstdq on simulators, td on tables.",
+            help=f"{either([*EVALUATORS, OWN])}; default: anchored-lstdq on simulators, td on tables.",
         ),
     ] = None,
     iterations: Annotated[
@@ -268,13 +268,7 @@ def _option(pair: str) -> tuple[str, Any]:
     name, equals, text = pair.partition("=")
     if not equals or not name.isidentifier():
         raise InputError(f"'{pair}' is not of the form name=value")
-    special = {"true": True, "false": False, "none": None, "null": None}
-    if text.lower() in special:
-        return name, special[text.lower()]
-    try:
-        return name, json.loads(text)
-    except json.JSONDecodeError:
-        return name, text
+    return name, json_or_text(text)
 
 
 def _features(simulator: Any, kind: str | None) -> Any:

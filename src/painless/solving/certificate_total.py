@@ -25,6 +25,8 @@ from painless.problem.presolve import presolve
 from painless.problem.units import FREE
 from painless.solving.certificate_average import SLIPS, STRICT, moved
 from painless.solving.certificate_values import REFINED, numbers
+from painless.solving.paired_doubles import Outward
+from painless.solving.residuals import pair_surplus, policy_deficit
 
 PENALTY = 100.0
 LARGEST = 1e30  # penalties beyond this are in vain
@@ -66,9 +68,9 @@ class TotalFinder:
 
     def _residual(self, table: Array, each: Array, value: Array) -> Array:
         """u_π + P_π W − W, (S,), almost exactly."""
-        outward = verify.Outward(*numbers(self.model, table, value))
+        outward = Outward(*numbers(self.model, table, value))
         ahead = self.model.with_end(value)
-        return np.asarray(verify.policy_deficit(self.model, outward, table, each, (value,), ahead))
+        return np.asarray(policy_deficit(self.model, outward, table, each, (value,), ahead))
 
     def _lowered(self, table: Array, each: Array, value: Array, steps: Array) -> Array:
         def holds(found: Array) -> bool:
@@ -89,9 +91,9 @@ class TotalFinder:
 
         for slip in SLIPS:
             shares, found = raised(slip * (size + 1e-300))
-            outward = verify.Outward(*numbers(self.model, shares, found))
+            outward = Outward(*numbers(self.model, shares, found))
             ahead = self.model.with_end(found)
-            if (verify.pair_surplus(self.model, outward, pairs, shares, (found,), ahead) >= 0).all():
+            if (pair_surplus(self.model, outward, pairs, shares, (found,), ahead) >= 0).all():
                 break
         return {
             "weight": shares,

@@ -338,9 +338,8 @@ class _Train:
 
 def _verdicts(estimate: Estimate, specification: Specification) -> str:
     """Return a sentence on whether each constraint is met."""
-    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     parts = [
-        f"{name} {word} {'at' if word == 'unclear' else 'with'} {share}"
+        f"{name} {word} {'at' if word == 'unclear' else 'with'} {estimate.certainty}"
         for name, word in zip(specification.constraint_names, estimate.verdict, strict=True)
     ]
     return _sentence(", ".join(parts)) if parts else ""

@@ -341,7 +341,6 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
     verdicts = ", ".join(
         f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
     )
-    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     scale = found.answer.scales
     value, error = judged.judged.value * scale * specification.sign, judged.judged.error * scale
     known = ", ".join(
@@ -352,7 +351,7 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
     start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
     parts = [
         start,
-        f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
+        f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
         f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
         ""
