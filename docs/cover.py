@@ -1,4 +1,4 @@
-"""The picture of the README: `python docs/cover.py` draws docs/images/cover.png anew."""
+"""The picture of the README and the page to explore: `python docs/cover.py` makes images/cover.png and explorer.html anew."""
 
 from pathlib import Path
 
@@ -62,11 +62,22 @@ def draw():
         for budget, one in zip(BUDGETS, solved, strict=True):
             curve.plot(budget, one.reward_value, "o", color="black")
             price = f"shadow price {one.multiplier[0]:.2g}"
-            curve.annotate(price, (budget, one.reward_value), (8, -16), textcoords="offset points", fontsize=10)
+            curve.annotate(
+                price, (budget, one.reward_value), (8, -16), textcoords="offset points", fontsize=10
+            )
         curve.set(xlabel="limit on visits to hazards", ylabel="best reward", xlim=(0.005, 6.0))
         figure.suptitle("One problem, every limit: the best policy, and what the limit costs", fontsize=13)
     return figure
 
 
+def explorer(path):
+    """Write the page of the grid, as `painless frontier slippery-grid --report` does."""
+    from painless.cli.report import report_frontier
+
+    report_frontier(path, painless.frontier(painless.make("slippery-grid")), "slippery-grid")
+    return path
+
+
 if __name__ == "__main__":
+    explorer(FILE.parent.parent / "explorer.html")
     draw().savefig(FILE, dpi=110, metadata={"Software": None})

@@ -25,7 +25,9 @@ import numpy as np
 
 from painless import cli
 
-FENCE = re.compile(r"^(?:<!-- (about|not run|file [\w.]+) -->\n+)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?:<!-- (about|not run|file [\w.]+) -->\n+)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 EXACT, ABOUT = 1e-4, 0.1
 

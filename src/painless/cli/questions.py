@@ -99,11 +99,11 @@ def sensitivity(
     with interruptible():
         found = run(cmdp, step=step)
     if as_json:
-        limits = {name: list(values) for name, values in found.to_frame(dict).items()}
+        columns = {name: list(values) for name, values in found.to_frame(dict).items()}
         say_json(
             {
                 "loosen_first": found.loosen_first,
-                "limits": limits,
+                "limits": columns,
                 "discount": found.discount,
                 "step": found.step,
             }

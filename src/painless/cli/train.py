@@ -110,7 +110,7 @@ def train(
             "--constraint",
             "--limit",
             metavar="'NAME<=NUMBER'",
-            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable."
+            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable.",
         ),
     ] = None,
     objective: Annotated[

@@ -53,8 +53,14 @@ def assemble(rows: Rows) -> Model:
     return Model(kernel, utility.reshape(-1, *rows.shape), available)
 
 
-def with_stops(rows: Rows, end: Mask) -> Rows:
-    """Return the transitions with one more for each state in which the process ends and that has none: it stays there."""
+def with_stops(rows: Rows, end: Mask, *, only: bool = False) -> Rows:
+    """Return the transitions with one more for each state in which the process ends and that has none: it stays there.
+
+    With `only`, in the place of those that such states have.
+    """
+    if only:
+        kept = ~end[rows.state]
+        rows = Rows(*(part[kept] for part in rows[:4]), rows.utility[:, kept], rows.shape)  # type: ignore[arg-type]
     new = np.flatnonzero(end & (np.bincount(rows.state, minlength=len(end)) == 0))
     count = len(new)
     return Rows(

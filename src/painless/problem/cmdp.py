@@ -490,7 +490,9 @@ def require_problem(given: Any) -> CMDP:
             f"problem is {name!r}; give the problem itself: painless.make({name!r}), or painless.load({name!r}) for a file"
         )
     library = type(given).__module__.partition(".")[0]
-    advice = f"make one of it: {MAKERS[library]}" if library in MAKERS else "such as painless.make('gridworld')"
+    advice = (
+        f"make one of it: {MAKERS[library]}" if library in MAKERS else "such as painless.make('gridworld')"
+    )
     advice = "or, for an environment: painless.train(…)" if hasattr(given, "step") else advice
     raise InputError(f"problem is a {type(given).__name__}; give a CMDP, {advice}")
 

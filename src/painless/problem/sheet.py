@@ -45,6 +45,7 @@ class Sheet:
     )
     row: Row = "row {}".format  # how a row is called
     end: Any = None  # the states where the process stops, which need no rows
+    horizon: Any = None  # the number of steps, if there is one: the process then stays where it ends
 
     def __post_init__(self) -> None:
         given = [name for name in OBJECTIVES if getattr(self, name) is not None]
@@ -65,7 +66,8 @@ class Sheet:
         """Return what `CMDP` takes, but for the discount and the horizon."""
         rows, states, actions = self._rows(frame)
         end = None if self.end is None else named_states(self.end, states)
-        rows = rows if end is None else with_stops(rows, end)
+        stepped = self.horizon is not None
+        rows = rows if end is None else with_stops(rows, end, only=stepped)
         self._require_rows(rows, states, actions)
         rows = self._distributions(rows, states, actions, is_single(np.asarray(self._probability(frame))))
         model = assemble(rows)
@@ -77,7 +79,7 @@ class Sheet:
                 [repr(sets[name]) if sets[name] else name for name in getattr(self, kind)] for kind in LIMITS
             )
             names["constraints"] = Names(limit_names(*called))
-        content = {"transition": model.transition, "actions": model.actions, "end": end}
+        content = {"transition": model.transition, "actions": model.actions, "end": None if stepped else end}
         return content | self._terms(model.utility, sets) | {"initial": start, "names": names}
 
     def _terms(self, utility: Array, sets: Mapping[Any, Reach | None]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]
     start = given.pop("initial")
     columns, numbered = _columns(path)
     row = (lambda k: f"line {k + 2}") if numbered else (lambda k: f"row {k + 1}")
-    sheet = Sheet(**with_limits(given), texts=True, row=row)
+    sheet = Sheet(**with_limits(given), texts=True, row=row, horizon=criterion.get("horizon"))
     content = sheet.arguments(columns, start)
     kernel, names = content.pop("transition"), content.pop("names")
     content |= {f"transition_{part}": getattr(kernel, part) for part in ("data", "indices", "indptr")}

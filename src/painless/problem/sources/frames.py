@@ -59,5 +59,6 @@ def from_frame(
         {} if constraint_reward is None else constraint_reward,
         {} if constraint_cost is None else constraint_cost,
         end=criterion.pop("end", None),
+        horizon=criterion.get("horizon"),
     )
     return CMDP(**sheet.arguments(frame, initial), discount=discount, copy=False, **criterion)
