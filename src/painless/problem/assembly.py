@@ -60,7 +60,13 @@ def with_stops(rows: Rows, end: Mask, *, only: bool = False) -> Rows:
     """
     if only:
         kept = ~end[rows.state]
-        rows = Rows(*(part[kept] for part in rows[:4]), rows.utility[:, kept], rows.shape)  # type: ignore[arg-type]
+        rows = rows._replace(
+            state=rows.state[kept],
+            action=rows.action[kept],
+            successor=rows.successor[kept],
+            probability=rows.probability[kept],
+            utility=rows.utility[:, kept],
+        )
     new = np.flatnonzero(end & (np.bincount(rows.state, minlength=len(end)) == 0))
     count = len(new)
     return Rows(
