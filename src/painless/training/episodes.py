@@ -15,6 +15,7 @@ from painless.simulation.simulator import Simulator, Specification
 EXHAUSTED = 0.002  # of all steps so far: those in which a plan's action was tried often enough,
 LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due
 DRAWS = 4096  # random numbers that are drawn at once
+STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 
 
 class Episodes(Protocol):
@@ -90,7 +91,8 @@ class Player:
     """Plays policies, numbers the states in the order of first sight, and counts every step in a memory.
 
     In states that a policy does not know the action tried least is taken. When it explores, the same happens once a pair was tried as often in
-    one batch as in all batches before it.
+    one batch as in all batches before it. Where a policy mixes actions, the draws of a state are stratified: each is
+    uniform, so that means of episodes are those of the policy, and they scatter less.
     """
 
     def __init__(self, episodes: Episodes, memory: Memory, rng: np.random.Generator) -> None:
@@ -100,6 +102,7 @@ class Player:
         self.steps = self.played = 0  # steps and episodes
         self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
+        self._strata: dict[int, list[float]] = {}  # the next draws of states that mix actions
 
     def _uniform(self) -> Iterator[float]:
         while True:
@@ -120,6 +123,7 @@ class Player:
         """
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
+        self._strata = {}
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
         try:
@@ -130,7 +134,7 @@ class Player:
 
     def _episode(self, choices: list[Choice], most: list[list[int]] | None, record: _Record) -> Returns:
         specification = self.episodes.specification
-        step, numbers, tries, draws = self.episodes.step, self.numbers, self.tries, self._draws
+        step, numbers, tries = self.episodes.step, self.numbers, self.tries
         discount, known = specification.discount, len(choices)
         half = record.halves[self.played % HALVES]
         self.played += 1
@@ -151,7 +155,7 @@ class Player:
             if choice is None:
                 action = self._least(row)
             else:
-                action = choice if isinstance(choice, int) else _drawn(choice, next(draws))
+                action = choice if isinstance(choice, int) else _drawn(choice, self._stratified(state))
                 if most is not None and row[action] >= most[state][action]:
                     action = self._least(row)
                     self.forced += 1
@@ -172,6 +176,14 @@ class Player:
                 break
         self.steps += length
         return Returns(discounted, total, length)
+
+    def _stratified(self, state: int) -> float:
+        """Return the next draw in a state."""
+        left = self._strata.get(state)
+        if not left:
+            drawn = (self.rng.permutation(STRATA) + self.rng.random(STRATA)) / STRATA
+            self._strata[state] = left = drawn.tolist()
+        return left.pop()
 
     def _number(self, key: Hashable) -> int:
         self.numbers[key] = state = len(self.tries)
