@@ -119,7 +119,18 @@ def main():
     )
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
-    table = Table("environment", "seed", "steps", "CPU s", "of stepping", "reward", "optimum", "limits", "verdict", "true")
+    table = Table(
+        "environment",
+        "seed",
+        "steps",
+        "CPU s",
+        "of stepping",
+        "reward",
+        "optimum",
+        "limits",
+        "verdict",
+        "true",
+    )
     console = Console(width=150)
     seeds = range(given.first, given.first + given.seeds)
     for name, entry in (FINITE | HELD_OUT).items():
@@ -136,9 +147,15 @@ def main():
             seconds = time.process_time() - start
             kept, value, optimum = judged(name, training)
             words.append(word_of(training, kept=kept, value=value, optimum=optimum))
-            own = "" if given.listed else f"{seconds / stepping(entry.environment, sum(training.steps.values())):.1f}"
+            own = (
+                ""
+                if given.listed
+                else f"{seconds / stepping(entry.environment, sum(training.steps.values())):.1f}"
+            )
             row(table, name, seed, training, seconds, training.estimate.mean, optimum, words[-1], own)
-            print(name, seed, f"{seconds:.1f} s", own, f"{value:.4g}", training.verdict, words[-1], flush=True)
+            print(
+                name, seed, f"{seconds:.1f} s", own, f"{value:.4g}", training.verdict, words[-1], flush=True
+            )
         summarise(name, words)
     for name, steps in TABLES.items():
         words = []

@@ -290,9 +290,7 @@ HELD_OUT = {
         lambda: of_inventory(1.5, 0.95, demands=(1.5, 0.7), capacity=8, lot=4),
         *(60_000, {"time_limit": 100}),
     ),
-    "blackjack, more hits": Finite(
-        "Blackjack-v1", [(hit, "hits<=0.6")], lambda: of_blackjack(0.6), 789_000
-    ),
+    "blackjack, more hits": Finite("Blackjack-v1", [(hit, "hits<=0.6")], lambda: of_blackjack(0.6), 789_000),
     "lava gap": Finite(
         partial(lava, "MiniGrid-LavaGapS7-v0", 3),
         ["cost<=0.3"],

@@ -328,21 +328,21 @@ class LearnedModel:
         rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
         return np.asarray(rare + 0.5 * self.discount * (live.max(1) - live.min(1)))
 
-    def typical_variance(self, variance: Array, doubt: Array) -> Array:
-        """Return the variance of an average pair, (J,), given those of all pairs (J, S·A), with one imaginary pair that is as far off as `doubt`.
+    def imaginary_variance(self, variance: Array, doubt: Array) -> Array:
+        """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
 
-        In an environment without chance it is small: what many pairs have not shown is not expected of another.
+        It lies half way, as a geometric mean, between that of an average pair, with one imaginary pair that is as far off as `doubt`, and that of the
+        latter alone. In an environment without chance it is small: what many pairs have not shown is hardly expected of another.
         """
         repeated = self.visits > 1
         visits = self.visits[repeated]
-        return np.asarray(
-            ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
-        )
+        average = ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
+        return np.asarray(np.sqrt(average) * doubt)
 
     def pair_variance(self, value: Array, occupancy: Array) -> Array:
         """Return what each pair adds to the variance of V(ρ), (J, S·A), given V (J, S + 2) and the occupancy (S, A).
 
-        Every pair counts one imaginary observation, with the variance of an average pair, so that a pair that was tried once is not taken for
+        Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for
         certain. In a log it is as far from the mean as `doubt` says.
         """
         target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
@@ -352,7 +352,7 @@ class LearnedModel:
         variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
         visits = np.maximum(self.visits, 1)
         doubt = self.doubt(target, value)  # (J,)
-        imaginary = doubt**2 if self.logged else self.typical_variance(variance, doubt)
+        imaginary = doubt**2 if self.logged else self.imaginary_variance(variance, doubt)
         variance = (variance * visits + imaginary[:, None]) / (visits + 1)
         return np.asarray(occupancy.reshape(-1) ** 2 * variance / visits)
 

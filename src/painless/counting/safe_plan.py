@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -199,7 +200,7 @@ def candidates(
         nominal = plain(threshold)
         value = nominal.judged.state_value
         for visits in imaginary:
-            at = plain if not visits else kind(lambda b, n=visits: model.cautious(b, value, n))
+            at = plain if not visits else kind(partial(model.cautious, state_value=value, visits=visits))
             now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(SEARCH if limits.episodic.any() else rounds):

@@ -29,12 +29,16 @@ from painless.training.selection import with_selection
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
 EXPLORATION = 0.48  # the share of the budget that is spent on exploration
-REHEARSALS = (0.56, 0.64, 0.72, 0.8)  # shares of the budget up to which the answer is played, and then planned again
+REHEARSALS = (
+    0.56,
+    0.64,
+    0.72,
+    0.8,
+)  # shares of the budget up to which the answer is played, and then planned again
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
 INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
-LATEST = 6  # answers that were played among which the last one is chosen, beside new plans
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,7 @@ class CountedRun:
             )
         else:
             self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
-            self._play([], self.batch, until, [], explore=True)
+            self._play([], self.batch, until, None, explore=True)
             self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
             self.batch = FIRST + (GROWTH - 1) * self.player.steps
@@ -216,6 +220,7 @@ class CountedRun:
         self._save(every=False)
         for until in REHEARSALS:
             self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
+            self._report(every=0.0)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -228,7 +233,7 @@ class CountedRun:
             self._rehearse(model, INTERIM, own, until)
         else:
             own = 0.0
-        self._play(choices_of(policy[: model.states]), steps - own, until, [], explore=True)
+        self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
 
     def _rehearse(
         self, model: LearnedModel, imaginary: tuple[float, ...], steps: float, until: float
@@ -247,7 +252,7 @@ class CountedRun:
         self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
         wanted = [found[0].judged] if found[0].judged.value[0] > judged.value[0] + judged.error[0] else []
         for one in (*wanted, judged):
-            self._play(choices_of(one.policy), steps / (1 + len(wanted)), until, [], explore=False)
+            self._play(choices_of(one.policy), steps / (1 + len(wanted)), until, None, explore=False)
 
     def _save(self, *, every: bool) -> None:
         """Save the run, with `every` only if it is time to."""
@@ -258,7 +263,13 @@ class CountedRun:
         self._saved = now
 
     def _play(
-        self, choices: list[Choice], steps: float, until: float, returns: list[Returns], *, explore: bool
+        self,
+        choices: list[Choice],
+        steps: float,
+        until: float,
+        returns: list[Returns] | None,
+        *,
+        explore: bool,
     ) -> None:
         def stop() -> bool:
             self._report()
@@ -278,7 +289,7 @@ class CountedRun:
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = with_selection(self.memory, model.discount, self.limits, model.threshold)
         found = candidates(model, limits, model.threshold)
-        found += [one.judged_on(model, limits) for one in self._played[-LATEST:]]
+        found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
         return limits, best_of(found)
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -25,8 +25,8 @@ class Episodes(Protocol):
     def specification(self) -> Specification:
         """Actions, discount, limits and the time limit."""
 
-    def start(self, seed: int) -> Hashable:
-        """Begin an episode."""
+    def start(self, seed: int | None) -> Hashable:
+        """Begin an episode; with a seed, those after it follow from it as well."""
 
     def step(self, action: int) -> tuple[Hashable, Sequence[float], bool, bool]:
         """Return the next observation, all J utilities in the internal sense, and whether the episode was terminated or truncated."""
@@ -40,15 +40,16 @@ class SimulatedEpisodes:
 
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
+        self._rng = np.random.default_rng(0)
 
     @property
     def specification(self) -> Specification:
         """That of the simulator."""
         return self.simulator.specification
 
-    def start(self, seed: int) -> Hashable:
-        """Begin an episode."""
-        self._rng = np.random.default_rng(seed)
+    def start(self, seed: int | None) -> Hashable:
+        """Begin an episode; with a seed, those after it follow from it as well."""
+        self._rng = self._rng if seed is None else np.random.default_rng(seed)
         self._states = self.simulator.reset(1, self._rng)
         return key_of(self._states[0])
 
@@ -86,6 +87,17 @@ class Returns(NamedTuple):
     total: list[float]  # (J,)
     length: int
 
+    @classmethod
+    def of(cls, utilities: Sequence[Sequence[float]], discount: float) -> Self:
+        """Add up the utilities of all steps of an episode.
+
+        >>> Returns.of([[1.0, 0.0], [1.0, 2.0]], 0.5)
+        Returns(discounted=[1.5, 1.0], total=[2.0, 2.0], length=2)
+        """
+        table = np.array(utilities, dtype=float)
+        factor = discount ** np.arange(len(table))
+        return cls((factor @ table).tolist(), table.sum(0).tolist(), len(table))
+
 
 class Player:
     """Plays policies, numbers the states in the order of first sight, and counts every step in a memory.
@@ -114,7 +126,7 @@ class Player:
         steps: float,
         *,
         explore: bool,
-        returns: list[Returns],
+        returns: list[Returns] | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Play whole episodes until `steps` are done or `stop()` says so; add what each collected to `returns`.
@@ -126,36 +138,41 @@ class Player:
         self._strata = {}
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
+        seed: int | None = int(self.rng.integers(2**31))
+        discount = self.episodes.specification.discount
         try:
             while self.steps < target and self.forced <= exhausted and not stop():
-                returns.append(self._episode(choices, most, record))
+                half = record.halves[self.played % HALVES]
+                self.played += 1
+                begun = len(half.steps)
+                try:
+                    self._episode(seed, choices, most, half)
+                finally:
+                    self.steps += len(half.steps) - begun
+                seed = None
+                if returns is not None:
+                    returns.append(Returns.of(half.utilities[begun:], discount))
         finally:
             record.store(self.memory)
 
-    def _episode(self, choices: list[Choice], most: list[list[int]] | None, record: _Record) -> Returns:
-        specification = self.episodes.specification
-        step, numbers, tries = self.episodes.step, self.numbers, self.tries
-        discount, known = specification.discount, len(choices)
-        half = record.halves[self.played % HALVES]
-        self.played += 1
-        key = self.episodes.start(int(self.rng.integers(2**31)))
+    def _episode(
+        self, seed: int | None, choices: list[Choice], most: list[list[int]] | None, half: _Half
+    ) -> None:
+        """Play an episode to its end or to the time limit."""
+        step, numbers, tries, known = self.episodes.step, self.numbers, self.tries, len(choices)
+        record, collect = half.steps.append, half.utilities.append
+        key = self.episodes.start(seed)
         state = numbers.get(key)
         if state is None:
             state = self._number(key)
         half.starts.append(state)
-        total, discounted, factor, length = (
-            [0.0] * self.memory.utilities,
-            [0.0] * self.memory.utilities,
-            1.0,
-            0,
-        )
-        for _ in range(specification.time_limit or 0):
+        for _ in range(self.episodes.specification.time_limit or 0):
             choice = choices[state] if state < known else None
             row = tries[state]
             if choice is None:
                 action = self._least(row)
             else:
-                action = choice if isinstance(choice, int) else _drawn(choice, self._stratified(state))
+                action = choice if type(choice) is int else _drawn(choice, self._stratified(state))  # type: ignore[arg-type]
                 if most is not None and row[action] >= most[state][action]:
                     action = self._least(row)
                     self.forced += 1
@@ -163,19 +180,12 @@ class Player:
             successor = -1 if terminated else numbers.get(key)
             if successor is None:
                 successor = self._number(key)
-            half.steps.append((state, action, successor))
-            half.utilities.append(utilities)
+            collect(utilities)
+            record((state, action, successor))
             row[action] += 1
-            length += 1
-            for j, utility in enumerate(utilities):
-                total[j] += utility
-                discounted[j] += factor * utility
-            factor *= discount
             state = successor
             if terminated or truncated:
                 break
-        self.steps += length
-        return Returns(discounted, total, length)
 
     def _stratified(self, state: int) -> float:
         """Return the next draw in a state."""
