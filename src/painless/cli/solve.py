@@ -31,7 +31,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
-from painless.common.errors import InputError, either
+from painless.common.errors import InputError
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from painless.solving.solution import Solution
 
 
-OWN = "module:factory"  # an algorithm of a user
 DEFAULT = "prm"  # the algorithm that --set configures if none is named
 
 
@@ -59,7 +58,7 @@ def solve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either([*algorithms_and_planners(), OWN])}; default: chosen for the model, or prm with --iterations.",
+            help="Algorithm or planner, see below; default: chosen for the model, or prm with --iterations.",
         ),
     ] = None,
     settings: Settings = None,

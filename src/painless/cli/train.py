@@ -34,12 +34,12 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_training
-from painless.cli.solve import OWN, Start, about_average, answer, first_policy
+from painless.cli.solve import Start, about_average, answer, first_policy
 from painless.common import extras
 from painless.common.errors import InputError, either
 from painless.common.registry import settings_of
 from painless.evaluators.registry import EVALUATORS, find_evaluator
-from painless.loop.algorithms import ALGORITHMS, find_algorithm
+from painless.loop.algorithms import find_algorithm
 from painless.training.deep.progress import DeepProgress
 from painless.training.deep.settings import Deep
 
@@ -64,7 +64,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either([*ALGORITHMS, DEEP, OWN])}; default for gym: a learned model if observations repeat, else deep or cbp.",
+            help="Algorithm, see below; default for gym: a learned model if observations repeat, else deep or cbp.",
         ),
     ] = None,
     settings: Settings = None,
@@ -73,7 +73,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either([*EVALUATORS, OWN])}; default: anchored-lstdq on simulators, td on tables.",
+            help=f"{either(EVALUATORS)}, or module:factory; default: anchored-lstdq on simulators, td on tables.",
         ),
     ] = None,
     iterations: Annotated[

@@ -18,8 +18,8 @@ from painless.common.errors import InputError
 from painless.problem.names import Names, as_objects, locate
 
 
-def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None) -> Mask:
-    """Return which states end the process, (S,), given by a mask, by numbers or by names.
+def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None, what: str = "end") -> Mask:
+    """Return which states are meant, (S,), such as those that end the process, given by a mask, by numbers or by names.
 
     >>> end_mask([2], 3, None), end_mask([True, False], 2, None), end_mask("out", 2, {"states": ["in", "out"]})
     (array([False, False,  True]), array([ True, False]), array([False,  True]))
@@ -28,7 +28,7 @@ def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None)
     if values is not None and values.dtype == np.bool_:
         if values.shape != (states,):
             raise InputError(
-                f"end has shape {values.shape}, not (S,) = ({states},); give a mask or a list of states"
+                f"{what} has shape {values.shape}, not (S,) = ({states},); give a mask or a list of states"
             )
         return values.copy()
     if values is not None and not values.size:
@@ -42,7 +42,7 @@ def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None)
         else Names.of("names['states']", as_objects(listed))
     )
     if known is None:
-        as_numbers("end", given)
+        as_numbers(what, given)
     mask = np.zeros(states, dtype=bool)
     mask[locate(known, given, states)] = True
     return mask
