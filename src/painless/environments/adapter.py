@@ -51,7 +51,7 @@ def from_gymnasium(
     """Make a simulator of an environment.
 
     Arguments:
-        environment: an id, also as "module:id", an environment, or a function that makes one. Actions are Discrete or products of
+        environment: an id, also as "module:id" or "module:Class", an environment, or a function that makes one. Actions are Discrete or products of
             such; observations may be Discrete, Box, MultiDiscrete or MultiBinary, and tuples and dictionaries of these.
         constraints: on discounted sums: from `info` ("cost<=25"), from Safety-Gymnasium's six-tuple (also "cost"),
             from a vector reward ("reward[1]>=-3"), or from a function of (observation, action, next_observation, reward,
@@ -62,7 +62,7 @@ def from_gymnasium(
         time_limit: of an episode; the environment's own by default, or 1000 steps.
         reward_range: the least and the largest reward of a step; what random episodes show, if not given.
         seed: of those episodes.
-        options: passed on to `gymnasium.make` with an id.
+        options: passed on to `gymnasium.make`, or to the class or function.
     """
     given, environment = environment, _imported(environment)
     make = _maker(environment, options)
@@ -102,17 +102,17 @@ def _name(environment: Any) -> str:
 
 
 def _imported(environment: Any) -> Any:
-    """Import the module of "module:id", and return the id; return anything else as it is."""
+    """Import the module of "module:id" and return the id, or the class of "module:Class"; return anything else as it is."""
     if not isinstance(environment, str) or ":" not in environment:
         return environment
     module, name = environment.split(":", 1)
     try:
-        importlib.import_module(module)
+        made = getattr(importlib.import_module(module), name, None)
     except (ImportError, ValueError, TypeError) as error:
         raise InputError(
             f"cannot import {shown(module)}: {shown(str(error))}; install it, or run in the folder where it is"
         ) from error
-    return name
+    return made if name not in gymnasium.registry and callable(made) else name
 
 
 def _maker(environment: Any, options: dict[str, Any]) -> Maker:
@@ -146,7 +146,7 @@ def _unknown(name: str, error: Exception) -> str:
     """Return one line on an id that cannot be made."""
     reason = " ".join(str(error).split())
     text = f"Gymnasium does not know '{name}': {reason}"
-    advice = "; write module:id, or import the module that registers it (--import)"
+    advice = "; write module:id or module:Class, or import the module that registers it (--import)"
     return (text if len(text) + len(advice) <= 200 else f"Gymnasium does not know '{name[:60]}'") + advice
 
 
