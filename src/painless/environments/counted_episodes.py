@@ -81,7 +81,7 @@ def _of_array(observation: Any) -> Hashable:
 
 
 def _as_it_is(observation: Any) -> Hashable:
-    return observation  # type: ignore[no-any-return]
+    return observation
 
 
 def _look_of(observation: Any) -> Callable[[Any], Hashable]:
