@@ -50,7 +50,7 @@ class System(NamedTuple):
     kind: str
     matrix: Any  # M without its diagonal, (S, S)
     sweep: Callable[
-        [Array, Array, int], None
+        [Array, Array, int, float], None
     ]  # improves a solution of a right-hand side, (S,) each, by some sweeps
 
 
