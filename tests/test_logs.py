@@ -829,7 +829,7 @@ def test_command_line(tmp_path, garnet):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--log", "-p", "reward=r"), "a log has no discount"),
+        (("--log", "-p", "reward=r"), "a log does not say how its steps add up"),
         (("--log", "-p", "rewards=r"), "rewards"),
         (("--log", "-p", "discount=much"), "discount is 'much', not a number"),
         (("--log", "--discount", "0.9", "-p", "constraint_cost=c"), "0 limit(s) given for 1 constraint(s)"),
