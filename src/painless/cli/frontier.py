@@ -15,6 +15,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -48,6 +49,7 @@ def frontier(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -99,7 +101,7 @@ def frontier(
 
         answer_frontier(
             problem,
-            read_log(problem, parameters, discount, threshold, horizon, average),
+            read_log(problem, parameters, discount, threshold, limits, horizon, average),
             constraint,
             0.95 if confidence is None else confidence,
             as_json=as_json,
@@ -110,7 +112,7 @@ def frontier(
         return
     if confidence is not None:
         raise InputError("--confidence goes with --log; the frontier of a problem is exact")
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible(), progress_bar(not as_json) as report:
         try:
             found = run(

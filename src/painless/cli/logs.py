@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from painless.cli.common import INFEASIBLE, interruptible, name_and_value, print_table, say, say_json
+from painless.cli.common import (
+    INFEASIBLE,
+    interruptible,
+    name_and_value,
+    named_limits,
+    print_table,
+    say,
+    say_json,
+)
 from painless.common.errors import InputError
 from painless.common.registry import require_settings
 from painless.problem.formats import parsing
@@ -43,12 +51,13 @@ def log_arguments(
     parameters: list[str] | None,
     discount: float | None,
     threshold: list[float] | None,
+    limits: list[str] | None = None,
     horizon: int | None = None,
     average: bool = False,
 ) -> dict[str, Any]:
     """Return the arguments of `from_log`.
 
-    >>> log_arguments(["state=stock", "constraint_cost=lost"], 0.95, [2.0])
+    >>> log_arguments(["state=stock"], 0.95, None, ["lost<=2"])
     {'state': 'stock', 'constraint_cost': {'lost': 2.0}, 'discount': 0.95}
     """
     from painless.problem.formats.csv import with_limits
@@ -61,8 +70,11 @@ def log_arguments(
             given[key] = PARAMETERS[key](text)
         except ValueError as error:
             raise InputError(f"{key} is '{text}', {error}") from error
+    if threshold and limits:
+        raise InputError("--threshold and --limit both set limits; give one of them")
     if threshold:
         given["limit"] = threshold
+    given |= named_limits(limits) if limits else {}
     found = {key: value for key, value in with_limits(given).items() if value != {}}
     options = {"discount": discount, "horizon": horizon, "average": average or None}
     found |= {key: value for key, value in options.items() if value is not None}
@@ -78,13 +90,14 @@ def read_log(
     parameters: list[str] | None,
     discount: float | None,
     threshold: list[float] | None,
+    limits: list[str] | None = None,
     horizon: int | None = None,
     average: bool = False,
 ) -> LoggedModel:
     """Read a log."""
     from painless.logs.from_log import from_log
 
-    return from_log(Path(path), **log_arguments(parameters, discount, threshold, horizon, average))
+    return from_log(Path(path), **log_arguments(parameters, discount, threshold, limits, horizon, average))
 
 
 def answer_log(

@@ -25,14 +25,14 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
-from painless.counting.evaluation import by_density, chain_of, evaluated
+from painless.counting.evaluation import Evaluated, by_density, chain_of, evaluated
 from painless.counting.memory import Indices, Memory
 from painless.counting.novelty import imaginary_rows, novelty
 from painless.engines.drawn import Drawn
 from painless.engines.engine import as_table
 from painless.problem import CMDP, Criterion
 
-SMALL = 30_000  # entries of a transition up to which the model is dense
+SMALL = 200_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
 EXPLAINED = 1e-6  # share of the squares of a utility that transitions may leave open
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
@@ -337,10 +337,13 @@ class LearnedModel:
         return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
 
     def _hopeful(self, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
+        """Return a model with a heaven; what nobody tried may bring the range of rewards on the way there."""
         best = np.maximum(self.memory.high, 0.0)
         best[0] = heaven * (1 - self.discount)
         everything = np.ones_like(self.tried)
-        parts = self._assemble(probability, hope, (1 - hope) * utility, best, everything)
+        utility = (1 - hope) * utility
+        utility[0] += np.where(self.visits > 0, 0.0, self.memory.high[0] - self.memory.low[0])
+        parts = self._assemble(probability, hope, utility, best, everything)
         return self._problem(parts, self.threshold)
 
     def largest_value(self) -> float:
@@ -377,7 +380,7 @@ class LearnedModel:
         found = evaluated(self, policy)
         weight = found.occupancy.reshape(-1)
         influence = weight[self.pairs] * self.outcome + found.following
-        by_pair = self._pair_variance(weight, influence, self._doubt(weight, found.full_value, found.reach))
+        by_pair = self._pair_variance(found, influence)
         start = np.maximum((self.initial * found.first**2).sum(1) - (found.first @ self.initial) ** 2, 0.0)
         error = np.sqrt(by_pair.sum(1) + start / self.episodes)
         parts = (found.policy, found.value, error, found.full_value, found.occupancy)
@@ -396,30 +399,47 @@ class LearnedModel:
         found = utility[:, None] + self.discount * following - value[:, :-1, :, None]
         return np.asarray(found[:, :, : self.states])
 
-    def _doubt(self, weight: Array, value: Array, reach: Array) -> Array:
-        """Return how far the influence of an imaginary observation of each pair is from its mean, (J, S·A).
+    def _doubt(self, weight: Array, reach: Array) -> Array:
+        """Return how far the influence of a rare event in a log, of which nobody will see more, is from its mean, (J, S·A).
 
-        It is half the range of what a step led to. For rare events in logs, of which nobody will see more, it is half the range over states that
-        were acted in (`reach`), and for the utility itself the geometric mean of its spread and half its range.
+        It is half the range over states that were acted in (`reach`), and for the utility itself the geometric mean of its spread and half its range.
         """
-        if self.logged:
-            rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
-            return np.asarray(rare[:, None] * weight + reach)
-        target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
-        return np.asarray(0.5 * (target.max(1) - target.min(1))[:, None] * weight)
+        rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
+        return np.asarray(rare[:, None] * weight + reach)
 
-    def _pair_variance(self, weight: Array, influence: Array, doubt: Array) -> Array:
-        """Return what each pair adds to the variance of V(ρ), (J, S·A), given its occupancy (S·A,) and influences (J, M).
+    def imaginary_variance(self, variance: Array, doubt: Array) -> Array:
+        """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
 
-        Every pair counts one imaginary observation, or `doubtful_rows`, as far from the mean as `doubt` (J, S·A) says, so that a pair that was tried once
-        is not taken for certain.
+        It lies half way, as a geometric mean, between that of an average pair, with one imaginary pair that is as far off as `doubt`, and that of the
+        latter alone. In an environment without chance it is small: what many pairs have not shown is hardly expected of another.
         """
+        repeated = self.visits > 1
+        visits = self.visits[repeated]
+        average = ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
+        return np.asarray(np.sqrt(average) * doubt)
+
+    def _variance(self, weight: Array, influence: Array) -> Array:
+        """Return the variance of the influence of each pair, (J, S·A), given its weight (S·A,) and influences (J, M)."""
         mean = self._per_pair(self.probability * influence)
         between = self._per_pair(self.probability * influence**2) - mean**2
         explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
-        variance = np.maximum(between, 0.0) + weight**2 * np.maximum(self.variance - explained, 0.0)
-        visits, rows = np.maximum(self.visits, 1), self.doubtful_rows
-        return np.asarray((variance * visits + rows * doubt**2) / (visits + rows) / visits)
+        return np.maximum(between, 0.0) + weight**2 * np.maximum(self.variance - explained, 0.0)
+
+    def _pair_variance(self, found: Evaluated, influence: Array) -> Array:
+        """Return what each pair adds to the variance of V(ρ), (J, S·A), given influences (J, M).
+
+        Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for
+        certain. In a log it counts `doubtful_rows`, as far from the mean as `_doubt` says.
+        """
+        weight, visits = found.occupancy.reshape(-1), np.maximum(self.visits, 1)
+        if self.logged:
+            variance, rows = self._variance(weight, influence), self.doubtful_rows
+            doubt = self._doubt(weight, found.reach)
+            return np.asarray((variance * visits + rows * doubt**2) / (visits + rows) / visits)
+        target = self.outcome + self.discount * found.full_value[:, self.successors]  # (J, M)
+        variance = self._variance(np.ones_like(weight), target)
+        imaginary = self.imaginary_variance(variance, 0.5 * (target.max(1) - target.min(1)))
+        return np.asarray(weight**2 * (variance * visits + imaginary[:, None]) / (visits + 1) / visits)
 
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
         """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""

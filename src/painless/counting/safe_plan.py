@@ -13,9 +13,10 @@ tangents as constraints, plans avoid pairs that make it large.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from painless.common.clock import Clock
 from painless.counting.learned_model import Judged, LearnedModel, Tangent
 from painless.engines.drawn import Drawn
 from painless.planning.column_generation import ColumnGeneration
+from painless.planning.game import Column
 from painless.planning.planner import Case, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
@@ -42,21 +44,40 @@ UNUSED = 1e-12  # occupancy of a pair that does not count
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
+class Known(NamedTuple):
+    """The policies that a plan found on the way; they serve the same model at other limits."""
+
+    actions: Mask  # (S, A) that were left when it was planned
+    columns: tuple[Column, ...]
+
+
 class Plan(NamedTuple):
     """A policy, and the price of each limit in it."""
 
     policy: Any  # (S, A), or as the criterion has it
     multiplier: Array  # (K,) 0 where no policy meets the limits
     stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
+    known: Known | None = None
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
-    """Return the optimal policy of a problem, or the one that comes closest to its limits."""
-    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, clock or Clock()))
+def plan(
+    problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None, known: Known | None = None
+) -> Plan:
+    """Return the optimal policy of a problem, or the one that comes closest to its limits.
+
+    `known` comes from a plan of the same problem at other limits, and saves it work.
+    """
+    case = Case.of(problem)
+    actions = case.normal.actions
+    columns = known.columns if known is not None and np.array_equal(known.actions, actions) else ()
+    found = ColumnGeneration().answer(case, Task(tolerance, clock or Clock(), columns=columns))
+    if found.certifier is not None:
+        columns = tuple(found.certifier.game.columns.known)
+    known = Known(actions, columns)
     if found.answer is None:
-        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
+        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)), known=known)
     multiplier = found.case.units.multiplier(found.answer.multiplier)
-    return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
+    return Plan(found.answer.policy, multiplier, found.ending.out_of_time, known)
 
 
 class Collected(NamedTuple):
@@ -146,7 +167,7 @@ def candidate(model: LearnedModel, policy: Any, limits: Limits, multiplier: Arra
     return Candidate(judged, slack, scale, safe, float(merit), multiplier)
 
 
-def safe_plan(
+def candidates(
     model: LearnedModel,
     limits: Limits,
     threshold: Array,
@@ -155,41 +176,48 @@ def safe_plan(
     clock: Clock | None = None,
     rounds: int = ROUNDS,
     cuts: int = 0,
-) -> Candidate:
-    """Return the best safe candidate, or the one that comes closest.
+) -> list[Candidate]:
+    """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
 
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
-        clock: when its time is up, or on Ctrl-C, the best candidate so far is returned.
+        clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
         rounds: plans at other limits, for each kind of candidate.
         cuts: plans with the margins themselves in the constraints.
     """
     found: list[Candidate] = []
 
-    def at(make: Callable[[Array], CMDP], limit: Array, tolerance: float = tolerance) -> Candidate:
-        policy, multiplier, stopped = plan(make(limit), tolerance, clock)
-        price = (
-            multiplier.reshape(-1, len(threshold)).sum(0) if len(threshold) else multiplier
-        )  # of all tangents
-        found.append(candidate(model, model.own(policy), limits, price))
-        if stopped:
-            raise _Stopped
-        return found[-1]
+    def kind(make: Callable[[Array], CMDP], tolerance: float = tolerance) -> Callable[[Array], Candidate]:
+        known: Known | None = None
+
+        def at(limit: Array) -> Candidate:
+            nonlocal known
+            made = plan(make(limit), tolerance, clock, known)
+            known = made.known
+            price = made.multiplier
+            price = price.reshape(-1, len(threshold)).sum(0) if len(threshold) else price  # of all tangents
+            found.append(candidate(model, model.own(made.policy), limits, price))
+            if made.stopped:
+                raise _Stopped
+            return found[-1]
+
+        return at
 
     def search() -> None:
-        nominal = at(model.nominal, threshold)
+        plain = kind(model.nominal)
+        nominal = plain(threshold)
         for visits in imaginary:
-            make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, nominal.judged, n)
-            now = nominal if not visits else at(make, threshold)
+            at = plain if not visits else kind(partial(model.cautious, judged=nominal.judged, visits=visits))
+            now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(SEARCH if limits.episodic.any() else rounds):
                 limit = bracket.next(now, limits)
                 if limit is None:
                     break
-                now = at(make, limit)
+                now = at(limit)
         if cuts and len(threshold):
-            wary(max(found, key=lambda one: (one.safe, one.merit)))
+            wary(best_of(found))
 
     def wary(now: Candidate) -> None:
         """Plan with the margins in the constraints, as their tangents at the plans so far, which lie below them."""
@@ -197,7 +225,7 @@ def safe_plan(
             return
         tangents, short = [tangent(now, limits)], np.zeros(len(threshold))
         for k in range(cuts):
-            now = at(lambda extra: model.guarded(tangents, extra), short, min(tolerance, FINEST))
+            now = kind(partial(model.guarded, tangents), min(tolerance, FINEST))(short)
             if now.safe or not np.isfinite(now.slack).all():
                 break
             tangents.append(tangent(now, limits))
@@ -205,6 +233,22 @@ def safe_plan(
 
     with suppress(_Stopped):
         search()
+    return found
+
+
+def safe_plan(
+    model: LearnedModel,
+    limits: Limits,
+    threshold: Array,
+    imaginary: tuple[float, ...] = IMAGINARY,
+    **options: Any,
+) -> Candidate:
+    """Return the best safe candidate, or the one that comes closest; the arguments are those of `candidates`."""
+    return best_of(candidates(model, limits, threshold, imaginary, **options))
+
+
+def best_of(found: Iterable[Candidate]) -> Candidate:
+    """Return the best safe candidate, or the one that comes closest."""
     return max(found, key=lambda one: (one.safe, one.merit))
 
 

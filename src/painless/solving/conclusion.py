@@ -107,6 +107,10 @@ def _feasible(
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
     low, high = np.where(free, 0.0, low), np.where(free, 0.0, high)  # but for rounding
     multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
+    if (
+        case.slater.feasibility is Feasibility.TIGHT
+    ):  # multipliers may be as large as you like, and say nothing
+        multiplier = np.where(np.isfinite(high), multiplier, low)
     iterations = 0 if trace is None else len(trace)
     return _solution(
         *(found, task.clock, answer.policy, answer.value),
