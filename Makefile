@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint types tests docs soak bench bench-scale score clean
+.PHONY: run test lint types tests docs soak bench track bench-scale score clean
 
 run: .venv/.run
 	$(BIN)/python examples/gridworld.py --out out/gridworld
@@ -29,6 +29,9 @@ soak: .venv/.test
 
 bench: .venv/.test
 	$(BIN)/python -m benchmarks
+
+track: .venv/.test
+	$(BIN)/python -m benchmarks.track
 
 bench-scale: .venv/.test
 	$(BIN)/python -m benchmarks.scale
