@@ -229,7 +229,7 @@ def _episodes(simulator: Any) -> Episodes:
                 "some states of this table lack actions, which cannot be learned; use solve(problem)"
             )
         return SimulatedEpisodes(simulator)
-    from painless.environments.adapter import GymnasiumEpisodes
+    from painless.environments.counted_episodes import GymnasiumEpisodes
 
     return GymnasiumEpisodes(simulator)
 
