@@ -16,6 +16,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Seed,
@@ -72,6 +73,7 @@ def solve(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -112,7 +114,7 @@ def solve(
 
         answer_log(
             problem,
-            read_log(problem, parameters, discount, threshold),
+            read_log(problem, parameters, discount, threshold, limits),
             0.95 if confidence is None else confidence,
             as_json=as_json,
             save=save,
@@ -121,7 +123,7 @@ def solve(
         )
     if confidence is not None:
         raise InputError("--confidence goes with --log; the values of a problem are exact")
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     answer(
         problem,
         cmdp,

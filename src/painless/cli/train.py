@@ -57,7 +57,7 @@ def train(
     problem: Annotated[
         str,
         typer.Argument(
-            help="gym:ID or gym:module:ID for a Gymnasium environment, a simulator such as cartpole, or a table."
+            help="gym:ID, gym:module:ID or gym:module:Class for a Gymnasium environment, a simulator such as cartpole, or a table."
         ),
     ],
     algorithm: Annotated[
@@ -107,7 +107,10 @@ def train(
     constraint: Annotated[
         list[str] | None,
         typer.Option(
-            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable."
+            "--constraint",
+            "--limit",
+            metavar="'NAME<=NUMBER'",
+            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable.",
         ),
     ] = None,
     objective: Annotated[

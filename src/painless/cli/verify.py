@@ -13,6 +13,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -37,6 +38,7 @@ def verify(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute in rational numbers, as every check does.")
     ] = False,
@@ -49,7 +51,7 @@ def verify(
     from painless.solving.certificate_frontiers import check_certificates
 
     del exact  # nothing is ever rounded
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible():
         found = check_certificates(path, cmdp)
     if as_json:

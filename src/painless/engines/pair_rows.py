@@ -44,8 +44,7 @@ class PairRows:
         """Return the largest of (n,) in each state, and the first pair that has it, (S,) each."""
         most = np.maximum.reduceat(q, self.first)
         at = np.flatnonzero(q == most[self.state])
-        _, place = np.unique(self.state[at], return_index=True)
-        return most, at[place]
+        return most, at[np.flatnonzero(np.diff(self.state[at], prepend=-1))]
 
     @cached_property
     def arrows(self) -> tuple[Places, Places]:

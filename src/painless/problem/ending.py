@@ -48,6 +48,17 @@ def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None,
     return mask
 
 
+def named_states(given: Any, names: Names) -> Mask:
+    """Return some states of a table with names, (S,); a text may be one name, or several with commas between them.
+
+    >>> named_states("top, out", Names(["in", "out", "top"])), named_states("a, b", Names(["a, b", "c"]))
+    (array([False,  True,  True]), array([ True, False]))
+    """
+    if isinstance(given, str) and given not in names.places:
+        given = [part.strip() for part in given.split(",")]
+    return end_mask(given, len(names), {"states": names})
+
+
 def stopped_transition(kernel: Any, end: Mask) -> Any:
     """Return transitions, (S, A, S) or sparse (S·A, S), that stay in the states where the process ends."""
     if not end.any():
