@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -774,7 +775,19 @@ def damages(folder):
         "pickle": lambda: with_arrays(policy=np.array([[object()]], dtype=object)),
         "shape": lambda: with_arrays(policy=stored["policy"][:, :2]),
         "integers": lambda: with_arrays(weight=np.array([1, 0])),
+        "one number": lambda: with_arrays(policy=np.array(1.0)),
+        "other bytes": lambda: with_arrays(upper_value=stored["upper_value"].astype(">f4")),
+        "nothing": lambda: with_arrays(lower_value=np.empty(0)),
+        "none": lambda: np.savez(arrays, **{name: stored[name] for name in stored if name != "weight"}),
+        "large": lambda: unpacks_to_much(arrays),
     }
+
+
+def unpacks_to_much(path):
+    """A few bytes that say that they are 2^60."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("policy.npy", b"x")
+        archive.infolist()[0].file_size = 2**60
 
 
 @pytest.mark.parametrize(
@@ -793,6 +806,7 @@ def damages(folder):
             "shape",
             "integers",
         ),
+        *("one number", "other bytes", "nothing", "none", "large"),
     ],
 )
 def test_damaged_files_are_refused(folder, name):

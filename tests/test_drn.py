@@ -697,3 +697,13 @@ def test_parameters_are_not_for_other_files(run, tmp_path):
     code, _, err = run("check", tmp_path / "problem.npz", "-p", "cost=steps")
     assert code == 2
     assert "--parameter is for registered problems and .drn, .umb, .tra or .csv files" in err
+
+
+def test_states_without_a_label(tmp_path):
+    """`!done` are the states that do not have it: P(G done) is what is left of the chance to reach one of them."""
+    path = written(tmp_path, TWO)
+    assert_array_equal(load(path, end="!done", cost="steps").end, [True, False, True])
+    problem = load(path, reward="reach(!init)")
+    assert painless.solve(problem).reward_value == pytest.approx(1.0)
+    with pytest.raises(InputError, match="unknown label 'over'"):
+        load(path, reward="reach(!over)")

@@ -286,22 +286,26 @@ def read(folder: Path) -> Certificate:
     """Read a certificate; raise `Refused` for anything that is none. Nothing in it is executed."""
     try:
         said = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+        about = (said.get("format"), said.get("version")) if isinstance(said, dict) else None
+        if about != (FORMAT, VERSION):
+            raise Refused(f"{folder / HEAD} is not a certificate of version {VERSION}")
+        names = SHAPES.get(str(said.get("criterion")))
+        if names is None:
+            raise Refused(
+                f"its criterion is {said.get('criterion')!r}; this version checks {', '.join(SHAPES)}"
+            )
         with (folder / ARRAYS).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {name: np.asarray(stored[name]) for name in stored.files}
+            if missing := [name for name in names if name not in stored.files]:
+                raise Refused(f"{folder / ARRAYS} lacks {', '.join(missing)}")
+            arrays: dict[str, Any] = {name: np.asarray(stored[name]) for name in names}
+    except Refused:
+        raise
     except Exception as error:  # whatever damaged files make NumPy and its libraries raise
         raise Refused(
             f"{folder} holds no certificate that can be read ({type(error).__name__}: {error})"
         ) from error
-    if not isinstance(said, dict) or (said.get("format"), said.get("version")) != (FORMAT, VERSION):
-        raise Refused(f"{folder / HEAD} is not a certificate of version {VERSION}")
-    names = SHAPES.get(str(said.get("criterion")))
-    if names is None:
-        raise Refused(f"its criterion is {said.get('criterion')!r}; this version checks {', '.join(SHAPES)}")
-    if missing := [name for name in names if name not in arrays]:
-        raise Refused(f"{folder / ARRAYS} lacks {', '.join(missing)}")
     found: dict[str, Any] = {key: str(said.get(key)) for key in ("problem", "criterion")}
-    found |= {name: arrays[name] for name in names}
-    return Certificate(**found, **_claimed(folder, said))
+    return Certificate(**found, **arrays, **_claimed(folder, said))
 
 
 def _claimed(folder: Path, said: dict[str, Any]) -> dict[str, Any]:
@@ -328,7 +332,8 @@ def require_arrays(certificate: Certificate, model: Model) -> None:
             f"its criterion is '{certificate.criterion}', and that of the problem '{model.criterion}'"
         )
     (states, actions), utilities = model.actions.shape, len(model.utility)
-    sizes = {"S": states, "A": actions, "J": utilities, "M": len(certificate.policy), "2": 2}
+    policies = len(certificate.policy) if certificate.policy.ndim else 0
+    sizes = {"S": states, "A": actions, "J": utilities, "M": policies, "2": 2}
     for name, letters in SHAPES[model.criterion].items():
         array, shape = getattr(certificate, name), tuple(sizes[letter] for letter in letters)
         if array.shape != shape or array.dtype != np.float64:
@@ -567,7 +572,8 @@ def verify(certificate: Certificate, model: Model) -> Verdict:
     try:
         if certificate.problem != content_hash(model):
             raise Refused("it was written for another problem")
-        return _compared(certificate, model, prove(certificate, model))
+        with np.errstate(all="ignore"):  # sums that overflow are no distributions
+            return _compared(certificate, model, prove(certificate, model))
     except Refused as refused:
         return Verdict(False, f"Not verified: {refused}.")
 

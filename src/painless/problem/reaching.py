@@ -276,6 +276,16 @@ def reaching_of(given: Any, labels: Mapping[str, Mask]) -> Any:
     given = sought(given) or given
     if not isinstance(given, Reach) or not isinstance(given.states, str):
         return given
-    if given.states not in labels:
-        raise unknown("label", given.states, labels)
-    return Reach(labels[given.states], given.states)
+    return Reach(labelled(given.states, labels), given.states)
+
+
+def labelled(name: str, labels: Mapping[str, Mask]) -> Mask:
+    """Return the states with a label, (S,); those without it if the name begins with `!`.
+
+    >>> labelled("!goal", {"goal": np.array([False, True])})
+    array([ True, False])
+    """
+    label = name if name in labels else name.removeprefix("!").strip()
+    if label not in labels:
+        raise unknown("label", label, labels)
+    return labels[label] if name in labels else ~labels[label]

@@ -7,7 +7,10 @@ What is claimed is what the checker proves from these arrays.
 from __future__ import annotations
 
 import os
+import zipfile
+from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from painless.problem import CMDP, Criterion
 from painless.problem.ending import missing
 from painless.problem.stages import Stages
 from painless.solving.certificate_values import finder
-from painless.storage import files
+from painless.storage import files, memory
 
 if TYPE_CHECKING:
     from painless.solving.solution import Solution
@@ -108,10 +111,17 @@ def check_certificate(folder: str | os.PathLike[str], problem: CMDP) -> verify.V
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
     try:
+        _require_room(path / verify.ARRAYS)
         certificate = verify.read(path)
-    except verify.Refused as refused:
+    except (verify.Refused, InputError) as refused:
         return verify.Verdict(False, f"Not verified: {refused}.")
     return verify.verify(certificate, model_of(problem))
+
+
+def _require_room(path: Path) -> None:
+    """Reject an archive that unpacks to more than there is memory for; what is none is left to the checker."""
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        memory.require_room(str(path), sum(part.file_size for part in archive.infolist()))
 
 
 def certify(solution: Solution, problem: CMDP) -> verify.Certificate:

@@ -17,7 +17,8 @@ from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.engines.chain_gains import recurrent_classes
-from painless.engines.reduction import Reduction
+from painless.engines.pair_rows import Places
+from painless.engines.reduction import Quotient, Reduction
 from painless.engines.total_iteration import improved
 from painless.engines.well_posed import Guard, guard_of
 from painless.problem import CMDP
@@ -127,7 +128,8 @@ class TotalFinder:
         away = quotient.is_stop & ~resting[quotient.rows.state]
         sure = np.zeros(quotient.count, dtype=bool)
         sure[quotient.node[self.whole.sure.any(1) & (quotient.node >= 0)]] = True
-        start, penalty = quotient.rows.first, PENALTY * float(size.max(initial=0.0))
+        start, most = self._start(weight, quotient, away)
+        penalty = PENALTY * max(most, float(size.max(initial=0.0)))
         while True:
             priced = np.where(away, -penalty, utility)
             found = improved(quotient, priced, start, lambda: None, size=size)
@@ -135,6 +137,24 @@ class TotalFinder:
                 break
             penalty *= PENALTY  # it is still better to stop where one should not
         return np.where(quotient.node >= 0, found.value[quotient.node], 0.0)
+
+    def _start(self, weight: Array, quotient: Quotient, away: Mask) -> tuple[Places, float]:
+        """Return rows (N,) to start from, which stop almost surely: those of the best way for whoever must, and its largest value."""
+        lead = quotient.towards(quotient.ends & ~away)
+        lead = np.where(lead >= 0, lead, quotient.rows.first)
+        usual = self.whole.quotient(weight > 0)
+        if not usual.count:
+            return lead, 0.0
+        utility = usual.utility(np.tensordot(weight, self.problem.utility, 1))
+        best = improved(usual, utility, usual.first, lambda: None)
+        taken = usual.pair[best.choice]
+        row = np.full(self.problem.actions.size, -1)
+        row[quotient.pair[~quotient.is_stop]] = np.flatnonzero(~quotient.is_stop)
+        rows = row[taken[taken >= 0]]
+        choice, rows = lead.copy(), rows[rows >= 0]
+        choice[quotient.rows.state[rows]] = rows
+        most = float(np.abs(best.value).max(initial=0.0))
+        return choice if quotient.stops_surely(choice).all() else lead, most
 
 
 def _closed(chain: Any, reached: Mask) -> Mask:

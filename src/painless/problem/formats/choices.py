@@ -20,7 +20,7 @@ from painless.common.errors import InputError, unknown
 from painless.problem.ending import end_mask
 from painless.problem.formats import parsing
 from painless.problem.names import limit_names
-from painless.problem.reaching import Reach, reaching_of
+from painless.problem.reaching import Reach, labelled, reaching_of
 from painless.storage.memory import require_room
 
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
@@ -273,17 +273,13 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def _states(given: Any, labels: Mapping[str, Mask]) -> Any:
-    """Return the states with one of some labels, (S,); what is no label stands for states themselves."""
+    """Return the states with one of some labels, (S,), or without it (`!label`); what is no text stands for states themselves."""
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return given
-    masks = [labels[name] for name in names if name in labels]
-    if len(masks) == len(names) and masks:
-        return np.logical_or.reduce(masks)
-    if masks or labels:
-        strange = next(name for name in names if name not in labels)
-        raise unknown("label", strange, labels)
-    return given
+    if not labels or not names:
+        return given
+    return np.logical_or.reduce([labelled(name, labels) for name in names])
 
 
 def _as_list(names: Any) -> list[Any]:
