@@ -398,12 +398,12 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(message: str = "interrupted before the first result") -> Iterator[None]:
     """Exit with code 4 if Ctrl-C comes before the first result."""
     try:
         yield
     except KeyboardInterrupt:
-        fail("interrupted before the first result", STOPPED)
+        fail(message, STOPPED)
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
