@@ -182,9 +182,9 @@ def _derivatives(case: Case, solution: Solution, gain: Array, step: float) -> Se
     names: dict[str, Any] = dict(problem.names)
     if problem.stages is not None:
         names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
-    drawn = isinstance(policy, TableMixture)
-    tables = policy.probabilities if drawn else solution.table.probabilities[None]
-    shares = policy.weights if drawn else np.ones(1)
+    tables, shares = solution.table.probabilities[None], np.ones(1)
+    if isinstance(policy, TableMixture):
+        tables, shares = policy.probabilities, policy.weights
     found = [
         _of_table(case, table, multiplier, sign[0] * share)
         for table, share in zip(tables, shares, strict=True)
@@ -198,7 +198,7 @@ def _derivatives(case: Case, solution: Solution, gain: Array, step: float) -> Se
         discount=float(sum(by_discount)),
         reward=occupancy,
         constraint=(sign[0] * sign[1:] * multiplier)[:, None, None] * occupancy,
-        transition=sum(by_transition[1:], start=by_transition[0]) if drawn else by_transition[0],
+        transition=sum(by_transition[1:], start=by_transition[0]),
         names=names,
     )
 
