@@ -75,8 +75,13 @@ def instance(kind, states, constraints, seed, discount=DISCOUNT):
         threshold=np.zeros(constraints),
     )
     del kernel
-    pricer = Pricer(problem)
-    best = np.array([pricer.price(w, 1e-4 / (1 - discount), 1e-4).value[1:] for w in np.eye(1 + constraints)])
+    return halfway(problem) if constraints else problem
+
+
+def halfway(problem):
+    """Return a problem with limits halfway between the reward's best policy and the constraints' own."""
+    pricer, weights = Pricer(problem), np.eye(1 + problem.shape[2])
+    best = np.array([pricer.price(w, 1e-4 * problem.unit, 1e-4).value[1:] for w in weights])
     return problem.with_limits(0.5 * best[0] + 0.5 * best[1:].mean(0))
 
 
