@@ -159,7 +159,8 @@ def chain(states, rng):
     own = np.arange(states)
     sure, price = np.array([0.9, 0.99, 0.999, 0.9999]), np.array([0.0, 0.1, 0.3, 0.6])
     successor = np.stack(
-        [np.broadcast_to(np.minimum(own + 1, states - 1)[:, None], (states, 4)), np.zeros((states, 4), int)], -1
+        [np.broadcast_to(np.minimum(own + 1, states - 1)[:, None], (states, 4)), np.zeros((states, 4), int)],
+        -1,
     )
     probability = np.broadcast_to(np.stack([sure, 1 - sure], -1), successor.shape)
     reward = np.zeros((states, 4))

@@ -1,13 +1,15 @@
-"""Models that come with Storm, solved by Storm and by painless: the table of docs/model-checkers.md.
+"""Models that nobody here wrote, solved by Storm and by painless: the table of docs/model-checkers.md.
 
-Storm builds each model from its PRISM program and exports it as UMB, which painless loads. Both then answer the same question: the total
-until a label is reached, or over a number of steps, with a limit on another total. Limits lie halfway between what the best policy without them has
-and the least possible.
+Storm builds each model from its PRISM program and exports it as UMB, which painless loads. Both then answer the same question. Programs are the examples
+that come with stormpy, with limits halfway between what the best policy without them has and the least possible; and, with
+`--programs FOLDER`, those of Storm's own tests of multi-objective properties with the questions that are asked there
+(`resources/examples/testfiles/mdp` of its repository).
 
 Storm is no dependency: `pip install stormpy` into an environment of your own first, then `python -m benchmarks.model_checkers`. Seconds are
 CPU time of the solve alone, in one thread; building and reading models is not counted.
 """
 
+import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -27,17 +29,20 @@ HEAD = (
 
 
 class Case(NamedTuple):
-    """A program of Storm's own examples, its constants, the roles of its reward models, and what ends the sums."""
+    """A program, its constants, the roles of its reward models and labels, and how the steps add up."""
 
     program: str
     constants: dict
     roles: dict
-    ends: dict  # {"end": label} or {"horizon": steps}
+    ends: dict  # {"end": label}, {"horizon": steps}, {"average": True}, or {"discount": 1.0} for totals without an end
+    limit: tuple = ()  # of each constraint; else halfway between what costs nothing and the least possible
+    asked: str = ""  # the question in Storm's language, if it is published
+    labels: str = ""  # of the question, that the program lacks
 
     @property
     def name(self):
         given = ", ".join(f"{name} = {value}" for name, value in self.constants.items())
-        return f"{self.program.removesuffix('.nm')}{f' ({given})' if given else ''}"
+        return f"{self.program.rpartition('.')[0]}{f' ({given})' if given else ''}"
 
     @property
     def sums(self):
@@ -57,17 +62,64 @@ CASES = (
     Case("coin2.nm", {"K": 120}, {"cost": "steps"}, {"end": "finished"}),
     Case("firewire.nm", {"delay": 8, "fast": 0.5}, {"cost": "time"}, {"end": "elected"}),
     Case("firewire.nm", {"delay": 8, "fast": 0.5}, SENDING, {"end": "elected"}),
+    Case("firewire.nm", {"delay": 36, "fast": 0.5}, {"cost": "time"}, {"end": "elected"}),
+    Case("firewire.nm", {"delay": 36, "fast": 0.5}, SENDING, {"end": "elected"}),
+)
+ENERGY = {"cost": "time", "constraint_cost": "energy"}
+GATHERING = {"GOLD_TO_COLLECT": 0, "GEM_TO_COLLECT": 0, "B": 0}
+PUBLISHED = (
+    Case(
+        *("multiobj_dpm100.nm", {}, {"cost": "power", "constraint_cost": "queue"}, {"horizon": 100}, (70.0,)),
+        'multi(R{"power"}min=? [C<=100], R{"queue"}<=70 [C<=100])',
+    ),
+    Case(
+        *("multiobj_consensus2_3_2.nm", {}),
+        {"reward": "reach(one_proc_err)", "constraint_cost": "reach(!one_coin_ok)"},
+        *({"discount": 1.0}, (1 - 0.8916673903,)),
+        'multi(Pmax=? [F "one_proc_err"], P>=0.8916673903 [G "one_coin_ok"])',
+    ),
+    Case(
+        *("multiobj_zeroconf4.nm", {}, {"reward": "reach(four)", "constraint_cost": "reach(!fine)"}),
+        *({"discount": 1.0}, (1 - 0.993141,)),
+        'multi(Pmax=? [F "four"], P>=0.993141 [G "fine"])',
+        'label "four" = l=4 & ip=1; label "fine" = error=0;',
+    ),
+    Case(
+        *("multiobj_team3.nm", {}),
+        {"reward": "reach(task1_compl)", "constraint_reward": ["w_1_total", "reach(task2_compl)"]},
+        *({"discount": 1.0}, (2.210204082, 0.5)),
+        'multi(Pmax=? [F "task1_compl"], R{"w_1_total"}>=2.210204082 [C], P>=0.5 [F "task2_compl"])',
+    ),
+    *(
+        Case(
+            *("multiobj_scheduler05.nm", {}, ENERGY, {"end": "tasks_complete"}, (limit,)),
+            f'multi(R{{"time"}}min=? [F "tasks_complete"], R{{"energy"}}<={limit} [F "tasks_complete"])',
+        )
+        for limit in (1.45, 1.3)
+    ),
+    Case(
+        *("resource-gathering.nm", GATHERING, {"reward": "rew_gold", "constraint_reward": "rew_gem"}),
+        *({"average": True}, (0.03,)),
+        'multi(R{"rew_gold"}max=? [LRA], R{"rew_gem"}>=0.03 [LRA])',
+    ),
+    Case(
+        *("resource-gathering.nm", GATHERING, {"reward": "rew_gold", "constraint_cost": "attacks"}),
+        *({"average": True}, (0.01,)),
+        'multi(R{"rew_gold"}max=? [LRA], R{"attacks"}<=0.01 [LRA])',
+    ),
 )
 
 
-def exported(case, path):
+def exported(case, path, programs=None):
     """Let Storm build a model and export it; return it."""
     import stormpy
     import stormpy.examples.files
     import stormpy.io
 
-    folder = Path(stormpy.examples.files.prism_mdp_firewire).parent
-    program = stormpy.parse_prism_program(str(folder / case.program))
+    folder = Path(programs or Path(stormpy.examples.files.prism_mdp_firewire).parent)
+    source = Path(path).with_name(case.program)
+    source.write_text(f"{(folder / case.program).read_text()}\n{case.labels}\n")
+    program = stormpy.parse_prism_program(str(source))
     if case.constants:
         program = stormpy.instantiate_constants(program, case.constants)[0]
     options = stormpy.BuilderOptions()
@@ -82,6 +134,8 @@ def exported(case, path):
 def loaded(case, path):
     """Load the problem, with a limit halfway between what costs nothing and what no policy exceeds."""
     limited = [role for role in case.roles if role.startswith("constraint")]
+    if case.limit:
+        return painless.load(path, limit=[*case.limit], **case.roles, **case.ends)
     if not limited:
         return painless.load(path, **case.roles, **case.ends)
     (role,) = limited
@@ -95,6 +149,8 @@ def loaded(case, path):
 
 def question(case, problem):
     """Return the question in Storm's language."""
+    if case.asked:
+        return case.asked
     objective = "max" if "reward" in case.roles else "min"
     name = case.roles["reward" if objective == "max" else "cost"]
     asked = f'R{{"{name}"}}{objective}=? [{case.sums}]'
@@ -114,10 +170,10 @@ def by_storm(model, asked):
     return found.get_value(model.initial_states[0]), time.process_time() - start
 
 
-def compared(case, folder):
+def compared(case, folder, programs=None):
     """Return a row of the table, and the numbers that a test looks at."""
     path = Path(folder) / "model.umb"
-    model = exported(case, path)
+    model = exported(case, path, programs)
     problem = loaded(case, path)
     asked = question(case, problem)
     with one_thread():
@@ -131,11 +187,16 @@ def compared(case, folder):
     checked = time.process_time() - start
     low, high = verdict.lower_bound, verdict.upper_bound
     distance = max(low - value, value - high, 0.0)
-    states = problem.transition.shape[-1]
-    choices = int(problem.actions.sum()) // (problem.horizon or 1)
-    price = f"{solution.multiplier[0]:.5g}" if len(problem.limit) else ""
+    price = ", ".join(f"{one:.5g}" for one in solution.multiplier)
     row = (
-        *(case.name, f"{states:,}", f"{choices:,}", f"`{asked}`", f"[{low:.9g}, {high:.9g}]", price),
+        *(
+            case.name,
+            f"{model.nr_states:,}",
+            f"{model.nr_choices:,}",
+            f"`{asked}`",
+            f"[{low:.9g}, {high:.9g}]",
+            price,
+        ),
         *("yes" if verdict.verified else "NO", f"{value:.9g}", f"{distance:.1e}"),
         *(f"{ours:.2f}", f"{checked:.2f}", f"{theirs:.2f}"),
     )
@@ -143,13 +204,21 @@ def compared(case, folder):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", help="resources/examples/testfiles/mdp of Storm's repository")
+    parser.add_argument("--only", default="", help="part of a program's name")
+    arguments = parser.parse_args()
     painless.solve(painless.garnet(1000, dense=False))  # compiles
     print("|", " | ".join(HEAD), "|")
     print("|", "---|" * len(HEAD))
-    for case in CASES:
+    cases = [(case, None) for case in CASES]
+    cases += [(case, arguments.programs) for case in PUBLISHED if arguments.programs]
+    for case, programs in cases:
+        if arguments.only not in case.program:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                print("|", " | ".join(compared(case, folder)[0]), "|", flush=True)
+                print("|", " | ".join(compared(case, folder, programs)[0]), "|", flush=True)
             except Exception as error:  # Storm's own refusals, too
                 print(f"| {case.name} | {type(error).__name__}: {str(error)[:150]} |", flush=True)
 

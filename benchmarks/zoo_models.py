@@ -33,6 +33,8 @@ class Model:
         limits: each a sense and a number, for the utilities after the first.
         discount: γ.
         time_limit: of an episode.
+        episodic: whether limits are on undiscounted sums up to the time limit.
+        shown: the observation of a state.
     """
 
     starts: dict[State, float]
@@ -41,7 +43,8 @@ class Model:
     limits: list[tuple[str, float]]
     discount: float
     time_limit: int
-    episodic: bool = False  # whether limits are on undiscounted sums up to the time limit
+    episodic: bool = False
+    shown: Callable[[State], State] = lambda state: state
     names: dict[State, int] = field(init=False)
 
     @cached_property
@@ -109,7 +112,7 @@ class Model:
     def policy(self, training: Any) -> Any:
         """Return the policy of a training as a table, (S + 1, A)."""
         self.table  # noqa: B018  names the states
-        observations = np.array(list(self.names), dtype=float)
+        observations = np.array([self.shown(state) for state in self.names], dtype=float)
         states = observations[:, 0] if observations.shape[1] == 1 else observations
         chances = training.policy.policies[0].at(states)[0]
         return np.vstack([chances, np.full((1, self.actions), 1 / self.actions)])
@@ -147,9 +150,11 @@ class Model:
 class ModelEnv(gymnasium.Env):
     """A model, played; observations are whole numbers, and `info` holds utility k as `f"c{k}"`."""
 
-    def __init__(self, model: Model, shape: Sequence[int]) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
-        self.observation_space = spaces.MultiDiscrete(shape)
+        model.table  # noqa: B018  names the states
+        largest = np.max([model.shown(state) for state in model.names], axis=0).astype(int)
+        self.observation_space = spaces.MultiDiscrete(largest + 1)
         self.action_space = spaces.Discrete(model.actions)
         self.known: dict[Any, Any] = {}
 
@@ -159,7 +164,7 @@ class ModelEnv(gymnasium.Env):
         starts = list(self.model.starts)
         self.state = starts[self.np_random.choice(len(starts), p=list(self.model.starts.values()))]
         self.steps = 0
-        return np.array(self.state), {}
+        return np.array(self.model.shown(self.state)), {}
 
     def step(self, action):
         """Draw one of the outcomes."""
@@ -174,7 +179,7 @@ class ModelEnv(gymnasium.Env):
         self.state = self.state if after is None else after
         info = {f"c{k}": float(value) for k, value in enumerate(utilities)}
         cut = self.steps >= self.model.time_limit
-        return np.array(self.state), float(utilities[0]), after is None, cut, info
+        return np.array(self.model.shown(self.state)), float(utilities[0]), after is None, cut, info
 
 
 def of_toy_text(environment, cost, limit, discount, time_limit, episodic=False) -> Model:
@@ -195,11 +200,12 @@ def of_toy_text(environment, cost, limit, discount, time_limit, episodic=False) 
     return Model(starts, one.action_space.n, outcomes, [limit], discount, time_limit, episodic)
 
 
-def of_deterministic(environment, seen, utilities, limits, discount, time_limit, count=None) -> Model:
+def of_deterministic(make, seen, utilities, limits, discount, time_limit, count=None) -> Model:
     """Return the model of an environment without chance, played along the first path to each state.
 
-    `seen` is a function of the environment, `utilities` one of (reward, info, terminated).
+    `make` makes it, `seen` is a function of it, `utilities` one of (reward, info, terminated).
     """
+    environment = make()
     environment.reset(seed=1)
     first = tuple(map(float, seen(environment)))
     paths: dict[State, list[int]] = {first: []}

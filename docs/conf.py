@@ -26,6 +26,7 @@ exclude_patterns = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 html_theme = "furo"
 html_title = f"painless {version}"
+html_extra_path = ["explorer.html"]  # a page that the library wrote, as it is
 html_static_path = ["_static"]
 html_css_files = ["painless.css"]
 html_copy_source = False
@@ -71,7 +72,9 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 1e9,
-    "download_all_examples": False,
+    "download_all_examples": True,  # as scripts and as notebooks
+    "first_notebook_cell": "%pip install painless-cmdp\n%matplotlib inline",
+    "ignore_repr_types": r"matplotlib\.figure\.Figure",  # its picture is shown
     "show_signature": False,
     "abort_on_example_error": True,
     "write_computation_times": False,

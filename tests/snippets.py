@@ -6,7 +6,8 @@ The conventions, for whoever writes a page:
 - ```pycon blocks are sessions, run as doctests; an error message that a page quotes stands in one.
 - ```console blocks hold `$ painless …` commands with their output; they run too.
 - ```sh blocks are only read: the options of their `painless` lines must exist.
-- <!-- about --> before a block lets its numbers be off by a tenth, <!-- not run --> leaves it alone.
+- <!-- about --> before a block lets its numbers be off by a tenth, <!-- not run --> leaves it alone,
+  <!-- file NAME --> saves it under a name in place of running it.
 """
 
 import contextlib
@@ -17,13 +18,16 @@ import re
 import shlex
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
 from painless import cli
 
-FENCE = re.compile(r"^(?:<!-- (about|not run) -->\n+)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?:<!-- (about|not run|file [\w.]+) -->\n+)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 EXACT, ABOUT = 1e-4, 0.1
 
@@ -125,6 +129,9 @@ def run_page(page):
     for block in blocks(page.read_text(encoding="utf-8")):
         where = f"{page.name}: {block.body.splitlines()[0] if block.body else ''}"
         if block.mark == "not run":
+            continue
+        if block.mark.startswith("file "):
+            Path(block.mark.removeprefix("file ")).write_text(block.body, encoding="utf-8")
             continue
         if block.language == "python":
             printed = run_python(block.body, names, str(page))

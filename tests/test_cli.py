@@ -295,6 +295,17 @@ def hall(tmp_path, monkeypatch):
     sys.path[:] = [path for path in sys.path if path != str(tmp_path)]
 
 
+def test_train_a_class_that_nobody_registered(run, hall):
+    """`gym:module:Class` and `gym:module:function`, made again from the saved run."""
+    given = ("--limit", "cost<=3.5", "--discount", "0.9", "--steps", "1500", "--time-limit", "40")
+    code, out, _ = run("train", "gym:hall_of_tests:Hall", *given, "-p", "length=3", "--save", "saved")
+    assert (code, "gym:hall_of_tests:Hall" in out) == (0, True)
+    assert run("evaluate", "saved", "--episodes", "20")[0] == 0
+    assert run("train", "gym:hall_of_tests:hall", *given)[0] == 0
+    code, _, err = run("train", "gym:hall_of_tests:Wall", *given)
+    assert (code, "write module:id or module:Class" in err) == (2, True)
+
+
 def test_train_an_environment_of_your_own(run, hall):
     limits = ("--constraint", "cost<=3.5", "--constraint", "blue<=9", "--discount", "0.9")
     budget = ("--steps", "3000", "-p", "length=3", "-p", "colour=blue", "--save", "saved", "--log", "log.csv")

@@ -11,9 +11,9 @@ from painless.common.errors import InputError
 from painless.counting.learned_model import Judged, LearnedModel
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
-from painless.counting.safe_plan import Bracket, Candidate, Limits, safe_plan, with_curse
+from painless.counting.safe_plan import Bracket, Candidate, Limits, plan, safe_plan, with_curse
 from painless.simulation.simulator import TableSimulator
-from painless.training.counted import Budget, CountedRun
+from painless.training.counted import Budget, CountedRun, Played
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
 from painless.training.selection import with_selection
 
@@ -250,3 +250,61 @@ def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():
     assert tighter == pytest.approx((between + tight) / 2)
     assert bracket.next(judged(3.0, 0.01), limits) is None  # hardly more than its margin
     assert Bracket(np.ones(1)).next(judged(9.0, 5.0), limits) is None  # safe from the start
+
+
+def test_one_imaginary_observation_counts_less_where_nothing_happens_by_chance():
+    """A walk without chance: after many pairs that never varied, another that was tried twice is nearly certain."""
+    memory = Memory(actions=1, utilities=1)
+    states = np.arange(200)
+    for _ in range(2):
+        memory.add(0, states, 0 * states, np.append(states[1:], -1), np.ones((200, 1)), states[:1])
+    model = LearnedModel(memory, 0.9, np.empty(0))
+    variance = np.zeros((1, 200))
+    doubt = np.array([5.0])
+    assert model.imaginary_variance(variance, doubt) == pytest.approx(25 / np.sqrt(201))
+    assert model.imaginary_variance(variance + 3, doubt) == pytest.approx(
+        np.sqrt((200 * 6 + 25) / 201) * 5  # the unbiased variance of two visits is twice as large
+    )
+
+
+def test_policies_of_one_limit_serve_others():
+    problem = painless.garnet(20, 3, 4, 1, seed=3)
+    first = plan(problem, 1e-6)
+    other = painless.CMDP(
+        problem.transition,
+        problem.reward,
+        initial=problem.initial,
+        discount=problem.discount,
+        constraint_reward=problem.constraint_reward,
+        threshold=problem.threshold * 0.9,
+    )
+    warm, cold = plan(other, 1e-6, known=first.known), plan(other, 1e-6)
+    assert policy_value(other, warm.policy) == pytest.approx(policy_value(other, cold.policy), rel=1e-5)
+    assert len(warm.known.columns) >= len(first.known.columns)
+    fresh = {column.policy.tobytes() for column in warm.known.columns}
+    assert {column.policy.tobytes() for column in first.known.columns} <= fresh
+
+
+def test_draws_of_a_state_that_mixes_actions_are_stratified():
+    """Of 32 draws in a row, one lies in each of 32 equal parts, and they come in a random order."""
+    episodes = world()
+    player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
+    drawn = np.array([player._stratified(0) for _ in range(64)])
+    for block in (drawn[:32], drawn[32:]):
+        assert sorted(np.floor(block * 32).astype(int)) == list(range(32))
+    assert (np.diff(drawn) < 0).any()
+
+
+def test_an_answer_that_was_played_counts_the_selection_of_what_came_before():
+    memory, _ = remembered(3000)
+    model = as_model(memory)
+    policy = np.full((memory.states, 4), 0.25)
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60, selection=np.array([2.0]))
+    plain = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    error = model.judge(policy).error[1]
+    slack = plain.slack(model, model.judge(policy))[0]
+    for share in (0.0, 0.5, 1.0):
+        played = Played(policy, np.zeros(1), share * model.visits)
+        assert played.judged_on(model, limits).slack == pytest.approx(slack - 2 * share * error)
+    fewer = Played(policy[:20], np.zeros(1), model.visits[: 20 * 4])  # five states were seen later
+    assert fewer.judged_on(model, limits).judged.policy.shape == (25, 4)

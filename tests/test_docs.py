@@ -25,6 +25,7 @@ PAGES = sorted(
 )
 PACKAGES = ("learners", "duals", "evaluators", "features", "planning", "engines", "problems", "environments")
 PACKAGES = ("painless", *(f"painless.{name}" for name in (*PACKAGES, "study", "report")))
+NEEDED = {"networks.md": ["torch"], "libraries.md": ["quantecon", "mdptoolbox"]}  # that pages import
 NOT_SHOWN = {"EVALUATORS", "PLANNERS", "REGISTRY", "SIMULATORS", "duals", "learners"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -39,11 +40,12 @@ def text(page):
 
 @each_page
 def test_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
-    if page.name == "networks.md":
-        library("torch")
+    for name in NEEDED.get(page.name, ()):
+        library(name)
     for table in page.parent.glob("*.csv"):  # data that stand beside the page
         (tmp_path / table.name).write_bytes(table.read_bytes())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # modules that a page saves
     for block, _, wrong in snippets.run_page(page):
         assert not wrong, f"{page.name}, {block.language}: {wrong}"
 

@@ -288,9 +288,6 @@ def test_a_problem_with_an_end_comes_back(tmp_path):
         same = load(tmp_path / name)
         assert_array_equal(same.end, problem.end)
         assert_array_equal(same.transition.toarray(), problem.transition.toarray())
-    short = painless.CMDP(np.full((1, 1, 1), 0.5), [[1.0]], initial=[1.0], discount=1.0)
-    with pytest.raises(InputError, match=r"an action of state 0 sums to 0.5, and ends the process"):
-        short.save(tmp_path / "b.drn")
 
 
 @pytest.mark.parametrize(
@@ -312,14 +309,59 @@ def test_reward_models_play_the_roles_that_are_given(tmp_path, roles, expected):
     assert_array_equal(problem.reward * problem.sign[0], own)
 
 
+NAMELESS = ("action wait", "action __NOLABEL__")
+
+
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("action wait", "action go"), ("action wait", "action __NOLABEL__")],
+    "changes",
+    [[("action wait", "action go")], [NAMELESS, ("action go [0, 2]", "action __NOLABEL__ [0, 2]")]],
 )
-def test_actions_without_names_of_their_own_are_numbered(tmp_path, old, new):
-    problem = load(written(tmp_path, TWO, (old, new)), discount=0.9, reward="steps")
+def test_actions_without_names_of_their_own_are_numbered(tmp_path, changes):
+    problem = load(written(tmp_path, TWO, *changes), discount=0.9, reward="steps")
     assert problem.names["actions"] == ("0", "1")
     assert_array_equal(problem.actions, [[True, True], [True, False], [True, False]])
+
+
+def test_one_action_without_a_name_spoils_no_others(tmp_path):
+    """Storm writes loops of states without a command in this way."""
+    problem = load(written(tmp_path, TWO, NAMELESS), discount=0.9, reward="steps")
+    assert problem.names["actions"] == ("go", "stay", "unlabelled")
+    assert_array_equal(problem.actions, [[True, False, True], [True, False, False], [False, True, False]])
+
+
+def test_a_single_reward_model_may_have_no_name(tmp_path):
+    """Storm writes a blank then."""
+    problem = load(written(tmp_path, CHAIN, ("\nr\n", "\n \n")), discount=0.5, reward="reward")
+    assert_array_equal(problem.reward, [[2.0], [0.0]])
+
+
+def test_models_without_any_names_are_numbered(tmp_path):
+    changes = [NAMELESS, ("action go", "action __NOLABEL__"), ("action stay", "action __NOLABEL__")]
+    problem = load(written(tmp_path, TWO, *changes), discount=0.9, reward="steps")
+    assert problem.names["actions"] == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("initial", "expected"),
+    [("done", [0, 1, 0]), (["init", "a b"], [0.5, 0.5, 0]), ([2], [0, 0, 1]), (1, [0, 1, 0])],
+)
+def test_first_states_may_be_given(tmp_path, initial, expected):
+    """A model checker has an answer for each of several first states; a problem has one for all of them, or for those that are given."""
+    path = written(tmp_path, TWO)
+    assert_array_equal(load(path, discount=0.9, reward="steps", initial=initial).initial, expected)
+    load(path, discount=0.9, reward="steps").save(tmp_path / "own.drn")
+    if initial in ([2], 1):
+        assert_array_equal(load(tmp_path / "own.drn", initial=initial).initial, expected)
+
+
+def test_first_states_that_are_none(tmp_path, run):
+    path = written(tmp_path, TWO)
+    with pytest.raises(InputError, match="unknown label 'home'"):
+        load(path, discount=0.9, reward="steps", initial="home")
+    with pytest.raises(InputError, match="no state 7"):
+        load(path, discount=0.9, reward="steps", initial=[7])
+    code, out, _ = run("check", path, "-p", "discount=0.9", "-p", "reward=steps", "-p", "initial=1,2")
+    assert (code, "valid" in out) == (0, True)
 
 
 def test_too_many_names_are_numbers(tmp_path, monkeypatch):
@@ -655,3 +697,13 @@ def test_parameters_are_not_for_other_files(run, tmp_path):
     code, _, err = run("check", tmp_path / "problem.npz", "-p", "cost=steps")
     assert code == 2
     assert "--parameter is for registered problems and .drn, .umb, .tra or .csv files" in err
+
+
+def test_states_without_a_label(tmp_path):
+    """`!done` are the states that do not have it: P(G done) is what is left of the chance to reach one of them."""
+    path = written(tmp_path, TWO)
+    assert_array_equal(load(path, end="!done", cost="steps").end, [True, False, True])
+    problem = load(path, reward="reach(!init)")
+    assert painless.solve(problem).reward_value == pytest.approx(1.0)
+    with pytest.raises(InputError, match="unknown label 'over'"):
+        load(path, reward="reach(!over)")

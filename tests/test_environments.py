@@ -483,6 +483,11 @@ def test_features_are_suggested():
     assert tiles.dimension == 8 * 2 * 512
     assert np.isfinite(tiles.upper).all()
     assert isinstance(suggest_features(cartpole, "fourier"), Fourier)
+    fourier = suggest_features(
+        from_gymnasium("Acrobot-v1", discount=0.99)
+    )  # six numbers are too many for tiles
+    assert isinstance(fourier, Fourier)
+    assert fourier.dimension == 3 * (1 + 6 * 3 + 15 * 9)
     lake = from_gymnasium("FrozenLake-v1", discount=0.9)
     assert suggest_features(lake) == OneHot(16, 4)
     assert isinstance(suggest_features(lake, "tiles"), TileCoding)
@@ -490,6 +495,33 @@ def test_features_are_suggested():
         suggest_features(cartpole, "one-hot")
     with pytest.raises(InputError, match="did you mean 'tiles'"):
         suggest_features(cartpole, "tile")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "order", "interaction"), [(8, 3, 2), (20, 2, 2), (100, 3, 1), (400, 1, 1)]
+)
+def test_a_fourier_basis_has_at_most_2000_features(numbers, order, interaction):
+    space = gymnasium.spaces.Box(-1.0, 1.0, (numbers,))
+    environment = wide(space)
+    basis = suggest_features(from_gymnasium(lambda: environment, discount=0.9, time_limit=3))
+    assert (basis.order, basis.interaction) == (order, interaction)
+    assert basis.dimension <= 2000
+
+
+def wide(space):
+    """Return an environment of two actions that observes noise."""
+
+    class Wide(gymnasium.Env):
+        observation_space, action_space = space, gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return self.np_random.random(space.shape, dtype=np.float32), {}
+
+        def step(self, action):
+            return self.np_random.random(space.shape, dtype=np.float32), float(action), False, False, {}
+
+    return Wide()
 
 
 def test_fourier_basis():

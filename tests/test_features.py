@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -13,15 +14,19 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from painless.common.errors import InputError
+from painless.evaluators.trajectories import build_system
 from painless.features import (
     BinaryFeatures,
+    Fourier,
     OneHot,
     TileCoding,
     Transformed,
     feature_matrix,
     linear_action_value,
 )
+from painless.features.base import batches
 from painless.features.tile_coding import reference_active, reference_cells, slot
+from painless.simulation.rollouts import Trajectories
 
 BOX = np.array([4.8, 3.0, 0.25, 3.0])
 CARTPOLE = TileCoding(-BOX, BOX, tiles=4, tilings=8, actions=2, size=4096)
@@ -341,3 +346,50 @@ def test_transformed_refuses():
         Transformed(Squares(np.ravel), 2, [[0.0]])
     with pytest.raises(InputError, match="gave 4 features, and 2 for the example"):
         Transformed(Squares(), 2, [[0.0]]).at([[0.0, 1.0]])
+
+
+def test_dense_features_are_formed_in_parts():
+    """Values and equations of many states are those of the parts together."""
+    features, count = Fourier([0.0, 0.0], [1.0, 1.0], order=2, actions=2), 250_000
+    assert len(batches(features, count)) == 3
+    rng = np.random.default_rng(0)
+    steps, policy = random_steps(count, rng), rng.dirichlet(np.ones(2), count)
+    weight = rng.random((3, features.dimension))
+    value = linear_action_value(features, weight, steps.states)
+    np.testing.assert_allclose(
+        value[:, -9:], linear_action_value(features, weight, steps.states[-9:]), rtol=1e-12
+    )
+    whole = build_system(features, steps, policy, 0.9, None)
+    cuts = [slice(0, 100_000), slice(100_000, 200_000), slice(200_000, count)]
+    parts = [build_system(features, some(steps, cut), policy[cut], 0.9, None) for cut in cuts]
+    np.testing.assert_allclose(whole.matrix, sum(part.matrix for part in parts), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(whole.right, sum(part.right for part in parts), rtol=1e-9)
+
+
+def test_the_equations_of_dense_features_by_hand():
+    """Σ φ(s, a)·(φ(s, a) − γ Σ_a' π(a'|s') φ(s', a'))ᵀ, step by step."""
+    features, rng = Fourier([0.0, 0.0], [1.0, 1.0], order=2, actions=2), np.random.default_rng(1)
+    steps, policy = random_steps(30, rng), rng.dirichlet(np.ones(2), 30)
+    total = np.zeros((features.dimension, features.dimension))
+    for k in range(30):
+        here = features.at(steps.states[k : k + 1])[0, steps.actions[k]]
+        ahead = policy[k] @ features.at(steps.successors[k : k + 1])[0]
+        total += np.outer(here, here - 0.9 * (not steps.terminated[k]) * ahead)
+    np.testing.assert_allclose(build_system(features, steps, policy, 0.9, None).matrix, total, atol=1e-12)
+
+
+def random_steps(count, rng):
+    """Return steps between random points of the unit square, with three utilities."""
+    points = (
+        rng.random((count, 2)),
+        rng.integers(0, 2, count),
+        rng.random((count, 3)),
+        rng.random((count, 2)),
+    )
+    return Trajectories(*points, rng.random(count) < 0.1, np.zeros((1, 3)))
+
+
+def some(steps, part):
+    """Return a part of the steps."""
+    names = ("states", "actions", "utilities", "successors", "terminated")
+    return replace(steps, **{name: getattr(steps, name)[part] for name in names})

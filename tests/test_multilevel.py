@@ -1,5 +1,7 @@
 """Slowly mixing chains on several levels: kernels, levels, and what they save."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -68,7 +70,7 @@ def test_groups_sum_the_rows_of_their_members(chain):
     """Each level is the Galerkin product of the one above, and stays an M-matrix."""
     levels = Multilevel.of(chain).levels
     above = dense(chain)
-    for level, below in zip(levels[:-1], levels[1:], strict=True):
+    for level, below in itertools.pairwise(levels):
         member = np.eye(len(below.diagonal))[level.group]
         system = np.diag(below.diagonal)
         for row, (start, stop) in enumerate(zip(below.start, below.stop, strict=True)):
@@ -111,7 +113,9 @@ def test_every_state_is_in_a_small_group(chain):
 def test_the_uniform_policy_has_its_values(maze):
     utility = maze.reward
     value = uniform_values(sparse_rows(maze), DISCOUNT, utility.ravel(), lambda _: None)
-    system = np.eye(len(value)) - DISCOUNT * maze.transition.toarray().reshape(*maze.actions.shape, -1).mean(1)
+    system = np.eye(len(value)) - DISCOUNT * maze.transition.toarray().reshape(*maze.actions.shape, -1).mean(
+        1
+    )
     np.testing.assert_allclose(value, np.linalg.solve(system, utility.mean(1)), rtol=1e-9, atol=1e-13)
 
 

@@ -1,6 +1,7 @@
 """The wheel and the source archive: built here, and the wheel installed into an environment of its own."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -46,8 +47,7 @@ def test_the_wheel_has_what_the_package_needs(dist):
     assert f"{NAME}.dist-info/licenses/LICENSE" in names
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Requires-Python"] == ">=3.11"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(metadata.get_all("Provides-Extra")) == {*project["optional-dependencies"]}
+    assert set(metadata.get_all("Provides-Extra")) == {*project_table()["optional-dependencies"]}
 
 
 def test_the_source_archive_has_sources_and_tests(dist):
@@ -79,9 +79,37 @@ def test_the_wheel_answers_in_an_environment_of_its_own(dist, tmp_path):
     assert "1.65272" in run("-m", "painless", "solve", "gridworld")
 
 
+def project_table():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_every_extra_that_a_message_names_exists():
+    """What a message or a page tells people to install is an extra, and has the library that was missing."""
+    extras = project_table()["optional-dependencies"]
+    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    named = {
+        extra
+        for path in texts
+        for found in re.findall(r"painless-cmdp\[(\w+(?:,\w+)*)\]", path.read_text(encoding="utf-8"))
+        for extra in found.split(",")
+    }
+    assert {"deep", "dask", "slurm", "frames", "umb", "onnx"} <= named <= extras.keys()
+    needed = {"deep": "torch", "dask": "distributed", "slurm": "dask-jobqueue", "onnx": "onnx", "umb": "umbi"}
+    for extra, library_name in {**needed, "frames": "pandas", "pandas": "pandas", "polars": "polars"}.items():
+        assert any(one.startswith(f"{library_name}>=") for one in extras[extra]), extra
+    assert any(one.startswith("pyarrow>=") for one in extras["frames"])  # .parquet
+
+
+def test_the_changelog_begins_with_this_version():
+    """One edit cuts a release: "(unreleased)" becomes the date."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    version = re.escape(painless.__version__)
+    assert re.fullmatch(rf"{version} \((unreleased|\d{{4}}-\d\d-\d\d)\)", headings[0])
+
+
 def test_every_lower_bound_is_tried():
     """`constraints-lowest.txt` pins each dependency to the bound that `pyproject.toml` states."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = project_table()
     bounds = dict(line.split(">=") for line in project["dependencies"])
     lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))

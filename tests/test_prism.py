@@ -141,14 +141,6 @@ def test_saving_replaces_an_earlier_export(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.lab", "model.tra", "model.trew"]
 
 
-@pytest.mark.parametrize("ending", [".tra", ".umb"])
-def test_a_horizon_is_refused(tmp_path, ending):
-    with pytest.raises(
-        InputError, match=f"a {ending} file has no horizon; save the problem as .npz or .json"
-    ):
-        painless.gridworld().with_horizon(3).save(tmp_path / f"model{ending}")
-
-
 def test_a_drawn_start_is_refused(tmp_path):
     problem = CMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), initial=[0.25, 0.75], discount=0.5)
     with pytest.raises(InputError, match=r"equally likely.*save it as \.umb or \.drn"):

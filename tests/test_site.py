@@ -1,13 +1,23 @@
 """What looks after the documents: the look through a built site, the runner of snippets, the pictures."""
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests import snippets
+from tests.extras import library
 
 DOCS = Path(__file__).parent.parent / "docs"
+GALLERY = DOCS.parent / "examples" / "gallery"
+CELLS = {
+    "last_notebook_cell": None,
+    "notebook_images": False,
+    "pypandoc": False,
+    "promote_jupyter_magic": False,
+}
 
 
 def tool(name):
@@ -58,6 +68,60 @@ def test_pictures_are_drawn(name):
     pictures = tool("pictures")
     assert pictures.PICTURES[name]().axes
     assert {path.stem for path in pictures.FOLDER.glob("*.png")} == set(pictures.PICTURES)
+
+
+def test_the_cover_is_drawn():
+    assert len(tool("cover").draw().axes) == 4
+
+
+def test_the_explorer_of_the_documentation_is_that_of_the_code(tmp_path):
+    """Otherwise `python docs/cover.py` writes it anew."""
+    fresh = tool("cover").explorer(tmp_path / "page.html")
+    stored, made = (_data(path.read_text(encoding="utf-8")) for path in (DOCS / "explorer.html", fresh))
+    assert _shape(stored) == _shape(made)
+    for one, other in zip(_leaves(stored), _leaves(made), strict=True):
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-6) if isinstance(one, float) else one == other
+
+
+def _data(page):
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1]
+    )
+
+
+def _shape(value):
+    if isinstance(value, dict):
+        return {key: _shape(one) for key, one in value.items()}
+    return [_shape(one) for one in value] if isinstance(value, list) else None
+
+
+def _leaves(value):
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if parts is None:
+        yield value
+    else:
+        for part in parts:
+            yield from _leaves(part)
+
+
+# ---------------------------------------------------------------- the gallery
+
+
+@pytest.mark.parametrize("script", sorted(GALLERY.glob("plot_*.py")), ids=lambda path: path.stem)
+def test_every_example_becomes_a_notebook(script):
+    """That can be downloaded from the site: text in cells of its own, code that compiles, and figures that show."""
+    parsing, notebook = (library(f"sphinx_gallery.{name}") for name in ("py_source_parser", "notebook"))
+    _, blocks = parsing.split_code_and_text_blocks(str(script))
+    found = notebook.jupyter_notebook(
+        blocks, {**tool("conf").sphinx_gallery_conf, **CELLS}, str(script.parent)
+    )
+    kinds = [cell["cell_type"] for cell in found["cells"]]
+    assert {"code", "markdown"} == {*kinds}
+    code = ["".join(cell["source"]) for cell in found["cells"] if cell["cell_type"] == "code"]
+    assert code[0].startswith("%pip install painless-cmdp")
+    for cell in code[1:]:
+        compile(cell, script.name, "exec")
+    assert any("plt.show()" in cell or "figure  #" in cell for cell in code)
 
 
 # ---------------------------------------------------------------- the snippets

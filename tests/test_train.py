@@ -207,6 +207,17 @@ def test_unvisited_features_keep_their_weights():
     assert not (found.q.weights[0] == 0.7).all()
 
 
+def test_features_that_no_memory_holds_are_refused_before_the_first_step():
+    class Many:
+        actions, dimension = 2, 2 * 10**6
+
+        def at(self, states):
+            pytest.fail("formed")
+
+    with pytest.raises(InputError, match=r"2,000,000 features make equations of up to 9\.6e\+04 GB"):
+        painless.train(CartPole(), features=Many(), iterations=1)
+
+
 def test_dense_features_train_too():
     class Quadratic:
         actions, dimension = 2, 2 * 15

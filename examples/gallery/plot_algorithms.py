@@ -31,6 +31,7 @@ traces = solve_batch(
 runs = {name: traces[5 * i : 5 * i + 5] for i, name in enumerate(algorithms)}
 optimum = painless.solve(world, painless.LinearProgram()).reward_value
 figure = learning_curves(runs, optimum, world.limit)
+figure  # noqa: B018  shown in a notebook
 
 # %%
 # The curves are about the iterates. The policy that `solve` returns is their best feasible mixture, and comes with a proof.

@@ -21,6 +21,7 @@ print(solution)
 policy = solution.policy.probabilities
 labels = {A: "A", B: "B", A_NEXT: "A'", B_NEXT: "B'"}
 figure = grid_map(occupancy(world, policy), policy, list(MOVES.values()), SIDE, labels)
+figure  # noqa: B018  shown in a notebook
 
 # %%
 # The answer is a mixture of a few policies, so it randomises wherever they differ. With one constraint it is enough to randomise

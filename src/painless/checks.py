@@ -1,4 +1,4 @@
-"""Public checks for people who write their own learner, evaluator or problem.
+"""Public checks for people who write their own learner, dual, evaluator or problem.
 
 Each check raises an AssertionError that says which promise is broken. The library's own pieces pass them in
 the test suite.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.duals.base import Dual
 from painless.evaluators.base import Evaluator
 from painless.learners.base import Learner
 from painless.planning.linear_program import LinearProgram
@@ -42,11 +44,9 @@ def check_learner(
     alone = [make().init(row[None]) for row in prior]
     for round_ in range(ROUNDS):
         gain = rng.uniform(-1, 1, prior.shape)
-        frozen = [np.copy(part) for part in state]
+        frozen = deepcopy(state)
         following = learner.update(gain, state)
-        assert all(np.array_equal(a, b) for a, b in zip(frozen, state, strict=True)), (
-            "update changed its state"
-        )
+        assert _same_state(frozen, state), "update changed its state"
         again = learner.update(gain, state)
         assert np.array_equal(following.decision, again.decision), "the same update gave two results"
         assert following.decision.shape == prior.shape, f"decision has shape {following.decision.shape}"
@@ -57,6 +57,46 @@ def check_learner(
         if simplex:
             _check_simplex(following.decision, prior)
         state = following
+
+
+def _same_state(one: Any, other: Any) -> bool:
+    """Whether two states, of tuples, arrays and numbers, are equal; what is not a number equals itself.
+
+    >>> _same_state((np.array([np.nan, 1.0]), 2), (np.array([np.nan, 1.0]), 2))
+    True
+    """
+    if isinstance(one, tuple):
+        return isinstance(other, tuple) and len(one) == len(other) and all(map(_same_state, one, other))
+    first, second = np.asarray(one), np.asarray(other)
+    if first.shape != second.shape:
+        return False
+    return bool(((first == second) | ((first != first) & (second != second))).all())
+
+
+def check_dual(make: Callable[[], Dual[Any]], constraints: int = 2, *, seed: int = 0) -> None:
+    """Check that a dual is pure, plays finite weights that are not negative, and treats rows of a batch alike.
+
+    >>> from painless.duals import Switching
+    >>> check_dual(Switching)
+    """
+    rng = np.random.default_rng(seed)
+    dual, start = make(), np.ones((3, constraints))
+    state = dual.init(start)
+    alone = [make().init(row[None]) for row in start]
+    for round_ in range(ROUNDS):
+        shortfall = rng.uniform(-1, 1, start.shape)
+        frozen, kept = deepcopy(state), shortfall.copy()
+        weight, following = dual.play(shortfall, state)
+        assert _same_state(frozen, state), "play changed its state"
+        assert np.array_equal(kept, shortfall), "play changed the shortfalls"
+        assert np.array_equal(weight, dual.play(shortfall, state)[0]), "the same play gave two results"
+        assert weight.shape == (3, 1 + constraints), f"weights have shape {weight.shape}, not (B, J)"
+        assert np.isfinite(weight).all(), f"a weight is not finite in round {round_ + 1}"
+        assert (weight >= 0).all(), f"a weight is negative in round {round_ + 1}"
+        played = [dual.play(g[None], one) for g, one in zip(shortfall, alone, strict=True)]
+        rows = np.concatenate([one for one, _ in played])
+        assert np.array_equal(rows, weight), "a row of the batch differs from the run alone"
+        alone, state = [one for _, one in played], following
 
 
 def _check_simplex(decision: Array, prior: Array) -> None:

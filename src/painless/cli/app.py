@@ -24,6 +24,7 @@ from painless.cli.sweep import sweep
 from painless.cli.train import train
 from painless.cli.verify import verify
 from painless.common.errors import InputError
+from painless.loop.algorithms import ALGORITHMS, algorithms_and_planners
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,8 +48,12 @@ COMMANDS = (
     report,
     plot,
 )
+EPILOGS: dict[Any, str] = {  # below the options, where long names have room
+    solve: f"Algorithms and planners: {', '.join(algorithms_and_planners())}, or your own module:factory.",
+    train: f"Algorithms: {', '.join(ALGORITHMS)}, deep, or your own module:factory.",
+}
 for command in COMMANDS:
-    app.command()(command)
+    app.command(epilog=EPILOGS.get(command))(command)
 
 
 def main() -> None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from painless.cli.streams import encodable
-from painless.common.errors import InputError, either
+from painless.common.errors import InputError, either, shown
+from painless.common.limits import split_limit
+from painless.common.plugins import is_reference
 from painless.common.registry import build, require_settings, settings_of
 from painless.common.render import shortened, visible
 from painless.problem.formats import registry as formats
@@ -30,7 +32,9 @@ WIDEST = 30  # characters of a column heading
 
 Problem = Annotated[
     str,
-    typer.Argument(help=f"Registered name (see `painless problems`) or {either(formats.FORMATS)} file."),
+    typer.Argument(
+        help=f"Registered name (see `painless problems`), module:factory or {either(formats.FORMATS)} file."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -57,6 +61,14 @@ Discount = Annotated[float | None, typer.Option(help="Override the problem's dis
 Threshold = Annotated[
     list[float] | None,
     typer.Option(help="Override the limits: once for each constraint, in order."),
+]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="'NAME<=NUMBER'",
+        help="Limit of a constraint by name, 'waste<=3' or 'sold>=10'; of a table, the name of a column or reach(state); repeatable.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
@@ -98,8 +110,11 @@ def find_problem(
     threshold: list[float] | None,
     horizon: int | None = None,
     average: bool = False,
+    limits: list[str] | None = None,
 ) -> CMDP:
     """Return a registered table or one from a file, with the discount, horizon, average and limits overridden if given."""
+    if limits and threshold:
+        raise InputError("--threshold and --limit both set limits; give one of them")
     if average and (horizon is not None or discount is not None):
         raise InputError("--average counts every step alike for ever; remove --discount and --horizon")
     from painless.problem import load
@@ -107,12 +122,15 @@ def find_problem(
 
     if horizon is not None:
         if is_file(name) and "horizon" in formats.format_of(name).parameters:
-            return load(name, **file_arguments(name, parameters, discount, threshold), horizon=horizon)
-        found = find_problem(name, parameters, None, threshold)
+            given = file_arguments(name, parameters, discount, threshold, limits)
+            return load(name, **given, horizon=horizon)
+        found = find_problem(name, parameters, None, threshold, limits=limits)
         return found.with_horizon(horizon, 1.0 if discount is None else discount)
     require_name(name)
     if is_file(name):
-        return load(name, **file_arguments(name, parameters, discount, threshold), average=average)
+        given = file_arguments(name, parameters, discount, threshold, limits)
+        problem = load(name, **given, average=average)
+        return problem if takes_roles(name) else _with_named_limits(problem, name, limits)
     table = find_table(name)
     own = average and "average" in settings_of(table)
     parameters = [*(parameters or []), "average=true"] if own else parameters
@@ -121,11 +139,56 @@ def find_problem(
     given = problem_arguments(table, name, parameters, discount, threshold if chooses else None)
     problem = make(name, **given)
     problem = problem.with_average() if average and not own else problem
-    return problem if chooses or not threshold else problem.with_limits(threshold)
+    problem = problem if chooses or not threshold else problem.with_limits(threshold)
+    return _with_named_limits(problem, name, limits)
+
+
+def takes_roles(name: str) -> bool:
+    """Whether the constraints of a file are named as it is read."""
+    return "constraint_cost" in formats.format_of(name).parameters
+
+
+def _with_named_limits(problem: CMDP, name: str, limits: list[str] | None) -> CMDP:
+    """Return a problem with other limits of constraints that it has."""
+    known = {problem.name("constraints", index): sense for index, sense in enumerate(problem.sense)}
+    given: dict[str, float] = {}
+    for one, sense, bound in map(_limit, limits or []):
+        if known.get(one, sense) != sense:
+            raise InputError(f"{name} limits {one} from the other side; write '{one}{known[one]}{bound:g}'")
+        given[one] = bound
+    return problem.with_limits(given) if given else problem
+
+
+def named_limits(limits: Sequence[str]) -> dict[str, Any]:
+    """Return the roles and limits of columns or reward models, as `load` takes them: constraint rewards first.
+
+    >>> named_limits(["waste<=3", "sold >= 10"])
+    {'constraint_reward': ['sold'], 'constraint_cost': ['waste'], 'limit': [10.0, 3.0]}
+    """
+    parts = [*map(_limit, limits)]
+    lower, upper = ([one for one in parts if one[1] == sense] for sense in (">=", "<="))
+    roles = {"constraint_reward": [one[0] for one in lower], "constraint_cost": [one[0] for one in upper]}
+    for sense, names in zip((">=", "<="), roles.values(), strict=True):
+        twice = next((one for one in names if names.count(one) > 1), None)
+        if twice is not None:
+            raise InputError(f"{twice} has two limits with {sense}; give one")
+    given = {kind: names for kind, names in roles.items() if names}
+    return given | {"limit": [bound for *_, bound in (*lower, *upper)]}
+
+
+def _limit(text: str) -> tuple[str, str, float]:
+    parts = split_limit(text)
+    if parts is None or not parts[0]:
+        raise InputError(f"{shown(text)} is not a limit; write it like 'waste<=3' or 'sold>=10'")
+    return parts
 
 
 def file_arguments(
-    name: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+    name: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    limits: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of `load`; -p gives the parameters of the file's format, with commas in lists.
 
@@ -139,12 +202,19 @@ def file_arguments(
     for pair in parameters or []:
         key, text = name_and_value(pair)
         require_settings(f"a {Path(name).suffix} file", [key], known, "parameter")
+        if key in given:
+            raise InputError(f"-p {key}=… is given twice; give it once, with commas between several names")
         try:
             given[key] = known[key](text)
         except ValueError as error:
             raise InputError(f"{key} is '{text}', {error}") from error
     if discount is not None:
         given["discount"] = discount
+    if limits and takes_roles(name):
+        named = named_limits(limits)
+        if twice := [key for key in named if key in given]:
+            raise InputError(f"-p {twice[0]}=… and --limit both set limits; give all of them with --limit")
+        given |= named
     return given | ({"limit": threshold} if threshold else {})
 
 
@@ -227,10 +297,13 @@ def make_algorithm(name: str, make: Callable[..., Any], settings: list[str] | No
 def named(
     pairs: list[str] | None, owner: str, known: Mapping[str, Any], word: str, option: str
 ) -> dict[str, Any]:
-    """Read "name=value" pairs of an option; a value is a whole number, a number, true or false."""
+    """Read "name=value" pairs of an option; a value is a whole number, a number, true or false, for a user's own code also text."""
     result: dict[str, Any] = {}
     for pair in pairs or []:
         name, text = name_and_value(pair)
+        if is_reference(owner):
+            result[name] = json_or_text(text)
+            continue
         require_settings(owner, [name], known, word, f"{option} {pair}")
         try:
             result[name] = json.loads(text.lower())
@@ -241,6 +314,17 @@ def named(
         if isinstance(result[name], bool) and not isinstance(known[name].default, bool | None):
             raise InputError(f"{name} is '{text}'; give a number")
     return result
+
+
+def json_or_text(text: str) -> Any:
+    """Read a value: JSON, true, false or none in any case, or else text."""
+    special = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in special:
+        return special[text.lower()]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 def name_and_value(pair: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -47,6 +48,7 @@ def frontier(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -79,7 +81,7 @@ def frontier(
     check_folder(save)
     check_folder(certificate)
     check_report(report_file)
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible(), progress_bar(not as_json) as report:
         try:
             found = run(

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import inspect
 
-from painless.cli.common import Parameters, Problem, find_problem, say, say_table
+from painless.cli.common import (
+    Average,
+    Discount,
+    Horizon,
+    Limit,
+    Parameters,
+    Problem,
+    Threshold,
+    find_problem,
+    say,
+    say_table,
+)
 
 
 def problems() -> None:
@@ -27,11 +38,16 @@ def problems() -> None:
 def check(
     problem: Problem,
     parameters: Parameters = None,
+    discount: Discount = None,
+    horizon: Horizon = None,
+    average: Average = False,
+    threshold: Threshold = None,
+    limits: Limit = None,
 ) -> None:
     """Validate a problem and summarise it."""
     from painless.common.render import number, text_table
 
-    table = find_problem(problem, parameters, None, None)
+    table = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     names = (table.name("constraints", i) for i in range(table.shape[2]))
     labels = ["cost" if table.minimise else "reward", *names]
     limits = ["", *(f"{s} {number(b)}" for s, b in zip(table.sense, table.limit, strict=True))]

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from painless.cli.common import INFEASIBLE, interruptible, name_and_value, print_table, say, say_json
+from painless.cli.common import (
+    INFEASIBLE,
+    interruptible,
+    name_and_value,
+    named_limits,
+    print_table,
+    say,
+    say_json,
+)
 from painless.common.errors import InputError
 from painless.common.registry import require_settings
 from painless.problem.formats import parsing
@@ -32,11 +40,14 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def log_arguments(
-    parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    limits: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of `from_log`.
 
-    >>> log_arguments(["state=stock", "constraint_cost=lost"], 0.95, [2.0])
+    >>> log_arguments(["state=stock"], 0.95, None, ["lost<=2"])
     {'state': 'stock', 'constraint_cost': {'lost': 2.0}, 'discount': 0.95}
     """
     from painless.problem.formats.csv import with_limits
@@ -49,8 +60,11 @@ def log_arguments(
             given[key] = PARAMETERS[key](text)
         except ValueError as error:
             raise InputError(f"{key} is '{text}', {error}") from error
+    if threshold and limits:
+        raise InputError("--threshold and --limit both set limits; give one of them")
     if threshold:
         given["limit"] = threshold
+    given |= named_limits(limits) if limits else {}
     found = {key: value for key, value in with_limits(given).items() if value != {}}
     if discount is not None:
         found["discount"] = discount
@@ -60,12 +74,16 @@ def log_arguments(
 
 
 def read_log(
-    path: str, parameters: list[str] | None, discount: float | None, threshold: list[float] | None
+    path: str,
+    parameters: list[str] | None,
+    discount: float | None,
+    threshold: list[float] | None,
+    limits: list[str] | None = None,
 ) -> LoggedModel:
     """Read a log."""
     from painless.logs.from_log import from_log
 
-    return from_log(Path(path), **log_arguments(parameters, discount, threshold))
+    return from_log(Path(path), **log_arguments(parameters, discount, threshold, limits))
 
 
 def answer_log(

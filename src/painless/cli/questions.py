@@ -10,7 +10,10 @@ import typer
 from painless.cli.common import (
     PICTURES,
     AsJson,
+    Average,
     Discount,
+    Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -35,7 +38,10 @@ def compare(
     ],
     parameters: Parameters = None,
     discount: Discount = None,
+    horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw a picture: .png, .pdf or .svg.")
     ] = None,
@@ -55,7 +61,7 @@ def compare(
                 f"'{pair}' is not of the form NAME=POLICY with a name of its own, other than {OPTIMAL}"
             )
         named[name] = load_policy(path)
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible():
         found = run(cmdp, {**named, OPTIMAL: solve(cmdp, tolerance=TOLERANCE)})
     if figure is not None:
@@ -78,7 +84,10 @@ def sensitivity(
     problem: Problem,
     parameters: Parameters = None,
     discount: Discount = None,
+    horizon: Horizon = None,
+    average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     step: Annotated[float, typer.Option(help="By how much to loosen each limit.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
@@ -86,15 +95,15 @@ def sensitivity(
     from painless.solving.sensitivity import HEADER
     from painless.solving.sensitivity import sensitivity as run
 
-    cmdp = find_problem(problem, parameters, discount, threshold)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible():
         found = run(cmdp, step=step)
     if as_json:
-        limits = {name: list(values) for name, values in found.to_frame(dict).items()}
+        columns = {name: list(values) for name, values in found.to_frame(dict).items()}
         say_json(
             {
                 "loosen_first": found.loosen_first,
-                "limits": limits,
+                "limits": columns,
                 "discount": found.discount,
                 "step": found.step,
             }

@@ -16,6 +16,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Seed,
@@ -31,7 +32,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_solution
-from painless.common.errors import InputError, either
+from painless.common.errors import InputError
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
 
@@ -58,7 +59,7 @@ def solve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(algorithms_and_planners())}; default: chosen for the model, or prm with --iterations.",
+            help="Algorithm or planner, see below; default: chosen for the model, or prm with --iterations.",
         ),
     ] = None,
     settings: Settings = None,
@@ -72,6 +73,7 @@ def solve(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     initial: Annotated[Start, typer.Option(help="Initial policy.")] = Start.UNIFORM,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -112,7 +114,7 @@ def solve(
 
         answer_log(
             problem,
-            read_log(problem, parameters, discount, threshold),
+            read_log(problem, parameters, discount, threshold, limits),
             0.95 if confidence is None else confidence,
             as_json=as_json,
             save=save,
@@ -121,7 +123,7 @@ def solve(
         )
     if confidence is not None:
         raise InputError("--confidence goes with --log; the values of a problem are exact")
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     answer(
         problem,
         cmdp,

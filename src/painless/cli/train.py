@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from painless.cli.common import (
     find_problem,
     import_modules,
     interruptible,
+    json_or_text,
     make_algorithm,
     make_simulator,
     print_table,
@@ -39,7 +39,7 @@ from painless.common import extras
 from painless.common.errors import InputError, either
 from painless.common.registry import settings_of
 from painless.evaluators.registry import EVALUATORS, find_evaluator
-from painless.loop.algorithms import ALGORITHMS, find_algorithm
+from painless.loop.algorithms import find_algorithm
 from painless.training.deep.progress import DeepProgress
 from painless.training.deep.settings import Deep
 
@@ -57,14 +57,14 @@ def train(
     problem: Annotated[
         str,
         typer.Argument(
-            help="gym:ID or gym:module:ID for a Gymnasium environment, a simulator such as cartpole, or a table."
+            help="gym:ID, gym:module:ID or gym:module:Class for a Gymnasium environment, a simulator such as cartpole, or a table."
         ),
     ],
     algorithm: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either([*ALGORITHMS, DEEP])}; default for gym: a learned model if observations repeat, else deep or cbp.",
+            help="Algorithm, see below; default for gym: a learned model if observations repeat, else deep or cbp.",
         ),
     ] = None,
     settings: Settings = None,
@@ -73,7 +73,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{either(EVALUATORS)}; default: anchored-lstdq on simulators, td on tables.",
+            help=f"{either(EVALUATORS)}, or module:factory; default: anchored-lstdq on simulators, td on tables.",
         ),
     ] = None,
     iterations: Annotated[
@@ -107,7 +107,10 @@ def train(
     constraint: Annotated[
         list[str] | None,
         typer.Option(
-            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable."
+            "--constraint",
+            "--limit",
+            metavar="'NAME<=NUMBER'",
+            help="For gym: 'cost<=25' or 'reward[1]>=-3' (discounted), 'episode cost<=25' (not); repeatable.",
         ),
     ] = None,
     objective: Annotated[
@@ -265,13 +268,7 @@ def _option(pair: str) -> tuple[str, Any]:
     name, equals, text = pair.partition("=")
     if not equals or not name.isidentifier():
         raise InputError(f"'{pair}' is not of the form name=value")
-    special = {"true": True, "false": False, "none": None, "null": None}
-    if text.lower() in special:
-        return name, special[text.lower()]
-    try:
-        return name, json.loads(text)
-    except json.JSONDecodeError:
-        return name, text
+    return name, json_or_text(text)
 
 
 def _features(simulator: Any, kind: str | None) -> Any:

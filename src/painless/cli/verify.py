@@ -13,6 +13,7 @@ from painless.cli.common import (
     Average,
     Discount,
     Horizon,
+    Limit,
     Parameters,
     Problem,
     Threshold,
@@ -37,8 +38,9 @@ def verify(
     horizon: Horizon = None,
     average: Average = False,
     threshold: Threshold = None,
+    limits: Limit = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Compute in rational numbers; for up to some 10,000 pairs.")
+        bool, typer.Option("--exact", help="Compute in rational numbers, as every check does.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,9 +50,10 @@ def verify(
     """
     from painless.solving.certificate_frontiers import check_certificates
 
-    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average)
+    del exact  # nothing is ever rounded
+    cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible():
-        found = check_certificates(path, cmdp, exact=exact)
+        found = check_certificates(path, cmdp)
     if as_json:
         one, *more = (verdict._asdict() for verdict in found)
         say_json({"verified": all(v.verified for v in found), "vertices": [one, *more]} if more else one)

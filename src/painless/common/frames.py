@@ -34,5 +34,5 @@ def _installed() -> Callable[[Any], Any]:
             continue
         return found
     raise InputError(
-        "neither pandas nor Polars is installed; install one with pip install pandas, or give make=dict for plain columns"
+        "neither pandas nor Polars is installed; install one with: pip install 'painless-cmdp[frames]', or give make=dict for plain columns"
     )

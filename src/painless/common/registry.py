@@ -2,7 +2,8 @@
 
 A registry is a dictionary from names to factories: a dataclass, whose fields are the settings, or a function, whose arguments
 are the settings. There is one for each kind of object, such as `loop.algorithms.ALGORITHMS`, `planning.PLANNERS` and
-`evaluators.EVALUATORS`; the page on the architecture lists them.
+`evaluators.EVALUATORS`; the page on the architecture lists them. Algorithms, evaluators and problems of users have names, too
+(`common.plugins`): `module:factory`, or that of an entry point.
 """
 
 from __future__ import annotations
@@ -11,25 +12,35 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
+from painless.common import plugins
 from painless.common.errors import InputError, shown, unknown
 
 Entry = TypeVar("Entry")
 
 
 def find(kind: str, name: object, registry: Mapping[str, Entry]) -> Entry:
-    """Return an entry, or raise an error for an unknown name.
+    """Return an entry, or the factory of a user with that name, or raise an error for an unknown one.
 
     >>> find("algorithm", "cbp", {"cbp": 1, "gda": 2})
     1
     """
-    if not isinstance(name, str) or name not in registry:
-        raise unknown(kind, str(name), registry)
-    return registry[name]
+    if isinstance(name, str) and name in registry:
+        return registry[name]
+    own: Any = plugins.find(kind, str(name))
+    if own is None:
+        raise unknown(kind, str(name), [*registry, *plugins.names(kind)])
+    found: Entry = own
+    return found
 
 
 def settings_of(make: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the settings of an entry: the fields of a dataclass, or the arguments of a function."""
     return signature(make).parameters
+
+
+def takes_any(known: Mapping[str, Parameter]) -> bool:
+    """Whether a function takes any settings, by `**`."""
+    return any(one.kind is Parameter.VAR_KEYWORD for one in known.values())
 
 
 def require_settings(
@@ -53,8 +64,14 @@ def require_settings(
 def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
     """Return the object of an entry; unknown, missing or invalid settings raise an `InputError`."""
     known = settings_of(make)
-    require_settings(name, given, known, word)
-    missing = [one for one, about in known.items() if about.default is Parameter.empty and one not in given]
+    if not takes_any(known):
+        require_settings(name, given, known, word)
+    needed = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    missing = [
+        one
+        for one, about in known.items()
+        if about.kind in needed and about.default is Parameter.empty and one not in given
+    ]
     if missing:
         raise InputError(f"{name} needs the {word} '{missing[0]}'; give it")
     try:

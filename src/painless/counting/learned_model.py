@@ -28,7 +28,7 @@ from painless.counting.novelty import novelty
 from painless.problem import CMDP
 
 DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
-SMALL = 30_000  # entries of a transition up to which the model is dense
+SMALL = 200_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
 PRECISION = 1e-3  # of that value, relative to the range of values
@@ -248,10 +248,13 @@ class LearnedModel:
         return self._hopeful((1 - hope)[self.pairs] * self.probability, hope, self.utility, heaven)
 
     def _hopeful(self, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
+        """Return a model with a heaven; what nobody tried may bring the range of rewards on the way there."""
         best = np.maximum(self.memory.high, 0.0)
         best[0] = heaven * (1 - self.discount)
         everything = np.ones_like(self.tried)
-        parts = self._assemble(probability, hope, (1 - hope) * utility, best, everything)
+        utility = (1 - hope) * utility
+        utility[0] += np.where(self.visits > 0, 0.0, self.memory.high[0] - self.memory.low[0])
+        parts = self._assemble(probability, hope, utility, best, everything)
         return self._problem(parts, self.threshold)
 
     def largest_value(self) -> float:
@@ -314,7 +317,7 @@ class LearnedModel:
         return np.sqrt(steps + np.maximum(first, 0.0) / self.episodes)
 
     def doubt(self, target: Array, value: Array) -> Array:
-        """Return how far an imaginary observation is from the mean, (J,), given targets u + γV (J, M) and V (J, S + 2).
+        """Return how far an outcome that nobody saw may be from the mean, (J,), given targets u + γV (J, M) and V (J, S + 2).
 
         It is half the range of what a step led to. For rare events in logs, of which nobody will see more, it is half the range of values in states that
         were acted in, and for the utility itself the geometric mean of its spread and half its range.
@@ -325,11 +328,22 @@ class LearnedModel:
         rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
         return np.asarray(rare + 0.5 * self.discount * (live.max(1) - live.min(1)))
 
+    def imaginary_variance(self, variance: Array, doubt: Array) -> Array:
+        """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
+
+        It lies half way, as a geometric mean, between that of an average pair, with one imaginary pair that is as far off as `doubt`, and that of the
+        latter alone. In an environment without chance it is small: what many pairs have not shown is hardly expected of another.
+        """
+        repeated = self.visits > 1
+        visits = self.visits[repeated]
+        average = ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
+        return np.asarray(np.sqrt(average) * doubt)
+
     def pair_variance(self, value: Array, occupancy: Array) -> Array:
         """Return what each pair adds to the variance of V(ρ), (J, S·A), given V (J, S + 2) and the occupancy (S, A).
 
-        Every pair counts one imaginary observation, as far from the mean as `doubt` says, so that a pair that was tried once is not taken for
-        certain.
+        Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for
+        certain. In a log it is as far from the mean as `doubt` says.
         """
         target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
         mean = self._per_pair(self.probability * target)
@@ -337,8 +351,9 @@ class LearnedModel:
         explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
         variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
         visits = np.maximum(self.visits, 1)
-        doubt = self.doubt(target, value) ** 2  # (J,)
-        variance = (variance * visits + doubt[:, None]) / (visits + 1)
+        doubt = self.doubt(target, value)  # (J,)
+        imaginary = doubt**2 if self.logged else self.imaginary_variance(variance, doubt)
+        variance = (variance * visits + imaginary[:, None]) / (visits + 1)
         return np.asarray(occupancy.reshape(-1) ** 2 * variance / visits)
 
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:

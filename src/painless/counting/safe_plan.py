@@ -12,11 +12,12 @@ state, each again at limits that are tightened by its own margin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.counting.learned_model import Judged, LearnedModel
 from painless.planning.column_generation import ColumnGeneration
+from painless.planning.game import Column
 from painless.planning.planner import Case, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
@@ -38,21 +40,40 @@ BEYOND = 1.02  # of the margin by which a limit is tightened, since the next pla
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
+class Known(NamedTuple):
+    """The policies that a plan found on the way; they serve the same model at other limits."""
+
+    actions: Mask  # (S, A) that were left when it was planned
+    columns: tuple[Column, ...]
+
+
 class Plan(NamedTuple):
     """A policy, and the price of each limit in it."""
 
     policy: Array  # (S, A)
     multiplier: Array  # (K,) 0 where no policy meets the limits
     stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
+    known: Known | None = None
 
 
-def plan(problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
-    """Return the optimal policy of a problem, or the one that comes closest to its limits."""
-    found = ColumnGeneration().answer(Case.of(problem), Task(tolerance, clock or Clock()))
+def plan(
+    problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None, known: Known | None = None
+) -> Plan:
+    """Return the optimal policy of a problem, or the one that comes closest to its limits.
+
+    `known` comes from a plan of the same problem at other limits, and saves it work.
+    """
+    case = Case.of(problem)
+    actions = case.normal.actions
+    columns = known.columns if known is not None and np.array_equal(known.actions, actions) else ()
+    found = ColumnGeneration().answer(case, Task(tolerance, clock or Clock(), columns=columns))
+    if found.certifier is not None:
+        columns = tuple(found.certifier.game.columns.known)
+    known = Known(actions, columns)
     if found.answer is None:
-        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
+        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)), known=known)
     multiplier = found.case.units.multiplier(found.answer.multiplier)
-    return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
+    return Plan(found.answer.policy, multiplier, found.ending.out_of_time, known)
 
 
 class Collected(NamedTuple):
@@ -141,7 +162,7 @@ def candidate(model: LearnedModel, policy: Array, limits: Limits, multiplier: Ar
     return Candidate(judged, slack, scale, safe, float(merit), multiplier)
 
 
-def safe_plan(
+def candidates(
     model: LearnedModel,
     limits: Limits,
     threshold: Array,
@@ -149,39 +170,63 @@ def safe_plan(
     tolerance: float = FINE,
     clock: Clock | None = None,
     rounds: int = ROUNDS,
-) -> Candidate:
-    """Return the best safe candidate, or the one that comes closest.
+) -> list[Candidate]:
+    """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
 
     Arguments:
         threshold: on discounted values, (K,), to begin with.
         imaginary: visits to the worst state, one kind of candidate for each.
-        clock: when its time is up, or on Ctrl-C, the best candidate so far is returned.
+        clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
         rounds: plans at other limits, for each kind of candidate.
     """
     found: list[Candidate] = []
 
-    def at(make: Callable[[Array], CMDP], limit: Array) -> Candidate:
-        policy, multiplier, stopped = plan(make(limit), tolerance, clock)
-        found.append(candidate(model, policy[: model.states], limits, multiplier))
-        if stopped:
-            raise _Stopped
-        return found[-1]
+    def kind(make: Callable[[Array], CMDP]) -> Callable[[Array], Candidate]:
+        known: Known | None = None
+
+        def at(limit: Array) -> Candidate:
+            nonlocal known
+            made = plan(make(limit), tolerance, clock, known)
+            known = made.known
+            found.append(candidate(model, made.policy[: model.states], limits, made.multiplier))
+            if made.stopped:
+                raise _Stopped
+            return found[-1]
+
+        return at
 
     def search() -> None:
-        nominal = at(model.nominal, threshold)
+        plain = kind(model.nominal)
+        nominal = plain(threshold)
         value = nominal.judged.state_value
         for visits in imaginary:
-            make = model.nominal if not visits else lambda b, n=visits: model.cautious(b, value, n)
-            now = nominal if not visits else at(make, threshold)
+            at = plain if not visits else kind(partial(model.cautious, state_value=value, visits=visits))
+            now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(SEARCH if limits.episodic.any() else rounds):
                 limit = bracket.next(now, limits)
                 if limit is None:
                     break
-                now = at(make, limit)
+                now = at(limit)
 
     with suppress(_Stopped):
         search()
+    return found
+
+
+def safe_plan(
+    model: LearnedModel,
+    limits: Limits,
+    threshold: Array,
+    imaginary: tuple[float, ...] = IMAGINARY,
+    **options: Any,
+) -> Candidate:
+    """Return the best safe candidate, or the one that comes closest; the arguments are those of `candidates`."""
+    return best_of(candidates(model, limits, threshold, imaginary, **options))
+
+
+def best_of(found: Iterable[Candidate]) -> Candidate:
+    """Return the best safe candidate, or the one that comes closest."""
     return max(found, key=lambda one: (one.safe, one.merit))
 
 

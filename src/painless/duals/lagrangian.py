@@ -24,6 +24,7 @@ class Lagrangian(Generic[State]):
     Arguments:
         learner: any learner on the line, such as `Cocob` or `ProjectedGradient`.
         upper: U, one number or one for each constraint.
+        start: λ_0, in place of that of the loop.
 
     >>> from painless.learners import ProjectedGradient
     >>> dual = Lagrangian(ProjectedGradient(rate=1.0), upper=2.0)
@@ -34,10 +35,12 @@ class Lagrangian(Generic[State]):
 
     learner: Learner[State]
     upper: Setting
+    start: float | None = None
 
     def init(self, multiplier: Array) -> State:
-        """Start at `multiplier`, clipped."""
-        return self.learner.init(np.clip(multiplier, 0.0, self.upper))
+        """Start at `multiplier`, or at `start`, clipped."""
+        first = multiplier if self.start is None else np.full_like(multiplier, self.start)
+        return self.learner.init(np.clip(first, 0.0, self.upper))
 
     def play(self, shortfall: Array, state: State) -> tuple[Array, State]:
         """Return (1, λ); then let the learner gain the shortfall, and clip its decision."""

@@ -42,8 +42,8 @@ from painless.engines.engine import (
     as_table,
     averaged,
 )
-from painless.engines.gain_iteration import Gains, best_gains
-from painless.engines.iterated import inverse_of
+from painless.engines.gain_iteration import Factorise, Gains, best_gains
+from painless.engines.iterated import Inverses
 from painless.engines.pair_rows import PairRows, Places
 from painless.engines.settling import Settling
 from painless.problem import CMDP
@@ -126,9 +126,10 @@ class Average(BaseEngine):
     def _sizes(self) -> Array:
         return np.abs(self.problem.utility).max((1, 2), initial=0.0, where=self.problem.actions)  # (J,)
 
-    def factorise(self, chain: Any, discount: float) -> Any:
-        """Return (I − γP)⁻¹ of a chain."""
-        return inverse_of(chain, discount)
+    @cached_property
+    def factorise(self) -> Factorise:
+        """Makes (I − P)⁻¹ of a chain."""
+        return Inverses(lambda: self._tick())
 
     def _lifted(self, gains: Gains, stops: Mask, taken: Places) -> Actions:
         """Return the policy that stays where it should stop, and goes on elsewhere, (S,)."""

@@ -1,8 +1,8 @@
-"""Large sparse chains: (I − P)⁻¹ by factors where they stay sparse, and otherwise by iteration (GMRES).
+"""Large sparse chains without a discount: (I − P)⁻¹ by sweeps, and by factors where sweeps are slow and factors stay sparse.
 
-Factors of a chain on a line or a grid are small; where successors lie anywhere they fill the matrix, but such a chain mixes fast, and a few
-dozen products with it suffice. The bandwidth after Cuthill and McKee's ordering tells which of both it is. Whoever uses the answers checks
-them, so that no error bound is needed here.
+Sweeps (see `component_sweeps`) are fast if the chain goes somewhere, or mixes fast. A chain that wanders about on a line or a grid does neither, but its
+factors are small; where successors lie anywhere they fill the matrix. The bandwidth after Cuthill and McKee's ordering tells which of both it
+is. Whoever uses the answers checks them, so that no error bound is needed here.
 
 A chain with one recurrent class has a system that is far from singular if it mixes fast. With any distribution w,
 
@@ -20,19 +20,23 @@ from typing import Any
 import numpy as np
 import scipy
 
-from painless.bellman import Resolvent, resolvent
+from painless.bellman import FiniteResolvent, Resolvent, resolvent
 from painless.common.arrays import Array
+from painless.engines.sweeps.component_sweeps import SweptInverse
+from painless.engines.sweeps.recent_answers import RecentAnswers
 from painless.problem import Transition
 
 FACTORISED = 500  # states up to which factors always serve
-WORK = 1e11  # states times the square of the bandwidth up to which they do on a larger chain
+QUICK = 1e10  # states times the square of the bandwidth up to which they are faster than sweeps
+QUICK_STATES = 50_000  # states up to which that is tried
+WORK = 1e11  # up to which they serve at all
 PRECISE = 1e-13  # relative residual of an iteration
 RESTART, CYCLES = 40, 50  # steps of a cycle of GMRES, and cycles
 SWEEPS, CHECKED, SLOW = 600, 20, 0.3  # sweeps at most; every 20 of them must leave less than this share
 
 
-def fills(chain: Transition) -> bool:
-    """Whether the factors of I − P would fill a large matrix."""
+def fills(chain: Transition, work: float = WORK) -> bool:
+    """Whether the factors of I − P would fill a large matrix, so that they take more than some work."""
     if isinstance(chain, np.ndarray) or chain.shape[0] <= FACTORISED:
         return False
     pattern = scipy.sparse.csr_array(chain)
@@ -41,32 +45,57 @@ def fills(chain: Transition) -> bool:
     place[order] = np.arange(len(order))
     rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
     width = int(np.abs(place[rows] - place[pattern.indices]).max(initial=0))
-    return len(order) * float(width) ** 2 > WORK
+    return len(order) * float(width) ** 2 > work
 
 
-def inverse_of(chain: Transition, discount: float) -> Resolvent:
-    """Return (I − γP)⁻¹, of a chain (S, S) that leaves its states sooner or later."""
-    return IteratedInverse(chain, discount) if fills(chain) else resolvent(chain, discount)
+class Inverses:
+    """Makes (I − γP)⁻¹ of one chain (S, S) after another, each of which leaves its states sooner or later.
+
+    Arguments:
+        tick: called between sweeps; it may raise.
+    """
+
+    def __init__(self, tick: Callable[[], None] = lambda: None) -> None:
+        self._tick, self._recent = tick, RecentAnswers()
+        self._quick = QUICK_STATES
+        self.error = 0.0  # what answers for large chains may be off; 0 for next to nothing
+
+    def __call__(self, chain: Transition, discount: float) -> Resolvent:
+        """Return the inverse of a chain."""
+        if discount < 1 or isinstance(chain, np.ndarray) or chain.shape[0] <= FACTORISED:
+            return resolvent(chain, discount)
+        if chain.shape[0] <= self._quick:
+            if not fills(chain, QUICK):
+                return resolvent(chain, discount)
+            self._quick = 0  # neither would others like it
+        swept = SweptInverse(chain, self._tick, self._recent, self.error)
+        return FiniteResolvent(SweptOrFactorised(chain, swept))
 
 
-class IteratedInverse:
-    """(I − γP)⁻¹ by GMRES."""
+class SweptOrFactorised:
+    """(I − P)⁻¹ by sweeps, and once these do not suffice by factors, unless they fill the matrix."""
 
-    def __init__(self, chain: Any, discount: float) -> None:
-        identity = scipy.sparse.eye_array(chain.shape[0], format="csr")
-        self._system = scipy.sparse.csr_array(identity - discount * chain)
-
-    @cached_property
-    def _turned(self) -> Any:
-        return scipy.sparse.csr_array(self._system.T)
+    def __init__(self, chain: Any, swept: SweptInverse) -> None:
+        self._chain, self._swept = chain, swept
 
     def state_value(self, utility: Array) -> Array:
-        """Return (I − γP)⁻¹ u for each row u of `utility`, (n, S)."""
-        return np.array([_solved(self._system, row) for row in utility])
+        """Return (I − P)⁻¹ u for each row u of `utility`, (n, S)."""
+        return self._solved(lambda inverse: inverse.state_value(utility))
 
     def state_occupancy(self, initial: Array) -> Array:
-        """Return ρ (I − γP)⁻¹, (S,)."""
-        return _solved(self._turned, initial)
+        """Return ρ (I − P)⁻¹, (S,)."""
+        return self._solved(lambda inverse: inverse.state_occupancy(initial))
+
+    def _solved(self, solve: Callable[[Resolvent], Array]) -> Array:
+        if self._swept.settled:
+            found = solve(self._swept)
+            if self._swept.settled or self._factors is None:
+                return found
+        return solve(self._swept if self._factors is None else self._factors)
+
+    @cached_property
+    def _factors(self) -> Resolvent | None:
+        return None if fills(self._chain) else resolvent(self._chain, 1.0)
 
 
 class OneClass:

@@ -20,6 +20,7 @@ from painless.bellman import reachable
 from painless.common.arrays import Array, Mask
 from painless.engines.components import EndComponents, end_components
 from painless.engines.pair_rows import PairRows, Places
+from painless.engines.row_sweeps import RowSweeps
 from painless.problem import CMDP
 from painless.problem.ending import missing, positive_entries
 
@@ -132,6 +133,11 @@ class Quotient:
             self.node[problem.initial > 0], problem.initial[problem.initial > 0], self.count
         )
 
+    @cached_property
+    def sweeps(self) -> RowSweeps:
+        """Sweeps of value iteration over the rows."""
+        return RowSweeps(self.rows)
+
     def utility(self, utility: Array) -> Array:
         """Return utilities (..., S, A) of the rows, (..., n); stopping is worth 0."""
         flat = utility.reshape(*utility.shape[:-2], -1)
@@ -159,6 +165,8 @@ class Quotient:
 
     def stops_surely(self, choice: Places) -> Mask:
         """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
+        if self.ends[choice].all():
+            return np.ones(self.count, dtype=bool)
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
         positive = chain.data > 0
         source, target = (part[positive] for part in chain.coords)

@@ -82,13 +82,13 @@ class Settling:
             return Settled(np.ones(self.count, dtype=bool), pair, self._at_start(upper))
         worth = np.zeros(len(self.pair))
         worth[self.rows.first[: self.count]] = upper
-        choice, value = self._improved(worth, self.rows.first, factorise, tick)
+        choice, value = self.improved(worth, self.rows.first, factorise, tick)
         taken = self.pair[choice]
         leaving = taken[taken >= 0]
         pair[leaving // self.actions] = leaving
         return Settled(taken[: self.count] < 0, pair, self._bound(worth, choice, value, factorise, tick))
 
-    def _improved(
+    def improved(
         self, worth: Array, choice: Places, factorise: Factorise, tick: Callable[[], None]
     ) -> tuple[Places, Array]:
         """Return the best choice among the rows of each node, and its values, by policy iteration."""
@@ -123,7 +123,7 @@ class Settling:
             if np.isfinite(raised).all() and self._excess(worth, raised) <= 0:
                 return min(self._at_start(raised), anyway)
             if attempt == 0:  # W for all policies, not for the best one alone
-                time = self._improved(one, choice, factorise, tick)[1]
+                time = self.improved(one, choice, factorise, tick)[1]
         return anyway
 
     def _excess(self, worth: Array, value: Array) -> float:

@@ -111,7 +111,9 @@ class Swept(BaseEngine):
             return super().mixed(policies, weights)
         chosen = [self._chosen(policies[k]) for k in used]
         table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
-        return table, Bracket(low, low + 2 * error, low).within(self.extent)  # no more is claimed than is proved
+        return table, Bracket(low, low + 2 * error, low).within(
+            self.extent
+        )  # no more is claimed than is proved
 
     @cached_property
     def _mixer(self) -> Mixer:

@@ -18,11 +18,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.bellman import action_transition, occupancy_policy, policy_transition, policy_utility, resolvent
+from painless.bellman import action_transition, occupancy_policy, policy_transition, policy_utility
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.drawn import Drawn
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Response, as_table, averaged
+from painless.engines.iterated import FACTORISED, Inverses
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient, Reduction, leading
 from painless.engines.total_iteration import (
@@ -43,17 +44,18 @@ STEPS = 16
 TOUCH = 2e-7  # the share of a policy that leads to a loop, where no other does
 UNIFORM = 0.01  # of the uniform table in one that would not stop
 RAISES = 4
+CAREFUL = 0.05  # the error of a swept value, relative to what is asked for
 
 
 class Total(BaseEngine):
     """Finds the best way to stop."""
 
-    exact = True
     rounding = np.inf  # depends on the policy: `values` bounds it
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
         require_sound(problem.transition)
+        self.exact = problem.shape[0] <= FACTORISED  # larger chains are swept
         self._quotients: dict[bytes, Quotient] = {}
         self._last: dict[bytes, Places] = {}
         everywhere = np.full(1 + problem.shape[2], np.inf)
@@ -70,9 +72,10 @@ class Total(BaseEngine):
         limited = np.append(True, self.problem.threshold > -FREE)
         return guard_of(self.whole, limited, lambda: self._tick(), self.factorise)
 
-    def factorise(self, chain: Any, discount: float) -> Any:
-        """Return (I − P)⁻¹ of a chain."""
-        return resolvent(chain, discount)
+    @cached_property
+    def factorise(self) -> Inverses:
+        """Makes (I − P)⁻¹ of a chain."""
+        return Inverses(lambda: self._tick())
 
     def _quotient(self, weight: Array) -> tuple[bytes, Quotient]:
         used = weight > 0
@@ -83,8 +86,16 @@ class Total(BaseEngine):
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,), or a ray; the search starts from the last policy."""
-        del tolerance, precision  # exact to rounding
         guard = self.guard
+        self.factorise.error = (
+            0.0 if self.exact else CAREFUL * min(tolerance, precision * float(weight.sum()))
+        )
+        try:
+            return self._best(guard, weight)
+        finally:
+            self.factorise.error = 0.0
+
+    def _best(self, guard: Guard, weight: Array) -> Response:
         key, quotient = self._quotient(weight)
         weighted = np.tensordot(weight, self.problem.utility, 1)
         utility = quotient.utility(weighted)
@@ -106,7 +117,7 @@ class Total(BaseEngine):
                 bound, proved = self._guarded(guard, weight, quotient, found)
         return Response(
             *(actions.astype(self.compact), value.low, value.guess, bound, low, max(bound - low, 0.0)),
-            *(found.evaluations, chain.visits),
+            *(found.evaluations, chain.visits if self.exact else None),
             weight=None if proved is weight else proved,
             loop=loop,
         )

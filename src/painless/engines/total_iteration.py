@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from painless.bellman import Resolvent, resolvent
 from painless.common.arrays import Array, Mask
+from painless.engines.iterated import OneClass, fills
 from painless.engines.pair_rows import Places
-from painless.engines.reduction import Quotient
+from painless.engines.reduction import DENSE_NODES, Quotient
 
 UNIT_ROUNDOFF = 2.0**-53
 STEPS = 8  # roundings of a sum beside those of its terms
@@ -30,6 +32,11 @@ ROUNDS = 10_000
 NEAR = 1e-6  # relative distance from the best row of its node up to which a row may matter to the proof
 SPARE = 2.0  # times what the check found missing
 RAISES = 3  # attempts, each with ten times as much
+COARSE = 1e-7  # change of a value that the first sweeps follow, relative to the largest
+FAINT = 1e-9  # relative to the largest utility
+FINEST = 3  # turns in which sweeps become finer
+STRETCH = 60  # the work of so many sweeps, at most, in the first turn
+SETTLING = 0.5  # if more of the nodes that changed change again, sweeps of value iteration are faster
 GAIN = 1e-8  # an average below this, relative to that of absolute utilities, is within the precision of the prices
 
 Factorise = Callable[[Any, float], Resolvent]
@@ -69,22 +76,35 @@ def improved(
 
     `size` (n,) is the sum of the absolute terms of which the utility is made; less is rounding.
     """
-    choice, best, evaluations = start, None, 0
     size = np.abs(utility) if size is None else size
-    for _ in range(ROUNDS):
+
+    def evaluated(choice: Places, evaluations: int) -> Improved:
         tick()
         inverse = factorise(quotient.rows.chain(choice), 1.0)
         value = inverse.state_value(utility[choice][None])[0]
-        evaluations += 1
-        if best is not None and not value.sum() > best.value.sum():
-            break
-        best = Improved(choice, value, inverse, evaluations, [])
+        return Improved(choice, value, inverse, evaluations, [])
+
+    best, evaluations, changed = evaluated(start, 1), 1, np.inf
+    faint = FAINT * float(size.max(initial=0.0))
+    for turn in range(ROUNDS):
+        choice, value = best.choice, best.value
         q = utility + np.asarray(quotient.rows.kernel @ value)
         if rows is not None:
             q = np.where(rows, q, -np.inf)
         most, place = quotient.rows.best(q)
         own = q[choice]
-        better = most > own + ROUNDING * (np.abs(own) + np.abs(value) + size[choice])
+        unsolved = 2 * float(
+            np.abs(own - value).max(initial=0.0)
+        )  # a smaller gain may be an error of the values
+        better = most > own + ROUNDING * (np.abs(own) + np.abs(value) + size[choice]) + unsolved
+        last, changed = changed, float(np.count_nonzero(better))
+        if rows is None and quotient.count > DENSE_NODES and changed > SETTLING * last:
+            swept = _swept(quotient, utility, best, faint, turn, tick)
+            if swept is not None:
+                found = evaluated(swept, evaluations := evaluations + 1)
+                if found.value.sum() > best.value.sum():
+                    best = found
+                    continue
         candidate = np.where(better, place, choice)
         while better.any() and not (sure := quotient.stops_surely(candidate)).all():
             rays = _rays(quotient, candidate, ~sure)
@@ -96,9 +116,30 @@ def improved(
             candidate = np.where(better, place, choice)
         if not better.any():
             break
-        choice = candidate
-    assert best is not None
+        found = evaluated(candidate, evaluations := evaluations + 1)
+        if not found.value.sum() > best.value.sum():
+            break
+        best = found
     return best._replace(evaluations=evaluations)
+
+
+def _swept(
+    quotient: Quotient,
+    utility: Array,
+    found: Improved,
+    faint: float,
+    turn: int,
+    tick: Callable[[], None],
+) -> Places | None:
+    """Return better rows (N,) than those of a policy, by sweeps of value iteration; None if they do not stop almost surely, or are the same.
+
+    Changes below `faint` are not followed: where one may wait for the last chance to pay nothing, there is no end of them.
+    """
+    fine = min(turn, FINEST)
+    least = max(COARSE * 10.0 ** (-2 * fine) * float(np.abs(found.value).max(initial=0.0)), faint)
+    choice = quotient.sweeps.improved(utility, found.value, found.choice, least, STRETCH << fine, tick)
+    same = np.array_equal(choice, found.choice)
+    return None if same or not quotient.stops_surely(choice).all() else choice
 
 
 def _pays(ray: Ray, utility: Array, size: Array) -> bool:
@@ -114,12 +155,24 @@ def _rays(quotient: Quotient, choice: Places, stuck: Mask) -> list[Ray]:
     source, target = (label[part[inside.data > 0]] for part in inside.coords)
     closed = np.ones(number, dtype=bool)
     closed[source[source != target]] = False
-    found = []
-    for one in np.flatnonzero(closed):
-        members = np.flatnonzero(label == one)
-        share = stationary(chain[members][:, members])
-        found.append(Ray(choice[nodes[members]], share))
-    return found
+    return [
+        Ray(
+            choice[nodes[members]],
+            np.ones(1) if len(members) == 1 else stationary(chain[members][:, members]),
+        )
+        for members in grouped(label, closed)
+    ]
+
+
+def grouped(label: NDArray[np.integer], wanted: Mask) -> list[Places]:
+    """Return the places of each label (n,) that is `wanted` (m,), in ascending order.
+
+    >>> grouped(np.array([1, 0, 1, 2]), np.array([False, True, True]))
+    [array([0, 2]), array([3])]
+    """
+    at = np.flatnonzero(wanted[label])
+    at = at[np.argsort(label[at], kind="stable")]
+    return np.split(at, np.flatnonzero(np.diff(label[at])) + 1) if len(at) else []
 
 
 def stationary(chain: Any) -> Array:
@@ -131,6 +184,9 @@ def stationary(chain: Any) -> Array:
     count = chain.shape[0]
     if count == 1:
         return np.ones(1)
+    if fills(chain):
+        share = np.maximum(OneClass(chain).shares(), 0.0)
+        return share / share.sum()
     # x_0 = 1, and x_N (I − P_NN) = P_0N for the others
     rest = chain[1:][:, 1:]
     dense = rest.toarray() if count <= 500 else scipy.sparse.csr_array(rest)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from painless.bellman import Resolvent, reachable, resolvent
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
-from painless.engines.total_iteration import Factorise, stationary
+from painless.engines.total_iteration import Factorise, grouped, stationary
 
 STEPS = 8  # roundings of a residual beside those of its sums
 FLOOR = 1e-9  # the least residual that is covered, relative to the largest
@@ -57,9 +57,7 @@ class TransientChain:
         loops[label[pays[reached]]] = True
         self.rest = np.zeros(self.total, dtype=bool)  # where it rests
         self.rest[reached[(closed & ~loops)[label]]] = True
-        self.loops = [
-            reached[np.flatnonzero(label == one)] for one in np.flatnonzero(closed & loops)
-        ]  # where it never stops
+        self.loops = [reached[members] for members in grouped(label, closed & loops)]  # where it never stops
         self.way = reached[~closed[label]]  # the transient states
         inside = ~closed[label]
         self._chain = sparse[inside][:, inside]
@@ -108,8 +106,13 @@ class TransientChain:
         terms = 3 * int(np.diff(self._chain.indptr).max(initial=1)) + self.roundings + STEPS
         left = np.abs(gain + ahead - value)
         left = left + terms * UNIT_ROUNDOFF * (size + np.abs(gain) + np.abs(value))
-        least = np.maximum(FLOOR * left.max(1, keepdims=True), np.finfo(float).tiny)
-        left = np.maximum(left, least)
+        most = np.maximum(left.max(1, keepdims=True), np.finfo(float).tiny)
+        if len(self.way) <= DENSE:
+            return self._over(np.maximum(left, np.maximum(FLOOR * most, np.finfo(float).tiny)), terms)
+        return most * self._over(np.ones((1, len(self.way))), terms)
+
+    def _over(self, left: Array, terms: int) -> Array:
+        """Return a proved E ≥ left + P E for rows (n, T) above 0; infinite if none is found."""
         bound = np.maximum(self._inverse.state_value(left), 0.0)
         on = np.asarray((self._chain @ bound.T).T)
         held = bound - on - terms * UNIT_ROUNDOFF * (bound + on)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from painless.bellman import resolvent
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
+from painless.engines.components import end_components
 from painless.engines.reduction import Quotient, Reduction
 from painless.engines.total_iteration import Factorise, Ray, improved
 
@@ -45,7 +46,7 @@ def guard_of(
     quotient = whole.quotient(everything, whole.pairs, everywhere=True)
     utility = quotient.utility(whole.problem.utility)  # (J, n)
     steps = np.where(quotient.is_stop, 0.0, 1.0)
-    weight, choice = np.zeros(len(limited)), quotient.rows.first  # to stop at once
+    weight, choice = _first_weights(whole, limited), quotient.rows.first  # to stop at once
     rays: list[Ray] = []
     for _ in range(CUTS):
         size = steps + weight @ np.abs(utility)
@@ -57,6 +58,21 @@ def guard_of(
         rays += found.rays
         weight = _weights(quotient, utility, rays, limited)
     raise _refusal(quotient, rays, np.ones(len(rays)), unbounded=False)
+
+
+def _first_weights(whole: Reduction, limited: Mask) -> Array:
+    """Return weights of one utility that loses in every loop, (J,), so that no cut is needed; 0 if there is none."""
+    inside = end_components(whole.flat, whole.pairs & (whole.ending == 0)).pairs & ~whole.rests.pairs
+    weight = np.zeros(len(limited))
+    if not inside.any():
+        return weight
+    most = whole.problem.utility[:, inside].max(1)
+    loses = limited & (most < -1 / LARGEST)
+    if loses.any():
+        size = np.abs(whole.problem.utility[:, inside]).max(1)
+        chosen = int(np.argmax(np.where(loses, -most / np.where(size > 0, size, 1.0), 0.0)))
+        weight[chosen] = GENEROUS / -most[chosen]
+    return weight
 
 
 def _require_stops(whole: Reduction) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,7 +22,6 @@ from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function, Given, constraints_of, names_of
 from painless.environments.interface import MOST_ACTIONS, MOST_NUMBERS, Interface
 from painless.environments.utilities import Utilities
-from painless.policies.observed import rows_of
 from painless.problem import CMDP
 from painless.problem.sources import from_toy_text
 from painless.problem.validation import discount as checked_discount
@@ -51,7 +51,7 @@ def from_gymnasium(
     """Make a simulator of an environment.
 
     Arguments:
-        environment: an id, also as "module:id", an environment, or a function that makes one. Actions are Discrete or products of
+        environment: an id, also as "module:id" or "module:Class", an environment, or a function that makes one. Actions are Discrete or products of
             such; observations may be Discrete, Box, MultiDiscrete or MultiBinary, and tuples and dictionaries of these.
         constraints: on discounted sums: from `info` ("cost<=25"), from Safety-Gymnasium's six-tuple (also "cost"),
             from a vector reward ("reward[1]>=-3"), or from a function of (observation, action, next_observation, reward,
@@ -62,7 +62,7 @@ def from_gymnasium(
         time_limit: of an episode; the environment's own by default, or 1000 steps.
         reward_range: the least and the largest reward of a step; what random episodes show, if not given.
         seed: of those episodes.
-        options: passed on to `gymnasium.make` with an id.
+        options: passed on to `gymnasium.make`, or to the class or function.
     """
     given, environment = environment, _imported(environment)
     make = _maker(environment, options)
@@ -102,17 +102,17 @@ def _name(environment: Any) -> str:
 
 
 def _imported(environment: Any) -> Any:
-    """Import the module of "module:id", and return the id; return anything else as it is."""
+    """Import the module of "module:id" and return the id, or the class of "module:Class"; return anything else as it is."""
     if not isinstance(environment, str) or ":" not in environment:
         return environment
     module, name = environment.split(":", 1)
     try:
-        importlib.import_module(module)
+        made = getattr(importlib.import_module(module), name, None)
     except (ImportError, ValueError, TypeError) as error:
         raise InputError(
             f"cannot import {shown(module)}: {shown(str(error))}; install it, or run in the folder where it is"
         ) from error
-    return name
+    return made if name not in gymnasium.registry and callable(made) else name
 
 
 def _maker(environment: Any, options: dict[str, Any]) -> Maker:
@@ -146,7 +146,7 @@ def _unknown(name: str, error: Exception) -> str:
     """Return one line on an id that cannot be made."""
     reason = " ".join(str(error).split())
     text = f"Gymnasium does not know '{name}': {reason}"
-    advice = "; write module:id, or import the module that registers it (--import)"
+    advice = "; write module:id or module:Class, or import the module that registers it (--import)"
     return (text if len(text) + len(advice) <= 200 else f"Gymnasium does not know '{name[:60]}'") + advice
 
 
@@ -325,10 +325,10 @@ class GymnasiumSimulator:
     def begin(self, number: int, one: Any, seed: int) -> Any:
         """Reset one environment; return its first state."""
         try:
-            self._last[number] = _first(one.reset(seed=seed))
+            self._last[number] = first_of(one.reset(seed=seed))
             return self.interface.state(self._last[number])
         except Exception as error:
-            raise self._trouble(number, error) from error
+            raise self.trouble(number, error) from error
 
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
         """Step every episode that continues; `states` are those that the last call led to."""
@@ -355,13 +355,14 @@ class GymnasiumSimulator:
                 self._last[number], chosen, one.step(chosen)
             )
             self._last[number] = observation
-            return self._state(observation), values, terminated, truncated
+            return self.state(observation), values, terminated, truncated
         except Exception as error:
-            raise self._trouble(number, error) from error
+            raise self.trouble(number, error) from error
 
-    def _state(self, observation: Any) -> Any:
+    def state(self, observation: Any) -> Any:
+        """Return an observation as numbers, which must be finite."""
         state = self.interface.state(observation)
-        if not self.interface.discrete and not np.isfinite(state).all():
+        if not self.interface.discrete and not math.isfinite(state.sum()) and not np.isfinite(state).all():
             raise InputError(f"the observation is not finite: {shown(state)}")
         return state
 
@@ -369,9 +370,9 @@ class GymnasiumSimulator:
         try:
             return function()
         except Exception as error:
-            raise self._trouble(number, error) from error
+            raise self.trouble(number, error) from error
 
-    def _trouble(self, number: int, error: Exception) -> InputError:
+    def trouble(self, number: int, error: Exception) -> InputError:
         """Return the error that says where something went wrong."""
         what = str(error) if isinstance(error, InputError) else f"the environment raised {error!r}"
         return InputError(f"{self._place(number)} {what}")
@@ -380,52 +381,13 @@ class GymnasiumSimulator:
         return f"{self.name}, episode {number}, step {self._steps}:"
 
 
-def _first(result: Any) -> Any:
+def first_of(result: Any) -> Any:
     """Return the observation that `reset` returned."""
     if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
         raise InputError(
             f"reset returned {shown(result)}; it must return (observation, info), as Gymnasium has it"
         )
     return result[0]
-
-
-class GymnasiumEpisodes:
-    """One environment of a simulator, an episode after the other; observations are keys that can be counted."""
-
-    def __init__(self, simulator: GymnasiumSimulator) -> None:
-        self.simulator = simulator
-        self.environment = simulator.pool[0] if simulator.pool else simulator.make()
-        self._number = -1
-        discrete = simulator.interface.discrete
-        self._key: Callable[[Any], Any] = int if discrete else _bytes
-
-    @property
-    def specification(self) -> Specification:
-        """That of the simulator."""
-        return self.simulator.specification
-
-    def start(self, seed: int) -> Any:
-        """Begin an episode."""
-        self._number += 1
-        self.simulator._steps = 0
-        self.simulator._last.clear()
-        return self._key(self.simulator.begin(self._number, self.environment, seed))
-
-    def step(self, action: int) -> tuple[Any, list[float], bool, bool]:
-        """Take a step of the episode."""
-        self.simulator._steps += 1
-        state, utilities, terminated, truncated = self.simulator.proceed(
-            self._number, self.environment, action
-        )
-        return self._key(state), utilities, terminated, truncated
-
-    def observations(self, keys: Sequence[Any]) -> Array:
-        """Return the observations behind keys, (n, D)."""
-        return rows_of(keys)
-
-
-def _bytes(state: Array) -> bytes:
-    return (state + 0.0).tobytes()
 
 
 def table_from_gymnasium(

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from painless.common.errors import InputError, shown
+from painless.common.limits import split_limit
 
 Function = Callable[..., float]  # of observation, action, next_observation, reward, terminated, info
 Given = Any  # text, a Constraint, or a function and text in a tuple
 EPISODE = "episode"
-NUMBER = re.compile(r"\s*([^<>=]*?)\s*(<=|>=)\s*([-+.\deE]+)\s*")
-SIGNS = str.maketrans({"≤": "<=", "≥": ">="})
 ADVICE = "write it like 'cost<=25', 'episode cost<=25' or 'reward[1]>=-3', or as (function, '<=25')"
 
 
@@ -82,13 +81,10 @@ class Constraint:
 
         With a function, the key is only a name, and may be left out.
         """
-        match = NUMBER.fullmatch(text.translate(SIGNS))
-        try:
-            if match is None or (not match[1] and function is None):
-                raise ValueError
-            name, sense, limit = match[1], match[2], float(match[3])
-        except ValueError:
-            raise InputError(f"{shown(text)} is not a constraint; {ADVICE}") from None
+        parts = split_limit(text)
+        if parts is None or (not parts[0] and function is None):
+            raise InputError(f"{shown(text)} is not a constraint; {ADVICE}")
+        name, sense, limit = parts
         whole = re.fullmatch(rf"{EPISODE}(?:\s+(.+))?", name)
         episode = whole is not None and (bool(whole[1]) or function is not None)
         if whole is not None and episode:

@@ -18,13 +18,23 @@ KINDS = ("tiles", "fourier", "one-hot")
 LARGE = 1e3  # a bound beyond this says nothing; what was seen says more
 MARGIN = 0.5  # of what was seen, on each side
 TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a tiling and action
+TILED = 4  # numbers of an observation up to which tiles are few enough, and better
+MOST = 2000  # features of a Fourier basis, all actions together
+BASES = (
+    (3, 2),
+    (2, 2),
+    (3, 1),
+    (1, 1),
+)  # largest frequency, numbers that a feature combines; the richest first
 
 
 def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> FeatureMap:
-    """Return one-hot features for Discrete observations; tile coding or a Fourier basis for others."""
+    """Return one-hot features for Discrete observations; tile coding for a few numbers, a Fourier basis for more."""
     interface = simulator.interface
     interface.require_few(simulator.name)
-    kind = kind or ("one-hot" if interface.discrete else "tiles")
+    kind = kind or (
+        "one-hot" if interface.discrete else "tiles" if interface.dimension <= TILED else "fourier"
+    )
     if kind not in KINDS:
         raise unknown("kind of features", kind, KINDS)
     if kind == "one-hot":
@@ -38,7 +48,7 @@ def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> 
     if not interface.discrete:
         lower, upper = bounds(lower, upper, simulator.observed)
     if kind == "fourier":
-        return Fourier(lower.tolist(), upper.tolist(), order=3, actions=simulator.actions)
+        return _fourier(lower, upper, simulator.actions)
     exact = TileCoding(lower, upper, TILES, TILINGS, simulator.actions)
     most = TILINGS * simulator.actions * SLOTS
     return (
@@ -46,6 +56,15 @@ def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> 
         if exact.dimension <= most
         else TileCoding(lower, upper, TILES, TILINGS, simulator.actions, most)
     )
+
+
+def _fourier(lower: Array, upper: Array, actions: int) -> Fourier:
+    """Return the richest Fourier basis whose equations are solved in about a second."""
+    for order, interaction in BASES:
+        basis = Fourier(lower.tolist(), upper.tolist(), order, actions, interaction)
+        if basis.dimension <= MOST:
+            break
+    return basis
 
 
 def bounds(lower: Array, upper: Array, observed: Array) -> tuple[Array, Array]:

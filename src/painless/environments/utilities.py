@@ -12,6 +12,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function
 
+PLAIN = (float, int)
 LONGEST = 80  # characters of the keys of info that an error names
 
 
@@ -62,7 +63,7 @@ def _called(function: Function, step: tuple[Any, ...], name: str) -> float:
 
 def _entry(reward: Any, index: int | None) -> float:
     """Return a reward, or an entry of a vector reward."""
-    if index is None and isinstance(reward, float | int):
+    if index is None and isinstance(reward, PLAIN):
         return _finite(float(reward), "reward")
     values = np.atleast_1d(_numbers(reward, "reward"))
     if index is None and values.size != 1:
@@ -81,7 +82,7 @@ def _info(info: Any, key: str) -> float:
 
 
 def _number(given: Any, what: str) -> float:
-    if isinstance(given, float | int):
+    if isinstance(given, PLAIN):
         return _finite(float(given), what)
     value = _numbers(given, what)
     if value.size != 1:

@@ -5,6 +5,7 @@
 
 from painless.evaluators.averaged_lstdq import AveragedLSTDQ
 from painless.evaluators.base import Evaluation, Evaluator
+from painless.evaluators.entropic import Entropic
 from painless.evaluators.evaluation_error import evaluation_error
 from painless.evaluators.exact import ExactEvaluator, exact_evaluator
 from painless.evaluators.least_squares import LeastSquares
@@ -20,6 +21,7 @@ __all__ = [
     "LSTDQ",
     "AnchoredLSTDQ",
     "AveragedLSTDQ",
+    "Entropic",
     "Evaluation",
     "Evaluator",
     "ExactEvaluator",

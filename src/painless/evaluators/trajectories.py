@@ -21,7 +21,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.lstdq import solve_lstdq
-from painless.features.base import BinaryFeatures, FeatureMap, Indices, is_binary
+from painless.features.base import BinaryFeatures, FeatureMap, Indices, batches, is_binary
 from painless.policies import FeaturePolicy, LinearQ
 from painless.simulation.rollouts import Exploring, Trajectories, draw_actions, roll_out
 from painless.simulation.simulator import Simulator
@@ -122,10 +122,16 @@ def build_system(
     ahead = probabilities * ~steps.terminated[:, None]
     if is_binary(features):
         return _binary_system(features, steps, ahead, discount, previous)
-    pairs = features.at(steps.states)[np.arange(len(steps.actions)), steps.actions]
-    expected = (features.at(steps.successors) * ahead[:, :, None]).sum(1)
     everything = np.arange(features.dimension)
-    return System(pairs.T @ (pairs - discount * expected), pairs.T @ steps.utilities, everything, everything)
+    matrix = np.zeros((features.dimension, features.dimension))
+    right = np.zeros((features.dimension, steps.utilities.shape[1]))
+    for part in batches(features, len(steps.actions)):
+        actions = steps.actions[part]
+        pairs = features.at(steps.states[part])[np.arange(len(actions)), actions]
+        expected = np.einsum("na,nad->nd", ahead[part], features.at(steps.successors[part]))
+        matrix += pairs.T @ (pairs - discount * expected)
+        right += pairs.T @ steps.utilities[part]
+    return System(matrix, right, everything, everything)
 
 
 def _binary_system(

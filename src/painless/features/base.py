@@ -18,6 +18,8 @@ from painless.common.arrays import Array
 
 Indices = NDArray[np.int64]
 
+DENSE = 1 << 22  # numbers of dense features that are formed at once: 32 MB
+
 
 class FeatureMap(Protocol):
     """Features φ(s, a) of d numbers each."""
@@ -94,7 +96,23 @@ def linear_action_value(features: FeatureMap, weight: Array, states: ArrayLike) 
     """
     if is_binary(features):
         return np.take(weight, features.active(states), axis=-1).sum(-1)
-    dense = features.at(states)  # (n, A, d)
-    flat = dense.reshape(-1, features.dimension)
-    value = np.matmul(flat, weight[..., None])[..., 0]
+    states = np.asarray(states)
+    parts = [_dense_value(features.at(states[part]), weight) for part in batches(features, len(states))]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-2)
+
+
+def batches(features: FeatureMap, count: int) -> list[slice]:
+    """Divide `count` states into as few parts as memory asks for: the dense features of a part have at most `DENSE` numbers.
+
+    >>> from painless.features import Fourier
+    >>> len(batches(Fourier([0.0] * 8, [1.0] * 8, order=3, actions=4), 10_000))
+    11
+    """
+    most = max(1, DENSE // (features.actions * features.dimension))
+    return [slice(start, start + most) for start in range(0, max(count, 1), most)]
+
+
+def _dense_value(dense: Array, weight: Array) -> Array:
+    """⟨φ, θ⟩ for features (n, A, d) and weights (..., d)."""
+    value = np.matmul(dense.reshape(-1, dense.shape[2]), weight[..., None])[..., 0]
     return value.reshape(*weight.shape[:-1], *dense.shape[:2])

@@ -10,8 +10,13 @@ from painless.learners.decaying import Decaying, DecayingState
 from painless.learners.exponentiated_gradient import ExponentiatedGradient, ExponentiatedGradientState
 from painless.learners.extrapolated import Extrapolated, ExtrapolatedState
 from painless.learners.half_line import HalfLine
+from painless.learners.nu_pi import NuPI, NuPIState
+from painless.learners.optimistic_gradient import OptimisticGradient, OptimisticState
+from painless.learners.optimistic_hedge import OptimisticHedge, OptimisticHedgeState
+from painless.learners.optimistic_projection import OptimisticProjection, OptimisticProjectionState
 from painless.learners.projected_gradient import ProjectedGradient, ProjectedGradientState
 from painless.learners.regret_matching import RegretMatching, RegretMatchingState, regret_matching_regret
+from painless.learners.regularised_gradient import RegularisedGradient
 from painless.learners.scale_free_gradient import (
     ScaleFreeGradient,
     ScaleFreeGradientState,
@@ -34,10 +39,19 @@ __all__ = [
     "HalfLine",
     "Learner",
     "LearnerState",
+    "NuPI",
+    "NuPIState",
+    "OptimisticGradient",
+    "OptimisticHedge",
+    "OptimisticHedgeState",
+    "OptimisticProjection",
+    "OptimisticProjectionState",
+    "OptimisticState",
     "ProjectedGradient",
     "ProjectedGradientState",
     "RegretMatching",
     "RegretMatchingState",
+    "RegularisedGradient",
     "ScaleFreeGradient",
     "ScaleFreeGradientState",
     "SigmoidBetting",

@@ -111,7 +111,7 @@ def _polars(path: Path, size: int) -> Iterator[Chunk]:
         import polars
     except ImportError as error:
         raise InputError(
-            f"{path}: a .parquet file needs pyarrow or Polars; pip install pyarrow, or save the log as .csv"
+            f"{path}: a .parquet file needs pyarrow or Polars; install one with: pip install 'painless-cmdp[frames]', or save the log as .csv"
         ) from error
     lazy = polars.scan_parquet(path)
     total = int(lazy.select(polars.len()).collect().item())

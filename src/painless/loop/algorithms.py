@@ -1,4 +1,4 @@
-"""The algorithms, the paper's and PRM, as presets of learners and duals.
+"""The algorithms, the paper's, PRM and the collection, as presets of learners and duals.
 
 A preset is data. `build` makes the learner and the dual for one situation: a problem in normalised units,
 its multiplier bounds and the horizon. Combine other pieces with `PrimalDual`. `ALGORITHMS` lists them by name; to add
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -31,46 +31,22 @@ from painless.learners import (
     ScaleFreeGradient,
     SigmoidBetting,
 )
+from painless.loop.collection import (
+    NPGPD,
+    OPGPD,
+    RPGPD,
+    AugmentedLagrangianMethod,
+    DualVaidya,
+    FlexDOME,
+    LogBarrierMethod,
+    NuPILagrangian,
+    PIDLagrangian,
+    ReLOAD,
+)
+from painless.loop.situation import Algorithm as Algorithm
+from painless.loop.situation import Pieces, require_entropy, require_positive
+from painless.loop.situation import Situation as Situation
 from painless.planning import PLANNERS
-
-LARGEST = 1e100  # of a setting; products of larger ones overflow
-
-Pieces = tuple[Learner[Any], Dual[Any]]
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What an algorithm may know before it starts, in normalised units."""
-
-    step: float  # the weight of one step in a value: 1 − γ, or 1/Σ_t γ^t with a horizon
-    actions: int
-    threshold: Array  # (K,)
-    multiplier_bound: Array  # (K,) U
-    iterations: int | None  # T, or None for an anytime run
-    simulated: bool = False  # whether values are estimated from few episodes, as in `train`
-    utility_range: tuple[Array, Array] = (np.zeros(1), np.ones(1))  # the least and the largest c, (K,) each
-
-    @property
-    def normaliser(self) -> float:
-        """N = (1 + Σ U_i)/(1−γ), the largest advantage in the Lagrangian."""
-        return float((1 + self.multiplier_bound.sum()) / self.step)
-
-    @property
-    def shortfall_bound(self) -> Array:
-        """H, the largest |V_c − b| that the range of c allows, (K,)."""
-        low, high = (side / self.step for side in self.utility_range)
-        return np.maximum(np.abs(low - self.threshold), np.abs(high - self.threshold))
-
-
-class Algorithm(Protocol):
-    """Makes a learner for the policy and a dual for the constraints."""
-
-    @property
-    def name(self) -> str:
-        """The name in tables and files."""
-
-    def build(self, situation: Situation) -> Pieces:
-        """Return the learner and the dual."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +243,16 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "gda-theory": GDA.theoretical,
     "gda-printed": PrintedGDA,
     "crpo": CRPO,
+    "npg-pd": NPGPD,
+    "pid": PIDLagrangian,
+    "nupi": NuPILagrangian,
+    "opg-pd": OPGPD,
+    "rpg-pd": RPGPD,
+    "reload": ReLOAD,
+    "augmented-lagrangian": AugmentedLagrangianMethod,
+    "log-barrier": LogBarrierMethod,
+    "flexdome": FlexDOME,
+    "vaidya": DualVaidya,
 }
 
 
@@ -323,22 +309,6 @@ def _meant(name: str) -> Callable[..., Any]:
     known |= {make.__qualname__.lower(): make for make in known.values()}
     near = get_close_matches(name.lower(), known, n=1)
     return known[near[0]] if near else PRM
-
-
-def require_positive(name: str, setting: Setting) -> None:
-    """Reject a setting that is not a positive number."""
-    values = as_floats(name, setting)
-    if not ((values > 0) & (values <= LARGEST)).all():
-        raise InputError(f"{name} is {setting}; it must be a positive number of at most {LARGEST:g}")
-
-
-def require_entropy(entropy: Setting, rate: Setting = 0.0) -> None:
-    """Reject a negative strength, and one that would flip the sign of the logits: ην must stay below 1."""
-    values = as_floats("entropy", entropy)
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(f"entropy is {entropy}; it must be a number of at least 0")
-    if (values * np.asarray(rate) >= 1).any():
-        raise InputError(f"entropy {entropy} times rate {rate} is at least 1; make one of them smaller")
 
 
 A = TypeVar("A")

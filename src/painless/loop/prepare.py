@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.total import Total
-from painless.evaluators import Evaluator, exact_evaluator
+from painless.evaluators import Entropic, Evaluator, exact_evaluator
 from painless.loop.algorithms import Algorithm, Situation
 from painless.loop.framework import Step, Trace, iterate
 from painless.planning.certificate import Certifier
@@ -73,5 +73,9 @@ class Prepared(Case):
         multiplier = np.full((len(prior), self.normal.shape[2]), INITIAL_MULTIPLIER)
         policy = LearningTable.start(learner, prior)
         rngs = [np.random.default_rng(seed) for _ in prior]
-        evaluator = evaluator or exact_evaluator(self.normal, self.engine)
+        if evaluator is None:
+            evaluator = exact_evaluator(self.normal, self.engine)
+            strength = getattr(algorithm, "future_entropy", None)
+            if strength is not None and self.normal.criterion is Criterion.DISCOUNTED:
+                evaluator = Entropic(evaluator, self.normal, strength)
         return iterate(self.normal, evaluator, policy, dual, multiplier=multiplier, rngs=rngs)

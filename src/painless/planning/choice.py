@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from painless.common.render import counted
 from painless.engines.engine import FEW_STATES
+from painless.engines.iterated import FACTORISED
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
@@ -35,7 +36,11 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
         )
     if problem.criterion is Criterion.TOTAL:
         size = counted(states, "state")
-        return ColumnGeneration(), f"Column generation solves totals over {size} by policy iteration."
+        way = "factorises" if states <= FACTORISED else "sweeps"
+        return (
+            ColumnGeneration(),
+            f"Column generation solves totals over {size} by policy iteration, which {way} the chain of each policy.",
+        )
     way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
     size = counted(states, "state")
     return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."

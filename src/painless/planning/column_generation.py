@@ -15,7 +15,7 @@ by its occupancy, and evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
+from painless.planning.game import Column
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
@@ -62,6 +63,7 @@ class ColumnGeneration:
         engine: Engine | None = None,
         relaxation: Relaxation | None = None,
         start: Array | None = None,
+        columns: Iterable[Column] = (),
     ) -> Searched:
         """Solve a problem whose utilities lie in [0, 1], as `units.normalise` returns it.
 
@@ -72,6 +74,7 @@ class ColumnGeneration:
             engine: solves the model; by default chosen by its size.
             relaxation: what counts as feasible; by default in the units of the problem.
             start: an initial policy (S, A).
+            columns: policies that are known already, from the same model at other thresholds.
 
         >>> import painless
         >>> planned = ColumnGeneration().plan(painless.gridworld(), 1e-9)
@@ -90,7 +93,7 @@ class ColumnGeneration:
             share=share,
             progress=progress,
         )
-        return search.run(start)
+        return search.run(start, columns)
 
     def answer(self, case: Case, task: Task) -> Planned:
         """Find a policy and a Slater policy, without any array of size S × S.
@@ -109,6 +112,7 @@ class ColumnGeneration:
             progress=report,
             relaxation=case.relaxation,
             start=task.start,
+            columns=task.columns,
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
         if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):

@@ -26,7 +26,6 @@ from painless.policies.table import uniform_policy
 from painless.problem import CMDP, Criterion
 from painless.problem.transitions import require_sound
 
-TIGHT_PAIRS = 20_000  # pairs up to which it is tried without a Slater point
 # The seconds that HiGHS takes before it looks at the clock: about this for each transition, and more from so many on.
 SETUP, LARGE = 3e-6, 100_000
 
@@ -46,6 +45,7 @@ class LinearProgram:
     """
 
     name: ClassVar[str] = "lp"
+    tight_pairs: ClassVar[int] = 20_000  # pairs up to which it is tried without a Slater point
 
     def plan(self, problem: CMDP, time_limit: float = np.inf) -> OptimalOccupancy | None:
         """Return an optimal occupancy, or None if no policy is feasible; raise TimeoutError after this many seconds."""
@@ -109,7 +109,7 @@ class LinearProgram:
         target = case.target(task.tolerance)
         try:
             case.tick()
-            optimum = _occupancy(case, certifier.game.aim.reached, task.clock)
+            optimum = self._occupancy(case, certifier.game.aim.reached, task.clock)
             if optimum is None:
                 note = "The linear program was skipped or failed, so best responses were used instead."
             if optimum is not None:
@@ -126,6 +126,20 @@ class LinearProgram:
         except (TimeoutError, KeyboardInterrupt) as stop:
             return Planned(self.name, case, certifier, answer, Ending.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)
+
+    def _occupancy(self, case: Case, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
+        """Solve the linear program; without a Slater point, retry with thresholds that still count as met."""
+        slack = case.feasibility is Feasibility.SLACK
+        if not slack and case.normal.actions.sum() > self.tight_pairs:
+            return None
+        for limits in (case.normal.threshold,) if slack else (case.normal.threshold, threshold):
+            # HiGHS may fail to decide feasibility, or need more than the remaining time.
+            with suppress(RuntimeError, TimeoutError):
+                clock.tick()
+                optimum = self.plan(case.normal.with_limits(limits), clock.left)
+                if optimum is not None:
+                    return optimum
+        return None
 
 
 def _with_rests(flow: Any, utility: Array, resting: NDArray[np.intp]) -> tuple[Any, Array]:
@@ -145,18 +159,3 @@ def _in_the_long_run(flow: Any, stay: Any, start: Array, utility: Array) -> tupl
     whole = scipy.sparse.block_array([[flow, None], [stay.T, flow]], format="csc")
     twice = np.concatenate([utility, np.zeros_like(utility)], axis=1)
     return whole, np.append(np.zeros(len(start)), start), twice
-
-
-def _occupancy(case: Case, threshold: Array, clock: Clock) -> OptimalOccupancy | None:
-    """Solve the linear program; without a Slater point, retry with thresholds that still count as met."""
-    slack = case.feasibility is Feasibility.SLACK
-    if not slack and case.normal.actions.sum() > TIGHT_PAIRS:
-        return None
-    for limits in (case.normal.threshold,) if slack else (case.normal.threshold, threshold):
-        # HiGHS may fail to decide feasibility, or need more than the remaining time.
-        with suppress(RuntimeError, TimeoutError):
-            clock.tick()
-            optimum = LinearProgram().plan(case.normal.with_limits(limits), clock.left)
-            if optimum is not None:
-                return optimum
-    return None

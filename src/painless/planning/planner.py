@@ -5,7 +5,7 @@ A case is a problem in normalised units with what all planners need; expensive p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +19,7 @@ from painless.common.clock import Clock
 from painless.engines.engine import Engine, engine_of
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
+from painless.planning.game import Column
 from painless.planning.judgement import Relaxation, misses_constant, normal_target
 from painless.problem import CMDP
 from painless.problem.presolve import presolve
@@ -142,6 +143,7 @@ class Task(NamedTuple):
     progress: Callable[[Progress], None] | None = None
     start: Array | None = None  # initial policy (S, A)
     rounds: int = 200  # of best responses that close the gap after the linear program
+    columns: Sequence[Column] = ()  # policies that are known already, of the same model at other thresholds
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
+from painless.planning.game import Column
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
@@ -88,8 +89,15 @@ class Searcher:
         self._ending = Ending.ROUNDING
         self._aim = 0.9  # the share of the target at which a mixture is evaluated
 
-    def run(self, start: Array | None = None) -> Searched:
-        """Search until the gap is proved, no progress is possible, or the search is stopped."""
+    def run(self, start: Array | None = None, columns: Iterable[Column] = ()) -> Searched:
+        """Search until the gap is proved, no progress is possible, or the search is stopped.
+
+        Arguments:
+            start: an initial policy (S, A).
+            columns: policies of the same model that are known already, from a search at other thresholds.
+        """
+        for column in columns:
+            self.game.add(column)
         try:
             if start is not None:
                 self._start_from(start)

@@ -12,13 +12,21 @@ import numpy as np
 from painless.common.errors import InputError
 from painless.features import Fourier, OneHot, TileCoding
 from painless.features.base import FeatureMap
-from painless.learners import CoinBetting, ExponentiatedGradient, RegretMatching
+from painless.learners import (
+    CoinBetting,
+    ExponentiatedGradient,
+    OptimisticHedge,
+    OptimisticProjection,
+    RegretMatching,
+)
 from painless.storage.memory import require_room
 
 FEATURES = {"Fourier": Fourier, "OneHot": OneHot, "TileCoding": TileCoding}
 LEARNERS = {
     "CoinBetting": CoinBetting,
     "ExponentiatedGradient": ExponentiatedGradient,
+    "OptimisticHedge": OptimisticHedge,
+    "OptimisticProjection": OptimisticProjection,
     "RegretMatching": RegretMatching,
 }
 FLAGS = ("printed", "predictive")

@@ -53,6 +53,32 @@ def assemble(rows: Rows) -> Model:
     return Model(kernel, utility.reshape(-1, *rows.shape), available)
 
 
+def with_stops(rows: Rows, end: Mask, *, only: bool = False) -> Rows:
+    """Return the transitions with one more for each state in which the process ends and that has none: it stays there.
+
+    With `only`, in the place of those that such states have.
+    """
+    if only:
+        kept = ~end[rows.state]
+        rows = rows._replace(
+            state=rows.state[kept],
+            action=rows.action[kept],
+            successor=rows.successor[kept],
+            probability=rows.probability[kept],
+            utility=rows.utility[:, kept],
+        )
+    new = np.flatnonzero(end & (np.bincount(rows.state, minlength=len(end)) == 0))
+    count = len(new)
+    return Rows(
+        np.append(rows.state, new),
+        np.append(rows.action, np.zeros(count, dtype=rows.action.dtype)),
+        np.append(rows.successor, new),
+        np.append(rows.probability, np.ones(count)),
+        np.hstack([rows.utility, np.zeros((len(rows.utility), count))]),
+        rows.shape,
+    )
+
+
 def shares(rows: Rows) -> Array:
     """Return counts as probabilities, n/Σn over the rows of a pair, (N,)."""
     total = np.bincount(rows.pair, rows.probability)[rows.pair]

@@ -32,6 +32,14 @@ from painless.problem.stages import Stages
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
 
+MAKERS = {  # what makes a problem of another library's object
+    "mdptoolbox": "painless.from_mdptoolbox(P, R, discount, initial=…)",
+    "pandas": "painless.from_frame(…)",
+    "polars": "painless.from_frame(…)",
+    "quantecon": "painless.from_quantecon(…, initial=…)",
+}
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CMDP:
     """A constrained Markov decision process with finitely many states and actions; immutable.
@@ -481,7 +489,12 @@ def require_problem(given: Any) -> CMDP:
         raise InputError(
             f"problem is {name!r}; give the problem itself: painless.make({name!r}), or painless.load({name!r}) for a file"
         )
-    raise InputError(f"problem is a {type(given).__name__}; give a CMDP, such as painless.make('gridworld')")
+    library = type(given).__module__.partition(".")[0]
+    advice = (
+        f"make one of it: {MAKERS[library]}" if library in MAKERS else "such as painless.make('gridworld')"
+    )
+    advice = "or, for an environment: painless.train(…)" if hasattr(given, "step") else advice
+    raise InputError(f"problem is a {type(given).__name__}; give a CMDP, {advice}")
 
 
 def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:

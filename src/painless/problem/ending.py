@@ -18,8 +18,8 @@ from painless.common.errors import InputError
 from painless.problem.names import Names, as_objects, locate
 
 
-def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None) -> Mask:
-    """Return which states end the process, (S,), given by a mask, by numbers or by names.
+def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None, what: str = "end") -> Mask:
+    """Return which states are meant, (S,), such as those that end the process, given by a mask, by numbers or by names.
 
     >>> end_mask([2], 3, None), end_mask([True, False], 2, None), end_mask("out", 2, {"states": ["in", "out"]})
     (array([False, False,  True]), array([ True, False]), array([False,  True]))
@@ -28,7 +28,7 @@ def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None)
     if values is not None and values.dtype == np.bool_:
         if values.shape != (states,):
             raise InputError(
-                f"end has shape {values.shape}, not (S,) = ({states},); give a mask or a list of states"
+                f"{what} has shape {values.shape}, not (S,) = ({states},); give a mask or a list of states"
             )
         return values.copy()
     if values is not None and not values.size:
@@ -42,10 +42,21 @@ def end_mask(given: Any, states: int, names: Mapping[str, Iterable[Any]] | None)
         else Names.of("names['states']", as_objects(listed))
     )
     if known is None:
-        as_numbers("end", given)
+        as_numbers(what, given)
     mask = np.zeros(states, dtype=bool)
     mask[locate(known, given, states)] = True
     return mask
+
+
+def named_states(given: Any, names: Names) -> Mask:
+    """Return some states of a table with names, (S,); a text may be one name, or several with commas between them.
+
+    >>> named_states("top, out", Names(["in", "out", "top"])), named_states("a, b", Names(["a, b", "c"]))
+    (array([False,  True,  True]), array([ True, False]))
+    """
+    if isinstance(given, str) and given not in names.places:
+        given = [part.strip() for part in given.split(",")]
+    return end_mask(given, len(names), {"states": names})
 
 
 def stopped_transition(kernel: Any, end: Mask) -> Any:

@@ -257,6 +257,14 @@ def _title(one: Reach, mask: Mask, names: Sequence[str]) -> str:
     return ", ".join(listed[:LISTED]) + (", …" if len(listed) > LISTED else "")
 
 
+def sought(given: Any) -> Reach | None:
+    """Return a set to reach, also as text such as "reach(goal)"; None if it is something else."""
+    if isinstance(given, str) and given.startswith("reach(") and given.endswith(")"):
+        inside = given.removeprefix("reach(").removesuffix(")").strip()
+        return Reach(inside, inside)
+    return given if isinstance(given, Reach) else None
+
+
 def reaching_of(given: Any, labels: Mapping[str, Mask]) -> Any:
     """Return utilities of a file with sets to reach in the place of texts such as "reach(goal)", and the states of labels.
 
@@ -265,10 +273,19 @@ def reaching_of(given: Any, labels: Mapping[str, Mask]) -> Any:
     """
     if isinstance(given, list | tuple):
         return [reaching_of(one, labels) for one in given]
-    if isinstance(given, str) and given.startswith("reach(") and given.endswith(")"):
-        given = Reach(given.removeprefix("reach(").removesuffix(")").strip())
+    given = sought(given) or given
     if not isinstance(given, Reach) or not isinstance(given.states, str):
         return given
-    if given.states not in labels:
-        raise unknown("label", given.states, labels)
-    return Reach(labels[given.states], given.states)
+    return Reach(labelled(given.states, labels), given.states)
+
+
+def labelled(name: str, labels: Mapping[str, Mask]) -> Mask:
+    """Return the states with a label, (S,); those without it if the name begins with `!`.
+
+    >>> labelled("!goal", {"goal": np.array([False, True])})
+    array([ True, False])
+    """
+    label = name if name in labels else name.removeprefix("!").strip()
+    if label not in labels:
+        raise unknown("label", label, labels)
+    return labels[label] if name in labels else ~labels[label]

@@ -16,9 +16,11 @@ from painless.common.arguments import SINGLE_TOLERANCE, SUM_TOLERANCE, is_single
 from painless.common.arrays import Array
 from painless.common.errors import InputError, shown
 from painless.problem import columns
-from painless.problem.assembly import Rows, assemble, shares
+from painless.problem.assembly import Rows, assemble, shares, with_stops
 from painless.problem.columns import ColumnNames, Labels, Row
+from painless.problem.ending import named_states
 from painless.problem.names import Names, limit_names, text_of
+from painless.problem.reaching import Reach, sought
 
 LISTED = 5  # rows that an error lists
 OBJECTIVES = ("reward", "cost")
@@ -42,6 +44,8 @@ class Sheet:
         False  # whether all entries are texts, so that whole numbers among the names are still to be read
     )
     row: Row = "row {}".format  # how a row is called
+    end: Any = None  # the states where the process stops, which need no rows
+    horizon: Any = None  # the number of steps, if there is one: the process then stays where it ends
 
     def __post_init__(self) -> None:
         given = [name for name in OBJECTIVES if getattr(self, name) is not None]
@@ -59,26 +63,40 @@ class Sheet:
                 )
 
     def arguments(self, frame: Any, initial: Any) -> dict[str, Any]:
-        """Return what `CMDP` takes, but for the discount."""
+        """Return what `CMDP` takes, but for the discount and the horizon."""
         rows, states, actions = self._rows(frame)
+        end = None if self.end is None else named_states(self.end, states)
+        stepped = self.horizon is not None
+        rows = rows if end is None else with_stops(rows, end, only=stepped)
         self._require_rows(rows, states, actions)
         rows = self._distributions(rows, states, actions, is_single(np.asarray(self._probability(frame))))
         model = assemble(rows)
         start = _initial(initial, states)
+        sets = {name: _set(name, states) for name in (self._objective, *self._limited)}
+        names = {"states": states, "actions": actions}
+        if self._limited:
+            called = (
+                [repr(sets[name]) if sets[name] else name for name in getattr(self, kind)] for kind in LIMITS
+            )
+            names["constraints"] = Names(limit_names(*called))
+        content = {"transition": model.transition, "actions": model.actions, "end": None if stepped else end}
+        return content | self._terms(model.utility, sets) | {"initial": start, "names": names}
+
+    def _terms(self, utility: Array, sets: Mapping[Any, Reach | None]) -> dict[str, Any]:
+        """Return the objective, the constraints and their limits; a set to reach stands in the place of its table."""
         objective = "cost" if self.reward is None else "reward"
-        content = {"transition": model.transition, objective: model.utility[0], "actions": model.actions}
+        content: dict[str, Any] = {objective: sets[self._objective] or utility[0]}
         first = 1
         for kind, limit in LIMITS.items():
             if given := getattr(self, kind):
-                content[kind] = model.utility[first : first + len(given)]
+                tables = utility[first : first + len(given)]
+                mixed = [sets[name] or table for name, table in zip(given, tables, strict=True)]
+                content[kind] = mixed if any(sets[name] for name in given) else tables
                 content[limit] = [
                     number(f"{limit} of {name!r}", one, "give one") for name, one in given.items()
                 ]
                 first += len(given)
-        names = {"states": states, "actions": actions}
-        if self._limited:
-            names["constraints"] = Names(limit_names(self.constraint_reward, self.constraint_cost))
-        return content | {"initial": start, "names": names}
+        return content
 
     @property
     def _objective(self) -> Any:
@@ -106,7 +124,12 @@ class Sheet:
         if not count:
             raise InputError("the table has no rows; give one for each transition")
         roles = [("the objective", self._objective), *(("a constraint", name) for name in self._limited)]
-        utility = [self._numbers(str(name), columns.column(frame, what, name), count) for what, name in roles]
+        utility = [
+            np.zeros(count)  # a set to reach, in the place of a column
+            if sought(name)
+            else self._numbers(str(name), columns.column(frame, what, name), count)
+            for what, name in roles
+        ]
         probability = self._numbers(self._weight, self._probability(frame), count)
         shape = (len(states), len(actions))
         rows = Rows(both[:count], action, both[count:], probability, np.array(utility), shape)
@@ -159,7 +182,7 @@ class Sheet:
             k = int(np.argmax(rows.successor == without[0]))
             raise InputError(
                 f"state {shown(states.texts[without[0]])} is the next_state of {self.row(k)} but has no rows of its own; "
-                "give it one that stays there, with probability 1 and reward 0"
+                "give it one that stays there, with probability 1 and reward 0, or name it among the states of end="
             )
 
     def _distributions(self, rows: Rows, states: Names, actions: Names, single: bool) -> Rows:
@@ -186,6 +209,15 @@ class Sheet:
     def _where(self, rows: Rows, states: Names, actions: Names, k: int) -> str:
         state, action = states.texts[rows.state[k]], actions.texts[rows.action[k]]
         return f"{self.row(k)} (state {shown(state)}, action {shown(action)})"
+
+
+def _set(name: Any, states: Names) -> Reach | None:
+    """Return the set of states to reach that stands in the place of a column, such as "reach(home)", or None."""
+    asked = sought(name)
+    if asked is None:
+        return None
+    mask = named_states(asked.states, states)
+    return Reach(mask, asked.label or ", ".join(states.texts[i] for i in np.flatnonzero(mask)[:LISTED]))
 
 
 def _initial(given: Any, states: Names) -> Array:

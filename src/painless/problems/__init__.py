@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from painless.common import registry
-from painless.common.errors import InputError, unknown
+from painless.common import plugins, registry
+from painless.common.errors import InputError
 from painless.problem import CMDP, load
 from painless.problem.formats import registry as formats
 from painless.problems.cartpole import CartPole
@@ -72,17 +72,19 @@ def find_problem(name: str, **parameters: Any) -> CMDP:
 
 
 def require_name(name: str) -> None:
-    """Reject names that are neither registered nor files with a known ending."""
+    """Reject names that are neither registered, nor of a user's code, nor files with a known ending."""
     if is_file(name):
         formats.format_of(name)
-    elif name not in REGISTRY and name not in SIMULATORS:
-        raise unknown("problem", name, [*REGISTRY, *SIMULATORS])
+    else:
+        registry.find("problem", name, {**REGISTRY, **SIMULATORS})
 
 
 def is_file(name: str) -> bool:
-    """Whether a problem is a file, by its ending or because it is there, and not a registered name."""
+    """Whether a problem is a file, by its ending or because it is there, and not a registered name or `module:factory`."""
     if name in REGISTRY or name in SIMULATORS:
         return False
+    if plugins.is_reference(name):
+        return formats.is_file(name)
     return formats.is_file(name) or "/" in name or Path(name).exists()
 
 

@@ -22,6 +22,8 @@ from painless.engines.pair_rows import PairRows
 from painless.engines.settling import Settling
 from painless.problem import CMDP
 from painless.solving.certificate_values import numbers
+from painless.solving.paired_doubles import Outward
+from painless.solving.residuals import pair_surplus, policy_deficit
 
 STRICT = 1.0 + 2.0**-10  # by which numbers of steps are larger than needed
 SLIPS = [0.0, *(2.0 ** np.arange(-54.0, -3.0, 2.0))]  # δ, relative to the size of what is rounded
@@ -68,8 +70,8 @@ class AverageFinder:
         self, table: Array, chain: RecurrentChain, each: Array, gain: Array, bias: Array, steps: Array
     ) -> Array:
         """Return gains (S,) that no state of a class falls short of, and that do not fall on the way."""
-        outward = verify.Outward(*numbers(self.model, table, bias))
-        earned = verify.policy_deficit(self.model, outward, table, each, (bias,), bias) / table.sum(1)
+        outward = Outward(*numbers(self.model, table, bias))
+        earned = policy_deficit(self.model, outward, table, each, (bias,), bias) / table.sum(1)
         inside = np.flatnonzero(chain.recurrent)
         least = np.full(chain.classes, np.inf)
         np.minimum.at(least, chain.label[inside], earned[inside])
@@ -79,8 +81,8 @@ class AverageFinder:
             return np.where(chain.recurrent, found - slip, found)
 
         def holds(found: Array) -> bool:
-            rise = verify.policy_deficit(self.model, outward, table, self.nothing, (found,), found)
-            left = verify.policy_deficit(self.model, outward, table, each, (found, bias), bias)
+            rise = policy_deficit(self.model, outward, table, self.nothing, (found,), found)
+            left = policy_deficit(self.model, outward, table, each, (found, bias), bias)
             return bool((rise >= 0).all() and (left[inside] >= 0).all())
 
         return moved(lowered, holds, float(np.abs(gain).max() + np.abs(bias).max()))
@@ -100,9 +102,9 @@ class AverageFinder:
         if not settling.trivial:
             worth = np.zeros(len(settling.pair))
             worth[settling.rows.first[: settling.count]] = found.upper
-            gain = settling._improved(worth, settling.rows.first, resolvent, lambda: None)[1]
+            gain = settling.improved(worth, settling.rows.first, resolvent, lambda: None)[1]
             one = np.ones(len(worth))
-            steps = settling._improved(one, settling.rows.first, resolvent, lambda: None)[1]
+            steps = settling.improved(one, settling.rows.first, resolvent, lambda: None)[1]
         steps, gain = STRICT * steps[settling.node], gain[settling.node]
         return {
             "weight": weight,
@@ -120,13 +122,13 @@ class AverageFinder:
 
     def _raised(self, weight: Array, gain: Array, bias: Array, steps: Array) -> Array:
         """Return gains (S,) that no pair of a component exceeds, and that do not rise on the way."""
-        outward = verify.Outward(*numbers(self.model, weight, gain, bias))
+        outward = Outward(*numbers(self.model, weight, gain, bias))
         every = np.arange(self.model.utility.shape[1])
         inside = np.flatnonzero(self.components.pairs[self.model.actions])
 
         def holds(found: Array) -> bool:
-            fall = verify.pair_surplus(self.model, outward, every, self.nothing, (found,), found)
-            left = verify.pair_surplus(self.model, outward, inside, weight, (found, bias), bias)
+            fall = pair_surplus(self.model, outward, every, self.nothing, (found,), found)
+            left = pair_surplus(self.model, outward, inside, weight, (found, bias), bias)
             return bool((fall >= 0).all() and (left >= 0).all())
 
         size = float(np.abs(gain).max() + np.abs(bias).max() + weight @ np.abs(self.model.utility).max(1))

@@ -7,13 +7,17 @@ What is claimed is what the checker proves from these arrays.
 from __future__ import annotations
 
 import os
+import zipfile
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from painless import verify
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import Array, Mask, one_thread
 from painless.common.errors import InputError
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.policies.table_mixture import TableMixture
@@ -21,7 +25,7 @@ from painless.problem import CMDP, Criterion
 from painless.problem.ending import missing
 from painless.problem.stages import Stages
 from painless.solving.certificate_values import finder
-from painless.storage import files
+from painless.storage import files, memory
 
 if TYPE_CHECKING:
     from painless.solving.solution import Solution
@@ -101,18 +105,23 @@ def save_certificate(folder: str | os.PathLike[str], certificate: verify.Certifi
     files.write_json(path / verify.HEAD, verify.head(certificate))
 
 
-def check_certificate(
-    folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
-) -> verify.Verdict:
-    """Check the certificate in a folder, in rational numbers if `exact`; raise an error if the folder holds none."""
+def check_certificate(folder: str | os.PathLike[str], problem: CMDP) -> verify.Verdict:
+    """Check the certificate in a folder; raise an error if the folder holds none."""
     path = files.as_path(folder)
     for name in (verify.HEAD, verify.ARRAYS):
         files.open_file(path / name).close()
     try:
+        _require_room(path / verify.ARRAYS)
         certificate = verify.read(path)
-    except verify.Refused as refused:
+    except (verify.Refused, InputError) as refused:
         return verify.Verdict(False, f"Not verified: {refused}.")
-    return verify.verify(certificate, model_of(problem), exact)
+    return verify.verify(certificate, model_of(problem))
+
+
+def _require_room(path: Path) -> None:
+    """Reject an archive that unpacks to more than there is memory for; what is none is left to the checker."""
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        memory.require_room(str(path), sum(part.file_size for part in archive.infolist()))
 
 
 def certify(solution: Solution, problem: CMDP) -> verify.Certificate:
@@ -150,7 +159,7 @@ def certify_policy(
     0.0
     """
     model = model_of(problem)
-    policy = np.where(problem.actions, policy, 0.0)
+    policy, weight = np.where(problem.actions, policy, 0.0), np.where(_idle(model), 0.0, weight)
     find, drawn = finder(problem, model, gap), {} if share is None else {"share": share}
     with one_thread(), np.errstate(all="ignore"):
         low = find.lower(policy)
@@ -169,6 +178,18 @@ def certify_policy(
             ) as error:  # weights that prove nothing; without prices there is always a bound
                 refused = error
     raise InputError(f"nothing can be proved: {refused}; is it the problem that was solved?") from refused
+
+
+def _idle(model: verify.Model) -> Mask:
+    """Return which utilities have a limit that every policy meets, so that its price is 0, (J,); not the reward."""
+    least: list[Fraction | None] = [Fraction(float(low)) * model.unit for low in model.utility[1:].min(1)]
+    if model.criterion == verify.TOTAL:  # of which only signs are known
+        least = [Fraction(0) if low >= 0 else None for low in model.utility[1:].min(1)]
+    met = [
+        not np.isfinite(limit) or (low is not None and Fraction(float(limit)) <= low)
+        for limit, low in zip(model.threshold, least, strict=True)
+    ]
+    return np.array([False, *met])
 
 
 def _weight(solution: Solution) -> Array:

@@ -55,15 +55,13 @@ def certify_vertex(frontier: Frontier, vertex: int, limit: list[float]) -> verif
     return certify_policy(problem, table, np.maximum(weight, 0.0), found.gap, share)
 
 
-def check_certificates(
-    folder: str | os.PathLike[str], problem: CMDP, *, exact: bool = False
-) -> list[verify.Verdict]:
+def check_certificates(folder: str | os.PathLike[str], problem: CMDP) -> list[verify.Verdict]:
     """Check what is in a folder: the certificates of a frontier's vertices, or one certificate."""
     path = files.as_path(folder)
     if not (path / LIST).exists():
-        return [check_certificate(path, problem, exact=exact)]
+        return [check_certificate(path, problem)]
     return [
-        check_certificate(path / str(i), problem.with_limits(limit), exact=exact)
+        check_certificate(path / str(i), problem.with_limits(limit))
         for i, limit in enumerate(_listed(path / LIST))
     ]
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from painless import verify
 from painless.common.arrays import Array
 from painless.solving.certificate_values import Scaled, numbers
+from painless.solving.paired_doubles import Outward
+from painless.solving.residuals import pair_surplus, policy_deficit
 
 
 class StepwiseFinder:
@@ -30,7 +32,7 @@ class StepwiseFinder:
 
     def _lower(self, policy: Array, weight: Array) -> tuple[Array, Array]:
         constant, value = self._constant(weight), np.zeros(len(policy))
-        arithmetic = verify.Outward(*numbers(self.model, policy, constant))
+        arithmetic = Outward(*numbers(self.model, policy, constant))
         for step, states, _ in self._steps():
             ahead = self._ahead(value, states)
             value[states] = _lower_step(step, arithmetic, policy[states], weight, constant, ahead)
@@ -39,7 +41,7 @@ class StepwiseFinder:
     def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (H·S,) with V ≥ w·u + γPV."""
         constant, value = self._constant(weight), np.zeros(len(self.model.actions))
-        arithmetic = verify.Outward(*numbers(self.model, weight, constant))
+        arithmetic = Outward(*numbers(self.model, weight, constant))
         allowed = np.zeros(self.model.utility.shape[1], dtype=bool)
         allowed[verify.allowed_pairs(self.model)] = True
         for step, states, pairs in self._steps():
@@ -73,13 +75,13 @@ class StepwiseFinder:
 
 
 def _lower_step(
-    step: verify.Model, arithmetic: verify.Outward, table: Array, weight: Array, constant: Array, ahead: Array
+    step: verify.Model, arithmetic: Outward, table: Array, weight: Array, constant: Array, ahead: Array
 ) -> Array:
     """Return lower values (S,) of a policy (S, A) in one step."""
 
     def deficit(*own: Array) -> Array:
         return np.asarray(
-            verify.policy_deficit(step, arithmetic, table, weight, (*constant, *own), ahead), dtype=float
+            policy_deficit(step, arithmetic, table, weight, (*constant, *own), ahead), dtype=float
         )
 
     return _settled(deficit() / table.sum(1), deficit, -1.0)
@@ -87,7 +89,7 @@ def _lower_step(
 
 def _upper_step(
     step: verify.Model,
-    arithmetic: verify.Outward,
+    arithmetic: Outward,
     taken: NDArray[np.intp],
     weight: Array,
     constant: Array,
@@ -98,7 +100,7 @@ def _upper_step(
 
     def surplus(*own: Array) -> Array:
         least = np.full(len(step.actions), np.inf)
-        parts = verify.pair_surplus(step, arithmetic, taken, weight, (*constant, *own), ahead)
+        parts = pair_surplus(step, arithmetic, taken, weight, (*constant, *own), ahead)
         np.minimum.at(least, places, parts)
         return np.where(np.isfinite(least), least, 0.0)
 

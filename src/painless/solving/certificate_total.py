@@ -17,7 +17,8 @@ from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.engines.chain_gains import recurrent_classes
-from painless.engines.reduction import Reduction
+from painless.engines.pair_rows import Places
+from painless.engines.reduction import Quotient, Reduction
 from painless.engines.total_iteration import improved
 from painless.engines.well_posed import Guard, guard_of
 from painless.problem import CMDP
@@ -25,6 +26,8 @@ from painless.problem.presolve import presolve
 from painless.problem.units import FREE
 from painless.solving.certificate_average import SLIPS, STRICT, moved
 from painless.solving.certificate_values import REFINED, numbers
+from painless.solving.paired_doubles import Outward
+from painless.solving.residuals import pair_surplus, policy_deficit
 
 PENALTY = 100.0
 LARGEST = 1e30  # penalties beyond this are in vain
@@ -66,9 +69,9 @@ class TotalFinder:
 
     def _residual(self, table: Array, each: Array, value: Array) -> Array:
         """u_π + P_π W − W, (S,), almost exactly."""
-        outward = verify.Outward(*numbers(self.model, table, value))
+        outward = Outward(*numbers(self.model, table, value))
         ahead = self.model.with_end(value)
-        return np.asarray(verify.policy_deficit(self.model, outward, table, each, (value,), ahead))
+        return np.asarray(policy_deficit(self.model, outward, table, each, (value,), ahead))
 
     def _lowered(self, table: Array, each: Array, value: Array, steps: Array) -> Array:
         def holds(found: Array) -> bool:
@@ -89,9 +92,9 @@ class TotalFinder:
 
         for slip in SLIPS:
             shares, found = raised(slip * (size + 1e-300))
-            outward = verify.Outward(*numbers(self.model, shares, found))
+            outward = Outward(*numbers(self.model, shares, found))
             ahead = self.model.with_end(found)
-            if (verify.pair_surplus(self.model, outward, pairs, shares, (found,), ahead) >= 0).all():
+            if (pair_surplus(self.model, outward, pairs, shares, (found,), ahead) >= 0).all():
                 break
         return {
             "weight": shares,
@@ -125,7 +128,8 @@ class TotalFinder:
         away = quotient.is_stop & ~resting[quotient.rows.state]
         sure = np.zeros(quotient.count, dtype=bool)
         sure[quotient.node[self.whole.sure.any(1) & (quotient.node >= 0)]] = True
-        start, penalty = quotient.rows.first, PENALTY * float(size.max(initial=0.0))
+        start, most = self._start(weight, quotient, away)
+        penalty = PENALTY * max(most, float(size.max(initial=0.0)))
         while True:
             priced = np.where(away, -penalty, utility)
             found = improved(quotient, priced, start, lambda: None, size=size)
@@ -133,6 +137,24 @@ class TotalFinder:
                 break
             penalty *= PENALTY  # it is still better to stop where one should not
         return np.where(quotient.node >= 0, found.value[quotient.node], 0.0)
+
+    def _start(self, weight: Array, quotient: Quotient, away: Mask) -> tuple[Places, float]:
+        """Return rows (N,) to start from, which stop almost surely: those of the best way for whoever must, and its largest value."""
+        lead = quotient.towards(quotient.ends & ~away)
+        lead = np.where(lead >= 0, lead, quotient.rows.first)
+        usual = self.whole.quotient(weight > 0)
+        if not usual.count:
+            return lead, 0.0
+        utility = usual.utility(np.tensordot(weight, self.problem.utility, 1))
+        best = improved(usual, utility, usual.first, lambda: None)
+        taken = usual.pair[best.choice]
+        row = np.full(self.problem.actions.size, -1)
+        row[quotient.pair[~quotient.is_stop]] = np.flatnonzero(~quotient.is_stop)
+        rows = row[taken[taken >= 0]]
+        choice, rows = lead.copy(), rows[rows >= 0]
+        choice[quotient.rows.state[rows]] = rows
+        most = float(np.abs(best.value).max(initial=0.0))
+        return choice if quotient.stops_surely(choice).all() else lead, most
 
 
 def _closed(chain: Any, reached: Mask) -> Mask:

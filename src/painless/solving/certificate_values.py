@@ -23,6 +23,8 @@ from painless.engines.policy_iteration import policy_iteration
 from painless.engines.swept import FINEST, Swept
 from painless.problem import CMDP, Criterion
 from painless.problem.presolve import presolve
+from painless.solving.paired_doubles import Outward
+from painless.solving.residuals import pair_surplus, policy_deficit
 
 ROUNDINGS = 1.25 * UNIT_ROUNDOFF  # of a residual, relative to the values in it, which are stored as doubles
 REFINED = 2  # times that exact values are refined
@@ -106,12 +108,10 @@ def finder(problem: CMDP, model: verify.Model, gap: float) -> Finder:
 
 def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which lower values (S,) hold."""
-    arithmetic = verify.Outward(*numbers(model, weight, value, policy))
+    arithmetic = Outward(*numbers(model, weight, value, policy))
 
     def least(constant: Array) -> float:
-        return float(
-            verify.policy_deficit(model, arithmetic, policy, weight, (*constant, value), value).min()
-        )
+        return float(policy_deficit(model, arithmetic, policy, weight, (*constant, value), value).min())
 
     return _moved(constant, least, -1.0)
 
@@ -127,10 +127,10 @@ def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array
 
 def raised(model: verify.Model, weight: Array, constant: Array, value: Array) -> Array:
     """Return a constant (2,), near the given one, with which upper values (S,) hold."""
-    arithmetic, pairs = verify.Outward(*numbers(model, weight, value)), verify.allowed_pairs(model)
+    arithmetic, pairs = Outward(*numbers(model, weight, value)), verify.allowed_pairs(model)
 
     def least(constant: Array) -> float:
-        return float(verify.pair_surplus(model, arithmetic, pairs, weight, (*constant, value), value).min())
+        return float(pair_surplus(model, arithmetic, pairs, weight, (*constant, value), value).min())
 
     return _moved(constant, least, 1.0)
 
@@ -177,10 +177,10 @@ class ExactFinder:
     def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
         """w·u + γPV − V under a policy, (S,), almost exactly."""
         arithmetic, constant = (
-            verify.Outward(*numbers(self.model, policy, value)),
+            Outward(*numbers(self.model, policy, value)),
             self.scaled.constant(weight),
         )
-        return verify.policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
+        return policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
 
     def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV: the best of three."""
@@ -211,12 +211,12 @@ class ExactFinder:
     def _gain(self, weight: Array, value: Array) -> Array:
         """w·u + γPV − V of every pair, (S, A), almost exactly; −∞ where there is no action."""
         arithmetic, pairs = (
-            verify.Outward(*numbers(self.model, weight, value)),
+            Outward(*numbers(self.model, weight, value)),
             np.arange(len(self.model.pointer) - 1),
         )
         constant = self.scaled.constant(weight)
         gain = np.full(self.model.actions.shape, -np.inf)
-        gain[self.model.actions] = -verify.pair_surplus(
+        gain[self.model.actions] = -pair_surplus(
             self.model, arithmetic, pairs, weight, (*constant, value), value
         )
         gain[~self.problem.actions] = -np.inf

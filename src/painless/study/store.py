@@ -21,6 +21,7 @@ import numpy as np
 
 import painless
 from painless.common.errors import InputError
+from painless.problems import is_file
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 
@@ -57,13 +58,13 @@ def content_key(settings: Mapping[str, Any]) -> str:
 
 
 def without_file_name(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without the name of a problem file whose digest they have.
+    """Return settings without the name of a problem file whose digest they have; other code may have several problems.
 
     >>> without_file_name({"problem": {"name": "a.npz", "digest": "1f"}, "seed": 0})
     {'problem': {'digest': '1f'}, 'seed': 0}
     """
     problem = dict(settings.get("problem") or {})
-    if "digest" not in problem:
+    if "digest" not in problem or not is_file(str(problem.get("name"))):
         return dict(settings)
     return {**settings, "problem": {key: value for key, value in problem.items() if key != "name"}}
 

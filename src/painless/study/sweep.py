@@ -19,6 +19,10 @@ alpha = [1, 8, 500]
 [[algorithm]]
 name = "prm"                   # or another of `painless.loop.algorithms.ALGORITHMS`
 
+[[algorithm]]
+name = "mymodule:factory"      # your own, searched in the current folder first; problems and evaluators, too
+rate = [0.1, 1]                # other keys are arguments of the factory
+
 [evaluator]                    # exact unless given
 name = "td"                    # or another of `painless.evaluators.EVALUATORS`
 samples = 1000
@@ -38,7 +42,7 @@ from painless.problems import is_file
 from painless.storage import files
 from painless.storage.files import read_toml
 from painless.study.store import Store, source_digest
-from painless.study.unit import Unit
+from painless.study.unit import Unit, require_own
 from painless.study.unit_groups import UnitGroup, UnitGroups, run_group
 
 KEYS = ("iterations", "seeds", "start", "problem", "algorithm", "evaluator")
@@ -83,7 +87,10 @@ class Sweep:
         problems = [_with_digest(one) for entry in problem for one in grid(entry)]
         algorithms = [one for entry in algorithm for one in grid(entry)]
         combined = product(problems, evaluators, algorithms, seeds)
-        return cls(tuple(Unit(p, a, iterations, s, start, e) for p, e, a, s in combined))
+        units = tuple(Unit(p, a, iterations, s, start, e) for p, e, a, s in combined)
+        for unit in {repr((one.problem, one.algorithm)): one for one in units}.values():
+            require_own(unit)
+        return cls(units)
 
 
 def load_sweep(path: str | Path) -> Sweep:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from painless.bellman import policy_value
+from painless.common import plugins
 from painless.common.arguments import whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError, unknown
-from painless.common.registry import build
+from painless.common.registry import build, find
 from painless.evaluators.registry import EVALUATORS, find_evaluator, state_tiles
-from painless.loop.algorithms import find_algorithm
+from painless.loop.algorithms import ALGORITHMS, find_algorithm, require_algorithm
 from painless.loop.batch import solve_batch
 from painless.loop.framework import Trace
 from painless.policies.table import dirichlet_policy
-from painless.problem import CMDP
-from painless.problems import SIMULATORS, find_problem, is_file, require_name
+from painless.problem import CMDP, require_problem
+from painless.problems import REGISTRY, SIMULATORS, find_problem, is_file, require_name
 from painless.solving.solve import solve
 from painless.storage import files
 from painless.training.politex import coin_betting_politex, errors_afterwards, table_policy
@@ -32,6 +35,11 @@ DEFAULT_SIMULATED = "anchored-lstdq"
 FEW = 2  # episodes to evaluate the policy that a unit ends with: what is stored is the trace
 STARTS = ("uniform", "dirichlet")
 ESTIMATED = "estimated"  # the multiplier bound of a table whose unit is Algorithm 1: from samples alone
+OWNED: Mapping[str, Collection[str]] = {  # the names of the library itself
+    "algorithm": ALGORITHMS,
+    "evaluator": EVALUATORS,
+    "problem": ChainMap[str, Any](REGISTRY, SIMULATORS),
+}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"td": {"levelled": False}}  # the paper's TD(0), from zero
 
 
@@ -64,6 +72,8 @@ class Unit:
         if name in SIMULATORS and self.evaluator.get("name") == "exact":
             object.__setattr__(self, "evaluator", {"name": DEFAULT_SIMULATED})
         find_evaluator(str(self.evaluator.get("name")), name, name in SIMULATORS)
+        for kind in plugins.GROUPS:
+            object.__setattr__(self, kind, with_digest(kind, getattr(self, kind)))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -78,20 +88,39 @@ class Unit:
         return (repr(sorted(self.problem.items())), str(self.iterations))
 
 
+def with_digest(kind: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return settings; those of a user's own code with the digest of its sources."""
+    name = settings.get("name")
+    if "digest" in settings or name in OWNED[kind] or (kind == "problem" and is_file(str(name))):
+        return settings
+    found = plugins.digest(kind, str(name))
+    return settings if found is None else {**settings, "digest": found}
+
+
+def require_own(unit: Unit) -> None:
+    """Make what a unit takes from a user's code, so that an error shows before anything runs."""
+    if "digest" in unit.algorithm:
+        require_algorithm(make_algorithm(unit.algorithm))
+    if "digest" in unit.problem and plugins.is_reference(unit.problem["name"]):
+        require_problem(make_problem(unit.problem))
+
+
 def is_current(settings: Mapping[str, Any]) -> bool:
-    """Whether a unit's problem is registered, or a file that still holds what it held."""
-    name = str(settings["name"])
-    return not is_file(name) or (Path(name).is_file() and files.digest(name) == settings.get("digest"))
+    """Whether a unit's problem is registered, or a file or a user's code that still holds what it held."""
+    name, known = str(settings["name"]), settings.get("digest")
+    if is_file(name):
+        return Path(name).is_file() and files.digest(name) == known
+    return known is None or plugins.digest("problem", name) == known
 
 
 def make_from_settings(make: Callable[..., Any], settings: Mapping[str, Any], word: str = "setting") -> Any:
     """Make something from plain data: its name and its settings."""
-    given = {key: value for key, value in settings.items() if key != "name"}
+    given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
     return build(str(settings["name"]), make, given, word)
 
 
 def make_problem(settings: Mapping[str, Any]) -> CMDP:
-    """Return the table of a unit; raise an error if its file has changed since the unit was made."""
+    """Return the table of a unit; raise an error if its file or code has changed since the unit was made."""
     given = {key: value for key, value in settings.items() if key not in ("name", "digest")}
     name = str(settings["name"])
     problem = find_problem(name, **given)
@@ -102,7 +131,18 @@ def make_problem(settings: Mapping[str, Any]) -> CMDP:
 
 def make_algorithm(settings: Mapping[str, Any]) -> Any:
     """Return the algorithm of a unit."""
+    _require_current("algorithm", settings)
     return make_from_settings(find_algorithm(settings["name"]), settings)
+
+
+def _require_current(kind: str, settings: Mapping[str, Any]) -> None:
+    """Raise an error if a user's code is not what it was when the unit was made."""
+    known, name = settings.get("digest"), str(settings["name"])
+    if known is not None and plugins.digest(kind, name) != known:
+        raise InputError(
+            f"{name} on {platform.node()} is not what it was when this sweep was planned; run the sweep again, and "
+            "install the same version on all machines"
+        )
 
 
 def make_evaluator(settings: Mapping[str, Any]) -> Callable[..., Any] | None:
@@ -110,8 +150,9 @@ def make_evaluator(settings: Mapping[str, Any]) -> Callable[..., Any] | None:
     name = str(settings["name"])
     if name == "exact":
         return None
-    complete = {**DEFAULTS.get(name, {}), **settings}
-    return lambda *source: make_from_settings(partial(EVALUATORS[name], *source), complete)
+    _require_current("evaluator", settings)
+    complete, make = {**DEFAULTS.get(name, {}), **settings}, find("evaluator", name, EVALUATORS)
+    return lambda *source: make_from_settings(partial(make, *source), complete)
 
 
 def first_policy(unit: Unit, problem: CMDP) -> Array | None:

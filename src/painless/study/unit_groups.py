@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from painless.backends import Error
+from painless.common import plugins
 from painless.storage.files import read_bytes
 from painless.study.store import source_digest
 from painless.study.unit import Unit, run_units
@@ -27,10 +28,11 @@ LEAST, MOST = 8, 64  # units of a batch in one group: fewer gain little from eac
 
 @dataclass(frozen=True)
 class UnitGroup:
-    """Some units, with the problem files that they need and the worker may not see."""
+    """Some units, with the problem files and the code of users that they need and the worker may not see."""
 
     units: tuple[Unit, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
+    code: plugins.Files = field(default_factory=dict)
 
 
 class GroupResult(NamedTuple):
@@ -92,12 +94,24 @@ class UnitGroups:
 
     def _group(self, units: Sequence[Unit]) -> UnitGroup:
         names = {str(unit.problem["name"]) for unit in units} if self.carry else set()
-        return UnitGroup(tuple(units), {name: read_bytes(name) for name in names if Path(name).is_file()})
+        problem_files = {name: read_bytes(name) for name in names if Path(name).is_file()}
+        return UnitGroup(tuple(units), problem_files, own_code(units))
 
 
 def kind(unit: Unit) -> str:
     """Return a key that is equal for units that take about the same time."""
     return repr((unit.problem, unit.evaluator, unit.algorithm["name"], unit.iterations))
+
+
+def own_code(units: Sequence[Unit]) -> plugins.Files:
+    """Return the sources of users that units need."""
+    used = {
+        (kind, str(getattr(unit, kind)["name"]))
+        for unit in units
+        for kind in plugins.GROUPS
+        if "digest" in getattr(unit, kind)
+    }
+    return {path: text for kind, name in used for path, text in plugins.carriable(kind, name).items()}
 
 
 def _split(batch: list[Unit], workers: int) -> list[list[Unit]]:
@@ -109,7 +123,7 @@ def _split(batch: list[Unit], workers: int) -> list[list[Unit]]:
 def run_group(group: UnitGroup) -> GroupResult:
     """Run the units of a group; nothing is written where a worker runs."""
     begin = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with plugins.carried(group.code), tempfile.TemporaryDirectory() as folder:
         units: Sequence[Unit] = _at_hand(group, Path(folder)) if group.files else group.units
         together = units[0].batch is not None and len({unit.batch for unit in units}) == 1
         results = _attempt(units) if together else [one for unit in units for one in _attempt([unit])]

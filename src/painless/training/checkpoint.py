@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +88,30 @@ def save_checkpoint(
     results.write(path, "checkpoint", content)
 
 
+def require_same(
+    path: str | os.PathLike[str], stored: Mapping[str, Any], settings: Mapping[str, Any]
+) -> None:
+    """Reject a checkpoint of a run with other settings."""
+    for name in sorted({*stored, *settings}):
+        given = json.loads(json.dumps(settings.get(name)))
+        if stored.get(name) != given:
+            raise InputError(
+                f"{path} belongs to a run with {name} = {stored.get(name)}, not {given}; "
+                "resume with the same settings, or start again in another folder"
+            )
+
+
+def read_run(path: str | os.PathLike[str], kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the checkpoint of a run of this kind with these settings."""
+    content = results.read(path, "checkpoint")
+    if str(content.get("kind")) != kind:
+        raise InputError(f"{path} belongs to another kind of run; start again in another folder")
+    with results.understood(path, "checkpoint"):
+        stored = dict(entries.parsed(content, "settings").items())
+    require_same(path, stored, settings)
+    return content
+
+
 class Checkpoint:
     """A checkpoint of a run with these settings; its content is validated on access.
 
@@ -104,16 +129,10 @@ class Checkpoint:
         self.content = results.read(path, "checkpoint")
         with results.understood(path, "checkpoint"):
             stored = dict(entries.parsed(self.content, "settings").items())
-            names = sorted({*stored, *settings})
             shape = (None, 1 + constraints)
             self.values = entries.floats(self.content, "values", shape, least=-LARGEST, most=LARGEST)
             self.count = len(self.values)
-        for name in names:
-            if stored.get(name) != settings.get(name):
-                raise InputError(
-                    f"{path} belongs to a run with {name} = {stored.get(name)}, not {settings.get(name)}; "
-                    "resume with the same settings, or start again in another folder"
-                )
+        require_same(path, stored, settings)
         if not 1 <= self.count <= iterations:
             raise InputError(
                 f"{path} does not hold a checkpoint: {self.count} iterations are done; start the run again"

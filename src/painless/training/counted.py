@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,20 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.learned_model import LearnedModel, extreme_share
 from painless.counting.memory import Memory
-from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, plan, safe_plan
+from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, best_of, candidate, candidates, plan
 from painless.training.counted_checkpoint import load_counted, save_counted
 from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
 from painless.training.selection import with_selection
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
-REHEARSALS = (0.72, 0.8)  # shares of the budget up to which the answer is played, and then planned again
+EXPLORATION = 0.48  # the share of the budget that is spent on exploration
+REHEARSALS = (
+    0.56,
+    0.64,
+    0.72,
+    0.8,
+)  # shares of the budget up to which the answer is played, and then planned again
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
@@ -84,6 +90,27 @@ class CountedProgress:
     hope: float  # the share of time that the explorer expects in heaven
 
 
+class Played(NamedTuple):
+    """An answer that was played, and what was known when it was chosen."""
+
+    policy: Array  # (S, A) of the states known then
+    multiplier: Array  # (K,)
+    visits: Array  # (S·A,) then
+
+    def judged_on(self, model: LearnedModel, limits: Limits) -> Candidate:
+        """Judge it on a model of more steps: what came after the choice was not selected, so that the selection counts for the rest alone."""
+        actions = self.policy.shape[1]
+        rest = np.full((model.states - len(self.policy), actions), 1 / actions)
+        policy = np.vstack([self.policy, rest])
+        occupancy = model.judge(policy).occupancy.reshape(-1)
+        before = np.zeros(len(occupancy))
+        before[: len(self.visits)] = self.visits
+        old = float(occupancy @ (before / np.maximum(model.visits, 1))) / float(occupancy.sum())
+        return candidate(
+            model, policy, replace(limits, selection=old * np.asarray(limits.selection)), self.multiplier
+        )
+
+
 @dataclass
 class Found:
     """What a run found, in the internal sense."""
@@ -135,6 +162,7 @@ class CountedRun:
         self.answer: Candidate | None = None
         self.hope, self.phase = 1.0, "exploring"
         self.trace: list[Candidate] = []
+        self._played: list[Played] = []
 
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
@@ -174,14 +202,14 @@ class CountedRun:
         return ""
 
     def _explore(self) -> None:
-        until = 2 * REHEARSALS[0] - REHEARSALS[1]
+        until = EXPLORATION
         if self.checkpoint is not None and self.checkpoint.resumes:
             self.batch, self.threshold = load_counted(
                 self.checkpoint.path, self.player, self.checkpoint.settings
             )
         else:
             self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
-            self._play([], self.batch, until, [], explore=True)
+            self._play([], self.batch, until, None, explore=True)
             self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
             self.batch = FIRST + (GROWTH - 1) * self.player.steps
@@ -192,6 +220,7 @@ class CountedRun:
         self._save(every=False)
         for until in REHEARSALS:
             self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
+            self._report(every=0.0)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -204,19 +233,26 @@ class CountedRun:
             self._rehearse(model, INTERIM, own, until)
         else:
             own = 0.0
-        self._play(choices_of(policy[: model.states]), steps - own, until, [], explore=True)
+        self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
 
     def _rehearse(
         self, model: LearnedModel, imaginary: tuple[float, ...], steps: float, until: float
     ) -> None:
-        """Plan an answer, and play it for some steps."""
-        self.answer = safe_plan(model, self.limits, model.threshold, imaginary)
+        """Plan an answer, and play it for some steps.
+
+        If a margin keeps it from being what is optimal on the model, half of them go to that plan: what is known of it decides the next answer.
+        """
+        found = candidates(model, self.limits, model.threshold, imaginary)
+        self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
             exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
             self.threshold = np.where(self.limits.episodic, exact, self.threshold)
         self.trace.append(self.answer)
-        self._play(choices_of(judged.policy), steps, until, [], explore=False)
+        self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
+        wanted = [found[0].judged] if found[0].judged.value[0] > judged.value[0] + judged.error[0] else []
+        for one in (*wanted, judged):
+            self._play(choices_of(one.policy), steps / (1 + len(wanted)), until, None, explore=False)
 
     def _save(self, *, every: bool) -> None:
         """Save the run, with `every` only if it is time to."""
@@ -227,7 +263,13 @@ class CountedRun:
         self._saved = now
 
     def _play(
-        self, choices: list[Choice], steps: float, until: float, returns: list[Returns], *, explore: bool
+        self,
+        choices: list[Choice],
+        steps: float,
+        until: float,
+        returns: list[Returns] | None,
+        *,
+        explore: bool,
     ) -> None:
         def stop() -> bool:
             self._report()
@@ -246,7 +288,9 @@ class CountedRun:
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = with_selection(self.memory, model.discount, self.limits, model.threshold)
-        return limits, safe_plan(model, limits, model.threshold)
+        found = candidates(model, limits, model.threshold)
+        found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
+        return limits, best_of(found)
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:
         """Play the answer on fresh episodes, up to the whole budget; after an early stop, a share of what was done."""

@@ -18,6 +18,7 @@ from painless.counting.memory import HALVES, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.storage import checked_entries as entries
 from painless.storage import results
+from painless.training.checkpoint import read_run
 from painless.training.episodes import Player
 
 KIND = "counted"
@@ -51,16 +52,8 @@ def load_counted(
     path: str | os.PathLike[str], player: Player, settings: Mapping[str, Any]
 ) -> tuple[float, Array]:
     """Bring a player to the state of a checkpoint; return the batch and the thresholds of the run."""
-    content = results.read(path, "checkpoint")
-    if str(content.get("kind")) != KIND:
-        raise InputError(f"{path} belongs to another kind of run; start again in another folder")
+    content = read_run(path, KIND, settings)
     with results.understood(path, "checkpoint"):
-        stored = entries.parsed(content, "settings")
-        for name, value in settings.items():
-            if stored.get(name) != value:
-                raise InputError(
-                    f"it belongs to a run with {name} = {stored.get(name)}, not {value}; resume with the same settings"
-                )
         player.rng.bit_generator.state = entries.parsed(content, "rng")
         memory, tries = _memory(content, player.memory), content["tries"]
         rows = entries.floats(content, "observations", (None, None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from painless.simulation.simulator import Simulator, Specification
 EXHAUSTED = 0.002  # of all steps so far: those in which a plan's action was tried often enough,
 LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due
 DRAWS = 4096  # random numbers that are drawn at once
+STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 
 
 class Episodes(Protocol):
@@ -24,8 +25,8 @@ class Episodes(Protocol):
     def specification(self) -> Specification:
         """Actions, discount, limits and the time limit."""
 
-    def start(self, seed: int) -> Hashable:
-        """Begin an episode."""
+    def start(self, seed: int | None) -> Hashable:
+        """Begin an episode; with a seed, those after it follow from it as well."""
 
     def step(self, action: int) -> tuple[Hashable, Sequence[float], bool, bool]:
         """Return the next observation, all J utilities in the internal sense, and whether the episode was terminated or truncated."""
@@ -39,15 +40,16 @@ class SimulatedEpisodes:
 
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
+        self._rng = np.random.default_rng(0)
 
     @property
     def specification(self) -> Specification:
         """That of the simulator."""
         return self.simulator.specification
 
-    def start(self, seed: int) -> Hashable:
-        """Begin an episode."""
-        self._rng = np.random.default_rng(seed)
+    def start(self, seed: int | None) -> Hashable:
+        """Begin an episode; with a seed, those after it follow from it as well."""
+        self._rng = self._rng if seed is None else np.random.default_rng(seed)
         self._states = self.simulator.reset(1, self._rng)
         return key_of(self._states[0])
 
@@ -85,12 +87,24 @@ class Returns(NamedTuple):
     total: list[float]  # (J,)
     length: int
 
+    @classmethod
+    def of(cls, utilities: Sequence[Sequence[float]], discount: float) -> Self:
+        """Add up the utilities of all steps of an episode.
+
+        >>> Returns.of([[1.0, 0.0], [1.0, 2.0]], 0.5)
+        Returns(discounted=[1.5, 1.0], total=[2.0, 2.0], length=2)
+        """
+        table = np.array(utilities, dtype=float)
+        factor = discount ** np.arange(len(table))
+        return cls((factor @ table).tolist(), table.sum(0).tolist(), len(table))
+
 
 class Player:
     """Plays policies, numbers the states in the order of first sight, and counts every step in a memory.
 
     In states that a policy does not know the action tried least is taken. When it explores, the same happens once a pair was tried as often in
-    one batch as in all batches before it.
+    one batch as in all batches before it. Where a policy mixes actions, the draws of a state are stratified: each is
+    uniform, so that means of episodes are those of the policy, and they scatter less.
     """
 
     def __init__(self, episodes: Episodes, memory: Memory, rng: np.random.Generator) -> None:
@@ -100,6 +114,7 @@ class Player:
         self.steps = self.played = 0  # steps and episodes
         self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
+        self._strata: dict[int, list[float]] = {}  # the next draws of states that mix actions
 
     def _uniform(self) -> Iterator[float]:
         while True:
@@ -111,7 +126,7 @@ class Player:
         steps: float,
         *,
         explore: bool,
-        returns: list[Returns],
+        returns: list[Returns] | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Play whole episodes until `steps` are done or `stop()` says so; add what each collected to `returns`.
@@ -120,38 +135,44 @@ class Player:
         """
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
+        self._strata = {}
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
+        seed: int | None = int(self.rng.integers(2**31))
+        discount = self.episodes.specification.discount
         try:
             while self.steps < target and self.forced <= exhausted and not stop():
-                returns.append(self._episode(choices, most, record))
+                half = record.halves[self.played % HALVES]
+                self.played += 1
+                begun = len(half.steps)
+                try:
+                    self._episode(seed, choices, most, half)
+                finally:
+                    self.steps += len(half.steps) - begun
+                seed = None
+                if returns is not None:
+                    returns.append(Returns.of(half.utilities[begun:], discount))
         finally:
             record.store(self.memory)
 
-    def _episode(self, choices: list[Choice], most: list[list[int]] | None, record: _Record) -> Returns:
-        specification = self.episodes.specification
-        step, numbers, tries, draws = self.episodes.step, self.numbers, self.tries, self._draws
-        discount, known = specification.discount, len(choices)
-        half = record.halves[self.played % HALVES]
-        self.played += 1
-        key = self.episodes.start(int(self.rng.integers(2**31)))
+    def _episode(
+        self, seed: int | None, choices: list[Choice], most: list[list[int]] | None, half: _Half
+    ) -> None:
+        """Play an episode to its end or to the time limit."""
+        step, numbers, tries, known = self.episodes.step, self.numbers, self.tries, len(choices)
+        record, collect = half.steps.append, half.utilities.append
+        key = self.episodes.start(seed)
         state = numbers.get(key)
         if state is None:
             state = self._number(key)
         half.starts.append(state)
-        total, discounted, factor, length = (
-            [0.0] * self.memory.utilities,
-            [0.0] * self.memory.utilities,
-            1.0,
-            0,
-        )
-        for _ in range(specification.time_limit or 0):
+        for _ in range(self.episodes.specification.time_limit or 0):
             choice = choices[state] if state < known else None
             row = tries[state]
             if choice is None:
                 action = self._least(row)
             else:
-                action = choice if isinstance(choice, int) else _drawn(choice, next(draws))
+                action = choice if type(choice) is int else _drawn(choice, self._stratified(state))  # type: ignore[arg-type]
                 if most is not None and row[action] >= most[state][action]:
                     action = self._least(row)
                     self.forced += 1
@@ -159,19 +180,20 @@ class Player:
             successor = -1 if terminated else numbers.get(key)
             if successor is None:
                 successor = self._number(key)
-            half.steps.append((state, action, successor))
-            half.utilities.append(utilities)
+            collect(utilities)
+            record((state, action, successor))
             row[action] += 1
-            length += 1
-            for j, utility in enumerate(utilities):
-                total[j] += utility
-                discounted[j] += factor * utility
-            factor *= discount
             state = successor
             if terminated or truncated:
                 break
-        self.steps += length
-        return Returns(discounted, total, length)
+
+    def _stratified(self, state: int) -> float:
+        """Return the next draw in a state."""
+        left = self._strata.get(state)
+        if not left:
+            drawn = (self.rng.permutation(STRATA) + self.rng.random(STRATA)) / STRATA
+            self._strata[state] = left = drawn.tolist()
+        return left.pop()
 
     def _number(self, key: Hashable) -> int:
         self.numbers[key] = state = len(self.tries)

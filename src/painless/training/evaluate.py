@@ -20,7 +20,7 @@ from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP
 from painless.simulation.confidence import intervals
 from painless.simulation.rollouts import Acts, roll_out
-from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
+from painless.simulation.simulator import Simulator, Specification, TableSimulator, require_simulator
 
 MEANING: dict[str, bool | None] = {"met": True, "missed": False, "unclear": None}
 BATCH = 500  # episodes in lockstep
@@ -43,6 +43,29 @@ class Estimate:
     steps: int
     words: tuple[str, ...] | None = None  # verdicts that come from more than the intervals
     exact: bool = True  # whether the intervals hold with the confidence, or are about right
+
+    @classmethod
+    def unverified(
+        cls, value: Array, width: Array, specification: Specification, confidence: float
+    ) -> Estimate:
+        """Return what is known without a fresh episode, in the user's terms: all limits are unclear."""
+        return cls(
+            mean=value + 0.0,  # no negative zeros
+            low=value - width,
+            high=value + width,
+            threshold=specification.limit,
+            sense=specification.sense,
+            confidence=confidence,
+            episodes=0,
+            steps=0,
+            words=("unclear",) * len(specification.threshold),
+            exact=False,
+        )
+
+    @property
+    def certainty(self) -> str:
+        """The confidence in words."""
+        return f"{'' if self.exact else 'about '}{100 * self.confidence:g} % confidence"
 
     @property
     def slack(self) -> Array:

@@ -29,7 +29,7 @@ from painless.simulation.distributed_rollouts import CHUNK, DistributedSimulator
 from painless.simulation.scaled_simulator import ScaledSimulator
 from painless.simulation.simulator import Simulator, Specification
 from painless.solving.solution import Kind, Status
-from painless.storage import files
+from painless.storage import files, memory
 from painless.training.checkpoint import Checkpoint, TrainingState, save_checkpoint
 from painless.training.evaluate import Estimate, evaluate
 from painless.training.iterate_mixture import training_mixture
@@ -117,6 +117,7 @@ def train_linear(
         raise InputError(
             f"the features have {chosen.actions} actions and the simulator {simulator.specification.actions}"
         )
+    _require_room(chosen)
     with one_thread(), backend or nullcontext():
         return _Train(
             simulator if backend is None else DistributedSimulator(simulator, backend),
@@ -133,6 +134,16 @@ def train_linear(
             progress,
             stop,
         ).run(multiplier_bound, resume=resume)
+
+
+def _require_room(features: FeatureMap) -> None:
+    """Reject features whose equations do not fit into memory: a matrix, its factors and a copy."""
+    needed = 3 * 8.0 * features.dimension**2
+    if needed > memory.limit():
+        raise InputError(
+            f"{features.dimension:,} features make equations of up to {needed / 1e9:.2g} GB, more memory than there is; "
+            "give fewer, such as painless.features.Fourier(lower, upper, 2, actions)"
+        )
 
 
 class _Train:
@@ -338,9 +349,8 @@ class _Train:
 
 def _verdicts(estimate: Estimate, specification: Specification) -> str:
     """Return a sentence on whether each constraint is met."""
-    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     parts = [
-        f"{name} {word} {'at' if word == 'unclear' else 'with'} {share}"
+        f"{name} {word} {'at' if word == 'unclear' else 'with'} {estimate.certainty}"
         for name, word in zip(specification.constraint_names, estimate.verdict, strict=True)
     ]
     return _sentence(", ".join(parts)) if parts else ""

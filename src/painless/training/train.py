@@ -11,8 +11,9 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from painless.common.arrays import one_thread
 from painless.common.errors import InputError
 from painless.common.render import number as rounded
 from painless.counting.safe_plan import Limits
+from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.features.base import FeatureMap
 from painless.loop.algorithms import Algorithm
 from painless.loop.framework import Trace
@@ -45,7 +47,9 @@ STEPS = 200_000  # the default budget
 DISCOUNT = 0.99  # of an environment, unless given
 ITERATIONS = 200  # of the paper's algorithms, unless given
 FEWEST = 10  # iterations for which the budget of an environment is divided
-ROLLOUTS = 100  # episodes of one iteration, those that explore included
+AIMED = 40  # iterations that a budget should allow
+FEW_ROLLOUTS, ROLLOUTS = 5, 50  # episodes of one iteration, without those that explore
+VERIFYING = 100  # fresh episodes, at least
 BOUND = 20.0  # of multipliers in normalised units, without a search for a feasible policy: a slack of a tenth of the range
 LONGEST = 80  # characters of the name of a state
 
@@ -153,10 +157,14 @@ def train(
         )
     if of_gymnasium:
         _require_few(simulator)
-    if iterations is None:
-        planned = budgeted or ours
-        iterations = _iterations(simulator, budget) if planned else ITERATIONS
-        if planned and multiplier_bound is None and len(simulator.specification.threshold):
+    if budgeted or (ours and iterations is None):
+        parts = _divided(simulator, budget)
+        iterations = parts.iterations if iterations is None else iterations
+        evaluator = evaluator or partial(
+            AnchoredLSTDQ, rollouts=parts.rollouts, exploration=getattr(simulator, "exploration", 0.0)
+        )
+        episodes = min(episodes, parts.episodes)
+        if multiplier_bound is None and len(simulator.specification.threshold):
             span = simulator.specification.span
             multiplier_bound = BOUND * span[0] / span[1:]
     return train_linear(
@@ -164,7 +172,7 @@ def train(
         algorithm,
         features=features,
         evaluator=evaluator,
-        iterations=iterations,
+        iterations=ITERATIONS if iterations is None else iterations,
         multiplier_bound=multiplier_bound,
         feasibility_iterations=feasibility_iterations,
         episodes=episodes,
@@ -221,7 +229,7 @@ def _episodes(simulator: Any) -> Episodes:
                 "some states of this table lack actions, which cannot be learned; use solve(problem)"
             )
         return SimulatedEpisodes(simulator)
-    from painless.environments.adapter import GymnasiumEpisodes
+    from painless.environments.counted_episodes import GymnasiumEpisodes
 
     return GymnasiumEpisodes(simulator)
 
@@ -278,12 +286,26 @@ def _checkpointing(
     return Checkpointing(files.as_path(path), settings, save_every, resume)
 
 
-def _iterations(simulator: Any, budget: Budget) -> int:
-    """Return how many iterations a budget may allow, by the length of random episodes."""
+class _Divided(NamedTuple):
+    """What a budget allows the paper's algorithms."""
+
+    iterations: int
+    rollouts: int  # episodes of an iteration, and as many that explore
+    episodes: int  # to verify the answer
+
+
+def _divided(simulator: Any, budget: Budget) -> _Divided:
+    """Divide a budget into iterations, rollouts and episodes that verify.
+
+    Episodes become shorter or longer as a policy learns: planned is the geometric mean of a random one's length and of the longest.
+    """
     if budget.steps is None:
-        return ITERATIONS
-    length = getattr(simulator, "length", None) or simulator.specification.time_limit or 1
-    return int(np.clip(budget.steps / (ROLLOUTS * length), FEWEST, ITERATIONS))
+        return _Divided(ITERATIONS, FEW_ROLLOUTS, VERIFYING)
+    longest = simulator.specification.time_limit or 1
+    allowed = budget.steps / np.sqrt((getattr(simulator, "length", None) or longest) * longest)
+    rollouts = int(np.clip(allowed / (2 * AIMED), FEW_ROLLOUTS, ROLLOUTS))
+    iterations = int(np.clip(allowed / (2 * rollouts), FEWEST, ITERATIONS))
+    return _Divided(iterations, rollouts, max(VERIFYING, int(allowed / 4)))
 
 
 def _names(found: Found, interface: Any) -> list[str]:
@@ -341,7 +363,6 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
     verdicts = ", ".join(
         f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
     )
-    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     scale = found.answer.scales
     value, error = judged.judged.value * scale * specification.sign, judged.judged.error * scale
     known = ", ".join(
@@ -352,7 +373,7 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
     start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
     parts = [
         start,
-        f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
+        f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
         f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
         ""

@@ -92,17 +92,5 @@ def _unverified(
     width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / len(sign)) * judged.error * scales
     total, cut = found.pooled.episode_values(judged.policy, found.limits.time_limit)
     value = np.where(np.append(False, found.limits.episodic), total, judged.value)
-    ends = np.sort(np.stack([(value - width) * sign, (value + width) * sign]), 0)
-    estimate = Estimate(
-        mean=value * sign,
-        low=ends[0],
-        high=ends[1],
-        threshold=specification.limit,
-        sense=specification.sense,
-        confidence=confidence,
-        episodes=0,
-        steps=0,
-        words=("unclear",) * len(specification.threshold),
-        exact=False,
-    )
+    estimate = Estimate.unverified(value * sign, width, specification, confidence)
     return Verified(estimate, total * sign, cut * sign, judged)

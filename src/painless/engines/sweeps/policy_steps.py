@@ -29,9 +29,7 @@ def evaluate_inexactly(
     return Multilevel.of(chain, tick).improve(right, value, width_of, goal)
 
 
-def uniform_values(
-    rows: SparseRows, discount: float, utility: Array, tick: Callable[[int], None]
-) -> Array:
+def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Callable[[int], None]) -> Array:
     """Return the values (S,) of the uniform policy for the utility (N,) of each pair, nearly to full precision."""
     start, stop, target, weight, diagonal = _uniform_rows(rows, discount)
     pairs = np.diff(rows.first)

@@ -42,7 +42,10 @@ PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
-STEADY, IDLE = 0.7, 6  # steps of policy iteration that leave more of the range, in a row, after which it is given up
+STEADY, IDLE = (
+    0.7,
+    6,
+)  # steps of policy iteration that leave more of the range, in a row, after which it is given up
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 

@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 from painless.common.arguments import SINGLE_TOLERANCE, SUM_TOLERANCE
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, unknown
+from painless.problem.ending import end_mask
 from painless.problem.formats import parsing
 from painless.problem.names import limit_names
-from painless.problem.reaching import Reach, reaching_of
+from painless.problem.reaching import Reach, labelled, reaching_of
 from painless.storage.memory import require_room
 
 OBJECTIVES, CONSTRAINTS = ("reward", "cost"), ("constraint_reward", "constraint_cost")
 LIMITS = ("threshold", "budget")
 CRITERIA = ("discount", "horizon", "end", "average")  # that say how the utilities of the steps add up
-UNLABELLED = "__NOLABEL__"  # Storm's name for a choice that has none
+UNLABELLED = ("__NOLABEL__", "")  # what Storm calls a choice that has no name, in `.drn` and `.umb` files
+NAMELESS = "unlabelled"  # what it is called here, beside others that have names
 ABSENT = 10_000  # no problem of ours has more pairs for each choice that there is
 DIGITS = 9  # of a number that is the name of an action, at most
 SPARE = 10  # how many times as large as its choices a table of named actions may be
@@ -51,12 +53,13 @@ def process_of(
 ) -> dict[str, Any]:
     """Return transitions, mask, initial distribution and names of a model, and its rewards as `utility`, (J, S, A).
 
-    `place` says where a state stands in its file, for messages. With a number of `actions`, `name` is the action of each choice.
+    `place` says where a state stands in its file, for messages. With a number of `actions`, `name` is the action of each choice, and
+    probabilities are what they are.
     """
     column, names = _columns(model) if actions is None else (model.name, [str(i) for i in range(actions)])
     shape = (len(model.initial), len(names))
     require_table(shape, len(model.reward))
-    probability = _normalised(model, place)
+    probability = _normalised(model, place) if actions is None else model.probability
     parts = table(model.state * shape[1] + column, shape, model.pointer, model.successor, probability)
     return {
         **parts,
@@ -72,12 +75,12 @@ def _columns(model: Choices) -> tuple[NDArray[np.int64], list[str]]:
     states = len(model.initial)
     place = np.arange(len(model.state)) - np.searchsorted(model.state, model.state)
     used, column = np.unique(model.name, return_inverse=True)
-    names = [model.names[i] for i in used]
-    if all(name.isdecimal() and len(name) < DIGITS for name in names):
-        order = np.argsort([int(name) for name in names], kind="stable")
-        names, column = [names[i] for i in order], np.argsort(order)[column]
+    names = [NAMELESS if model.names[i] in UNLABELLED else model.names[i] for i in used]
+    numbered = all(name.isdecimal() and len(name) < DIGITS for name in names)
+    order = np.argsort([int(name) if numbered else name == NAMELESS for name in names], kind="stable")
+    names, column = [names[i] for i in order], np.argsort(order)[column]
     size = states * len(names)
-    usable = UNLABELLED not in names and size <= SPARE * len(model.state)
+    usable = names != [NAMELESS] and len({*names}) == len(names) and size <= SPARE * len(model.state)
     if usable and np.bincount(model.state * len(names) + column).max() == 1:
         return column, names
     return place, [str(i) for i in range(int(place.max()) + 1)]
@@ -97,6 +100,32 @@ def _normalised(model: Choices, place: Callable[[int], str]) -> Array:
     if error.max() <= SUM_TOLERANCE:
         return model.probability
     return model.probability / np.repeat(np.where(error > SUM_TOLERANCE, sums, 1.0), np.diff(model.pointer))
+
+
+def start_at(model: Choices, given: Mapping[str, Any]) -> Choices:
+    """Return a model whose first states are those that the user gives, by labels or numbers; else its own."""
+    if "initial" not in given:
+        return model
+    first = _states(given["initial"], model.labels)
+    return model._replace(initial=end_mask(first, len(model.initial), None, "initial"))
+
+
+def without(model: Choices, added: int) -> Choices:
+    """Return a model without its last states, and without what leads there."""
+    states = len(model.initial) - added
+    choices = int(np.searchsorted(model.state, states))
+    stop = model.pointer[choices]
+    kept = model.successor[:stop] < states
+    return model._replace(
+        pointer=np.append(0, np.cumsum(kept))[model.pointer[: choices + 1]],
+        successor=model.successor[:stop][kept],
+        probability=model.probability[:stop][kept],
+        state=model.state[:choices],
+        name=model.name[:choices],
+        reward=model.reward[:, :choices],
+        initial=model.initial[:states],
+        labels={label: mask[:states] for label, mask in model.labels.items()},
+    )
 
 
 def require_table(shape: tuple[int, int], numbers: int) -> None:
@@ -150,8 +179,10 @@ def settings_of(note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     roles = (*OBJECTIVES, *CONSTRAINTS)
     told = any(role in given for role in roles)
     dropped = (*roles, "limit", "constraint_names") if told else ()
-    otherwise = given.get("average") or "horizon" in given or "end" in given
-    dropped = (*dropped, "discount", "end") if otherwise and "discount" not in given else dropped
+    if given.get("average") or "horizon" in given or "end" in given:
+        dropped = (*dropped, *CRITERIA)
+    elif "discount" in given:
+        dropped = (*dropped, "average")
     kept = {"constraint_names": None, **note} if note else {}
     return {key: value for key, value in kept.items() if key not in dropped} | dict(given)
 
@@ -237,21 +268,18 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "end": parsing.name_or_names,
     "average": parsing.yes_or_no,
     "limit": parsing.numbers,
+    "initial": parsing.states,
 }
 
 
 def _states(given: Any, labels: Mapping[str, Mask]) -> Any:
-    """Return the states with one of some labels, (S,); what is no label stands for states themselves."""
+    """Return the states with one of some labels, (S,), or without it (`!label`); what is no text stands for states themselves."""
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return given
-    masks = [labels[name] for name in names if name in labels]
-    if len(masks) == len(names) and masks:
-        return np.logical_or.reduce(masks)
-    if masks or labels:
-        strange = next(name for name in names if name not in labels)
-        raise unknown("label", strange, labels)
-    return given
+    if not labels or not names:
+        return given
+    return np.logical_or.reduce([labelled(name, labels) for name in names])
 
 
 def _as_list(names: Any) -> list[Any]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from painless.common.errors import InputError
 from painless.problem.formats import parsing
-from painless.problem.sheet import LIMITS, Sheet
+from painless.problem.reaching import sought
+from painless.problem.sheet import LIMITS, OBJECTIVES, Sheet
 from painless.storage import files
 
 GROWTH = 16  # bytes that a byte of a CSV may become, about: most entries are short
@@ -29,6 +30,8 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "limit": parsing.numbers,
     "initial": parsing.mapping_or(str),
     "discount": parsing.number,
+    "horizon": parsing.whole,
+    "end": str,
     "average": parsing.yes_or_no,
 }
 
@@ -42,21 +45,32 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]:
-    average = given.pop("average", False)
-    for name, example in (("discount", "0.95"), ("initial", "the name of the first state")):
-        if name not in given and not (average and name == "discount"):
-            raise InputError(
-                f"a .csv file has no {name}; give it ({example}): load(path, {name}=…), or -p {name}=… on the command line"
-            )
-    start, discount = given.pop("initial"), given.pop("discount", None)
+    criterion = {name: given.pop(name) for name in ("discount", "horizon", "average") if name in given}
+    utilities = [name for role in (*OBJECTIVES, *LIMITS) for name in _listed(given.get(role))]
+    if not criterion and "end" not in given and any(map(sought, utilities)):
+        criterion = {"discount": 1.0}  # the probability of ever coming there
+    if not criterion and "end" not in given:
+        raise InputError(
+            "a .csv file has no discount; give one: load(path, discount=0.95), --discount 0.95 on the command line; or a "
+            "number of steps: horizon=50, --horizon 50; or the states where it ends: end='home', -p end=home; or average=True, --average"
+        )
+    if "initial" not in given:
+        raise InputError(
+            "a .csv file has no first state; give its name: load(path, initial=…), or -p initial=… on the command line"
+        )
+    start = given.pop("initial")
     columns, numbered = _columns(path)
     row = (lambda k: f"line {k + 2}") if numbered else (lambda k: f"row {k + 1}")
-    sheet = Sheet(**with_limits(given), texts=True, row=row)
+    sheet = Sheet(**with_limits(given), texts=True, row=row, horizon=criterion.get("horizon"))
     content = sheet.arguments(columns, start)
     kernel, names = content.pop("transition"), content.pop("names")
     content |= {f"transition_{part}": getattr(kernel, part) for part in ("data", "indices", "indptr")}
     content |= {f"{kind.removesuffix('s')}_names": known.stored() for kind, known in names.items()}
-    return content | {"discount": discount, "average": average or None}
+    return content | criterion | {"average": criterion.get("average") or None}
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) else [*(given or ())]
 
 
 def _columns(path: str | os.PathLike[str]) -> tuple[dict[str, list[str]], bool]:
@@ -89,7 +103,7 @@ def with_limits(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the limits beside the columns that they are for: constraint rewards first."""
     named = {kind: given.get(kind, {}) for kind in LIMITS}
     limits = np.atleast_1d(given.pop("limit")).tolist() if "limit" in given else []
-    listed = {kind: [one] if isinstance(one, str) else one for kind, one in named.items()}
+    listed = {kind: one if isinstance(one, Mapping) else _listed(one) for kind, one in named.items()}
     count = sum(len(one) for one in listed.values() if not isinstance(one, Mapping))
     if len(limits) != count:
         raise InputError(

@@ -13,8 +13,14 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arguments import SUM_TOLERANCE
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
+from painless.problem.formats.file_entries import SPARSE_KEYS
+
+END = "end"  # label of states that end the process
+AXES = {  # of entries, without that of the steps
+    **{"actions": 2, "reward": 2, "cost": 2, "constraint_reward": 3, "constraint_cost": 3, "transition": 3}
+}
 
 
 class PairSheet(NamedTuple):
@@ -48,27 +54,43 @@ def reward_models(content: Mapping[str, Any]) -> dict[str, list[str]]:
     return {role: given for role, given in roles.items() if given}
 
 
-def require_no_horizon(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
-    """Reject problems with a horizon, for which these formats have no place."""
-    if "average" in content:
-        raise InputError(
-            f"{path}: a {Path(path).suffix} file has no long-run average; save the problem as .npz or .json"
-        )
-    if "horizon" in content:
-        raise InputError(
-            f"{path}: a {Path(path).suffix} file has no horizon; save the problem as .npz or .json"
-        )
+def one_step(path: str | os.PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a problem whose steps are all alike, (S, A) without the axis of the steps; reject others."""
+    entries = dict(content)
+    if "horizon" not in content:
+        return entries
+    if not content["horizon"]:
+        raise InputError(f"{path}: the problem has no step; save it as .npz or .json")
+    states, actions = (
+        len(content["initial"]),
+        np.shape(content["cost" if "cost" in content else "reward"])[-1],
+    )
+    for key, axes in AXES.items():
+        if key in entries and np.ndim(entries[key]) > axes:
+            entries[key] = _same(path, entries[key], 1 if key.startswith("constraint") else 0)
+    if "transition" not in content:
+        parts = tuple(content[key] for key in SPARSE_KEYS)
+        kernel = scipy.sparse.csr_array(parts, shape=(len(parts[2]) - 1, states))
+        steps = [kernel[i : i + states * actions] for i in range(0, kernel.shape[0], states * actions)]
+        if any(abs(one - steps[0]).max() for one in steps[1:]):
+            raise _different(path)
+        entries |= {key: getattr(steps[0], key.removeprefix("transition_")) for key in SPARSE_KEYS}
+    return entries
 
 
-def require_whole_rows(sheet: PairSheet) -> None:
-    """Reject rows that end the process with what is missing, for which these formats have no place."""
-    sums = np.add.reduceat(sheet.probability, sheet.pointer[:-1])
-    if (sums < 1 - SUM_TOLERANCE).any():
-        state = int(sheet.pairs[np.argmin(sums)] // sheet.shape[1])
-        raise InputError(
-            f"an action of state {state} sums to {sums.min():.6g}, and ends the process with what is missing; a model "
-            "checker's file has no such rows: save the problem as .npz or .json"
-        )
+def _same(path: str | os.PathLike[str], array: Any, axis: int) -> Any:
+    """Return what all steps have, which are along an axis."""
+    steps = np.moveaxis(np.asarray(array), axis, 0)
+    if not (steps == steps[0]).all():
+        raise _different(path)
+    return steps[0]
+
+
+def _different(path: str | os.PathLike[str]) -> InputError:
+    return InputError(
+        f"{path}: the steps of the problem differ, or it has a last utility, and a {Path(path).suffix} file has one model "
+        "for all steps; save it as .npz or .json"
+    )
 
 
 def sheet_of(content: Mapping[str, Any]) -> PairSheet:
@@ -88,24 +110,51 @@ def sheet_of(content: Mapping[str, Any]) -> PairSheet:
     if not (kernel.data > 0).all():
         kernel = kernel.copy()
         kernel.eliminate_zeros()
-    sheet = PairSheet(shape, pairs, kernel.indptr, kernel.indices, kernel.data, np.concatenate(utility))
-    require_whole_rows(sheet)
-    return sheet
+    return PairSheet(shape, pairs, kernel.indptr, kernel.indices, kernel.data, np.concatenate(utility))
+
+
+def with_end(sheet: PairSheet) -> PairSheet:
+    """Return the same with one more state, to which rows lead with what they miss of 1, if some do."""
+    (states, actions), rows = sheet.shape, np.repeat(np.arange(len(sheet.pairs)), np.diff(sheet.pointer))
+    left = 1 - np.bincount(rows, sheet.probability, minlength=len(sheet.pairs))
+    ends = np.flatnonzero(left > SUM_TOLERANCE)
+    if not len(ends):
+        return sheet
+    more = np.isin(np.arange(len(left)), ends)
+    pointer, place = sheet.pointer + np.append(0, np.cumsum(more)), sheet.pointer[1:][ends]
+    return PairSheet(
+        (states + 1, actions),
+        np.append(sheet.pairs, states * actions),
+        np.append(pointer, pointer[-1] + 1),
+        np.append(np.insert(sheet.successor, place, states), states),
+        np.append(np.insert(sheet.probability, place, left[ends]), 1.0),
+        np.pad(sheet.utility, ((0, 0), (0, actions))),
+    )
+
+
+def end_states(content: Mapping[str, Any], sheet: PairSheet) -> Mask | None:
+    """Return which states of a sheet end the process, (S,), that of `with_end` among them; None if there are none."""
+    own, states = content.get("end"), len(content["initial"])
+    if own is None and sheet.shape[0] == states:
+        return None
+    found = np.ones(sheet.shape[0], dtype=bool)
+    found[:states] = False if own is None else own
+    return found
 
 
 def note_of(content: Mapping[str, Any], sheet: PairSheet) -> dict[str, Any]:
-    """Return what these formats have no place for: discount, roles of reward models, limits and names."""
+    """Return what these formats have no place for: criterion, roles of reward models, limits, names, and states that were added."""
     limits = [float(b) for name in ("threshold", "budget") for b in np.atleast_1d(content.get(name, []))]
-    note: dict[str, Any] = {
-        "discount": float(content["discount"]),
-        "actions": sheet.shape[1],
-        "dense": "transition" in content,
-    }
+    note: dict[str, Any] = {"actions": sheet.shape[1], "dense": "transition" in content}
+    kinds = {"discount": float, "horizon": int, "average": bool}
+    note |= {key: kind(content[key]) for key, kind in kinds.items() if key in content}
     roles = reward_models(content)
     note |= {role: names if role.startswith("constraint") else names[0] for role, names in roles.items()}
     note |= {"limit": limits} if limits else {}
     if "end" in content:
         note["end"] = np.flatnonzero(content["end"]).tolist()
+    if added := sheet.shape[0] - len(content["initial"]):
+        note["added"] = added
     for key in ("state_names", "action_names", "constraint_names"):
         if key in content:
             note[key] = [str(name) for name in content[key]]

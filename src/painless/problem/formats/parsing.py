@@ -45,6 +45,16 @@ def name_or_names(text: str) -> Any:
     return found[0] if len(found) == 1 else found
 
 
+def states(text: str) -> Any:
+    """Return numbers of states, or one or several labels.
+
+    >>> states("0, 3"), states("start")
+    ([0, 3], 'start')
+    """
+    found = names(text)
+    return [int(word) for word in found] if all(word.isdecimal() for word in found) else name_or_names(text)
+
+
 def mapping_or(otherwise: Any) -> Any:
     """Return a parser of a JSON object, or of whatever `otherwise` parses.
 

@@ -36,10 +36,11 @@ def from_frame(
         reward: the column to maximise; averaged over the successor, as all utilities.
         cost: in its place, the column to minimise.
         constraint_reward: the lower limits by column, such as `{"sold": 10}`.
-        constraint_cost: the upper limits by column, such as `{"waste": 4}`.
+        constraint_cost: the upper limits by column, such as `{"waste": 4}`. In the place of any column, "reach(home)" is the
+            probability of ever coming to some states.
         initial: the name of the first state, or probabilities by name: `{"fresh": 0.5, "old": 0.5}`.
         discount: γ in [0, 1).
-        criterion: in its place `average`, `horizon` or `end`, as in `CMDP`.
+        criterion: in its place `average`, `horizon` or `end`, as in `CMDP`. The states of `end` need no rows.
 
     A pair without rows is an action that the state does not have. States and actions are numbered in ascending order if they are
     numbers or dates, else as they first appear. The model is stored sparse.
@@ -57,5 +58,7 @@ def from_frame(
         *(state, action, next_state, probability, count, reward, cost),
         {} if constraint_reward is None else constraint_reward,
         {} if constraint_cost is None else constraint_cost,
+        end=criterion.pop("end", None),
+        horizon=criterion.get("horizon"),
     )
     return CMDP(**sheet.arguments(frame, initial), discount=discount, copy=False, **criterion)

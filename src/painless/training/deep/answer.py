@@ -64,18 +64,7 @@ def _unverified(found: DeepFound, specification: Specification, confidence: floa
     sign = specification.sign
     value = np.zeros(len(sign)) if known is None else known.value[-1] * sign
     width = np.full(len(sign), np.inf) if known is None else 2.5 * known.error[-1]
-    return Estimate(
-        mean=value + 0.0,
-        low=value - width,
-        high=value + width,
-        threshold=specification.limit,
-        sense=specification.sense,
-        confidence=confidence,
-        episodes=0,
-        steps=0,
-        words=("unclear",) * len(specification.threshold),
-        exact=False,
-    )
+    return Estimate.unverified(value, width, specification, confidence)
 
 
 def trace_of(history: list[Record], sign: Array) -> tuple[Trace, Array]:
@@ -138,7 +127,6 @@ def _status(
     """Return how the run ended, and the verdicts."""
     words = zip(specification.constraint_names, estimate.verdict, strict=True)
     verdicts = ", ".join(f"{name} {word}" for name, word in words)
-    share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
     count = len(found.policies)
     what = "One policy" if count == 1 else f"A mixture of {count} policies"
@@ -150,7 +138,7 @@ def _status(
     parts = [
         start,
         f"{what}, judged on {estimate.episodes:,} fresh episodes.",
-        f"{verdicts[0].upper()}{verdicts[1:]}, with {share}." if verdicts else "",
+        f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
         advice,
         f"{found.lost} open episodes could not be repeated, and were not counted." if found.lost else "",
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from painless.common.errors import InputError
 from painless.learners.plain_state import plain_state, restored_state
 from painless.policies.network import NetworkPolicy
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
+from painless.training.checkpoint import read_run
 from painless.training.deep.moments import Moments
 
 if TYPE_CHECKING:
@@ -59,16 +59,8 @@ def save_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str,
 def load_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str, Any]) -> None:
     """Bring a fresh run to the state of a checkpoint."""
     files.remove_leftovers(path)
-    content = results.read(path, "checkpoint")
-    if str(content.get("kind")) != KIND:
-        raise InputError(f"{path} belongs to another kind of run; start again in another folder")
+    content = read_run(path, KIND, settings)
     with results.understood(path, "checkpoint"):
-        stored = entries.parsed(content, "settings")
-        for name, value in settings.items():
-            if stored.get(name) != json.loads(json.dumps(value)):
-                raise InputError(
-                    f"it belongs to a run with {name} = {stored.get(name)}, not {value}; resume with the same settings"
-                )
         for rng, state in zip(run.rngs, entries.parsed(content, "rngs"), strict=True):
             rng.bit_generator.state = state
         run.dual.state = restored_state(run.dual.state, entries.parsed(content, "dual"))

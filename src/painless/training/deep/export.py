@@ -72,7 +72,9 @@ def export(training: Any, path: str | os.PathLike[str]) -> None:
         try:
             import onnx  # noqa: F401
         except ImportError as error:
-            raise InputError("ONNX files need the package onnx; install it, or export to .pt") from error
+            raise InputError(
+                "ONNX files need the package onnx; install it with: pip install 'painless-cmdp[onnx]', or export to .pt"
+            ) from error
         names = {"input_names": ["observations"], "output_names": ["outputs"]}
         axes = {"observations": {0: "n"}, "outputs": {0: "n"}}
         files.write_atomically(

@@ -19,6 +19,7 @@ NOTHING, STATE, CHOICE, TRANSITION, WRONG = range(5)  # kinds of lines
 SPACE, NEWLINE, SLASH, COLON, BRACKET = b" \n/:["
 INDENTED = 32  # blanks before a line that are skipped one by one
 UNNAMED = "0"  # the name of a choice without an action line
+ONLY = "reward"  # the name of a single reward model that has none
 LABEL = re.compile(rb'"([^"]*)"|([^\s"]+)')
 BLANK = np.isin(np.arange(256), list(b" \t\r"))
 KIND = np.full(256, WRONG, dtype=np.uint8)
@@ -157,9 +158,11 @@ def _parse_choices(lines: _Lines, parts: Parts) -> None:
 
 def _rewards(lines: _Lines, texts: list[bytes], header: Header) -> Array:
     """Return the rewards of lines, (n, J); zeros where there are none."""
-    count = len(header.rewards)
     given = np.array([bool(text.strip()) for text in texts], dtype=bool)
     counts = np.array([text.count(b",") + 1 for text in texts], dtype=int)
+    if not header.rewards and given.any() and (counts == 1).all():
+        header.rewards = [ONLY]  # Storm writes a blank for the name of a reward model that has none
+    count = len(header.rewards)
     lines.require(
         ~given | (counts == count),
         f"{{}} does not have one reward for each of the {count} reward models under @reward_models",

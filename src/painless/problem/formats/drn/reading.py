@@ -17,9 +17,11 @@ from painless.problem.formats.choices import (
     process_of,
     require_table,
     settings_of,
+    start_at,
     table,
     terms,
     utilities,
+    without,
 )
 from painless.problem.formats.drn.lines import STATE
 from painless.problem.formats.drn.rounding import restored
@@ -46,9 +48,10 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
 def _read(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     model = parse(path)
     note = model.header.note
-    process = _foreign(model.choices, path) if note is None else _own(model, note)
+    process = _foreign(start_at(model.choices, given), path) if note is None else _own(model, note, given)
     utility = process.pop("utility")
-    labels = model.choices.labels if note is None else {}
+    states = len(process["initial"])
+    labels = {label: mask[:states] for label, mask in model.choices.labels.items()}
     return process | terms(model.header.rewards, utility, settings_of(note or {}, given), ".drn", labels)
 
 
@@ -59,10 +62,10 @@ def _foreign(model: Choices, path: Path) -> dict[str, Any]:
     return process_of(model, lambda state: f"line {line_of(path, STATE, state)}: ")
 
 
-def _own(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
+def _own(model: ModelText, note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the process of a problem as it was before it was written."""
     try:
-        return _undone(model, note)
+        return _undone(model, note, given)
     except MISFIT as error:
         raise InputError(
             f"the model is not the one that painless wrote ({error}); delete the comments that begin with "
@@ -70,32 +73,28 @@ def _own(model: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
         ) from error
 
 
-def _undone(text: ModelText, note: Mapping[str, Any]) -> dict[str, Any]:
-    model = text.choices
-    shape = (len(model.initial) - 2, int(note["actions"]))
+def _undone(text: ModelText, note: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    model = start_at(without(text.choices, int(note.get("added", 2))), given)
+    shape = (len(model.initial), int(note["actions"]))
     if min(shape) < 1 or shape[0] * shape[1] > ABSENT * len(model.state):
         raise ValueError(f"{shape[0]} states and {shape[1]} actions")
     require_table(shape, len(model.reward) + (shape[0] if note.get("dense") else 0))
     known = {label: a for a, label in enumerate(labels(note.get("action_names"), shape[1]))}
-    choices = len(model.state) - 2  # the last two are those of the end and of the first state
-    state, column = model.state[:choices], np.array([known.get(name, -1) for name in model.names])
-    column = column[model.name[:choices]]
-    if (column < 0).any() or state[-1] != shape[0] - 1:
+    column = np.array([known.get(name, -1) for name in model.names])[model.name]
+    if (column < 0).any() or model.state[-1] != shape[0] - 1:
         raise ValueError("other states or actions")
-    kept = model.successor < shape[0]
-    before = np.append(0, np.cumsum(kept))[model.pointer]
-    stop = before[choices]
-    product, successor = model.probability[kept][:stop], model.successor[kept][:stop]
-    probability = restored(product, float(note["discount"]), text.header.rounding)
-    parts = table(state * shape[1] + column, shape, before[: choices + 1], successor, probability)
+    probability = restored(model.probability, float(note.get("discount", 1.0)), text.header.rounding)
+    parts = table(model.state * shape[1] + column, shape, model.pointer, model.successor, probability)
     if note.get("dense"):
         parts = dense(parts, shape)
-    initial = np.zeros(shape[0])
-    initial[model.successor[model.pointer[-2] :]] = model.probability[model.pointer[-2] :]
-    names = {key: note[key] for key in ("state_names", "action_names") if key in note}
+    initial = model.initial / max(model.initial.sum(), 1)
+    if note.get("first", True) and "initial" not in given:
+        row = slice(text.choices.pointer[-2], None)
+        initial = np.zeros(shape[0])
+        initial[text.choices.successor[row]] = text.choices.probability[row]
     return {
         **parts,
-        **utilities(state, column, shape, model.reward[:, :choices]),
+        **utilities(model.state, column, shape, model.reward),
         "initial": initial,
-        **names,
+        **{key: note[key] for key in ("state_names", "action_names") if key in note},
     }

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.problem.formats.pair_sheet import (
+    END,
     PairSheet,
+    end_states,
     labels,
+    one_step,
     plain_note,
-    require_no_horizon,
     reward_models,
     sheet_of,
+    with_end,
 )
 from painless.problem.formats.prism.lines import NOTE, reward_files
 from painless.storage import files
@@ -31,8 +34,8 @@ VALUES = re.compile(
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write a problem as a `.tra` file and those beside it; files of another export of the same name are replaced or removed."""
-    require_no_horizon(path, content)
-    path, sheet = files.as_path(path), sheet_of(content)
+    content = one_step(path, content)
+    path, sheet = files.as_path(path), with_end(sheet_of(content))
     initial = np.asarray(content["initial"])
     if not np.array_equal(initial, (initial > 0) / np.count_nonzero(initial)):
         raise InputError(
@@ -77,12 +80,25 @@ def _texts(path: Path, content: Mapping[str, Any], sheet: PairSheet, initial: Ar
         if number == 1:
             lines.insert(2, NOTE + json.dumps(plain_note(content, sheet)))
         texts[place] = _joined([*lines, *paid])
-    starts = [f"{s}: 0" for s in np.flatnonzero(initial).tolist()]
-    texts[path.with_suffix(".lab")] = _joined(['0="init" 1="deadlock"', *starts])
-    variables = _variables(content.get("state_names"))
+    texts[path.with_suffix(".lab")] = _joined(_labels(initial, end_states(content, sheet)))
+    variables = _variables(content.get("state_names")) if sheet.shape[0] == len(initial) else None
     if variables is not None:
         texts[path.with_suffix(".sta")] = _joined(variables)
     return texts
+
+
+def _labels(initial: Array, ends: Mask | None) -> list[str]:
+    """Return the lines of a file of labels."""
+    known = ("init", "deadlock") if ends is None else ("init", "deadlock", END)
+    has = np.zeros((len(known), len(initial) if ends is None else len(ends)), dtype=bool)
+    has[0, : len(initial)] = initial > 0
+    if ends is not None:
+        has[2] = ends
+    lines = [
+        f"{state}: {' '.join(map(str, np.flatnonzero(has[:, state])))}"
+        for state in np.flatnonzero(has.any(0))
+    ]
+    return [" ".join(f'{i}="{label}"' for i, label in enumerate(known)), *lines]
 
 
 def _variables(names: Any) -> list[str] | None:

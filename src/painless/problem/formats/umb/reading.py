@@ -59,7 +59,8 @@ def _read(archive: Archive, given: Mapping[str, Any]) -> dict[str, Any]:
     model = _choices(archive, index, counts, rewards)
     about = index.get("file-data", {})
     note = about["parameters"] if about.get("tool") == TOOL else None
-    return entries(model, [*rewards], note, given, ".umb")
+    names = [about.get("alias", name) for name, about in rewards.items()]
+    return entries(model, names, note, given, ".umb")
 
 
 def _counts(index: Any) -> _Counts:

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.problem.formats.pair_sheet import (
+    END,
     PairSheet,
+    end_states,
     labels,
+    one_step,
     plain_note,
-    require_no_horizon,
     reward_models,
     sheet_of,
+    with_end,
 )
 from painless.storage import files
 
@@ -31,13 +34,14 @@ DOUBLE = {"type": "double", "size": 64}
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write the entries of a problem file as a UMB model, atomically."""
-    require_no_horizon(path, content)
-    return files.write_atomically(path, lambda stream: _write(stream, content))
+    entries = one_step(path, content)
+    return files.write_atomically(path, lambda stream: _write(stream, entries))
 
 
 def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
-    sheet = sheet_of(content)
-    (states, actions), initial = sheet.shape, np.asarray(content["initial"], dtype=np.float64)
+    sheet = with_end(sheet_of(content))
+    (states, actions), initial = sheet.shape, np.zeros(sheet.shape[0])
+    initial[: len(content["initial"])] = content["initial"]
     state, action = np.divmod(sheet.pairs, actions)
     first = np.concatenate([[0], np.cumsum(np.bincount(state, minlength=states))])
     names = [name.encode() for name in labels(content.get("action_names"), actions)]
@@ -54,11 +58,18 @@ def _write(stream: IO[bytes], content: Mapping[str, Any]) -> None:
     rewards = [name for given in reward_models(content).values() for name in given]
     for name, utility in zip(rewards, sheet.utility, strict=True):
         parts[f"annotations/rewards/{name}/choices/values.bin"] = utility[sheet.pairs].astype("<f8")
+    annotations: dict[str, Any] = {
+        "rewards": {name: {"applies-to": ["choices"], "type": DOUBLE} for name in rewards}
+    }
+    ends = end_states(content, sheet)
+    if ends is not None:
+        annotations["aps"] = {END: {"applies-to": ["states"], "type": {"type": "bool", "size": 1}}}
+        parts[f"annotations/aps/{END}/states/values.bin"] = _packed(ends)
     index = {
         **{"format-version": VERSION, "format-revision": REVISION},
         "file-data": {"tool": TOOL, "parameters": plain_note(content, sheet)},
         "transition-system": _system(sheet, int(np.count_nonzero(initial))),
-        "annotations": {"rewards": {name: {"applies-to": ["choices"], "type": DOUBLE} for name in rewards}},
+        "annotations": annotations,
     }
     with tarfile.open(fileobj=stream, mode="w") as tar:
         _add(tar, INDEX, json.dumps(index, indent=1).encode())

@@ -8,21 +8,19 @@ at every pair, or averaged over the actions of a policy. Probabilities are the e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from .arithmetic import Arithmetic, Array, Indices, Refused
-from .certificate import Certificate
-from .model import Model
+from painless.solving.paired_doubles import Outward
+from painless.verify import Array, Indices, Model
 
 BLOCK = 2**17  # successors that are looked at together
 
 
 def _surplus(
     model: Model,
-    arithmetic: Arithmetic,
+    arithmetic: Outward,
     pairs: Indices,
     states: Indices,
     weight: Array,
@@ -55,12 +53,12 @@ def _blocks(sizes: Indices) -> Iterator[slice]:
 
 def pair_surplus(
     model: Model,
-    arithmetic: Arithmetic,
+    arithmetic: Outward,
     pairs: Indices,
     weight: Array,
     own: Sequence[Array],
     value: Array,
-) -> Any:
+) -> Array:
     """Return what some pairs have in surplus, at least; `own` are numbers, or arrays by state, and `value` includes the end."""
     states = model.states()[pairs]
     parts = [
@@ -72,12 +70,12 @@ def pair_surplus(
 
 def policy_deficit(
     model: Model,
-    arithmetic: Arithmetic,
+    arithmetic: Outward,
     policy: Array,
     weight: Array,
     own: Sequence[Array],
     value: Array,
-) -> Any:
+) -> Array:
     """Return how much the surplus under a policy is below 0 in every state, at least, (S,): Σ_a π(a|s) [w·u + γP value − own]."""
     share = policy[model.actions]
     chosen = np.flatnonzero(share > 0)
@@ -96,51 +94,3 @@ def policy_deficit(
             total = total + -(arithmetic.of(np.where(has, share[pairs[place]], 0.0)) * each[place])
         parts.append(arithmetic.least(total))
     return np.concatenate(parts)
-
-
-def at_start(model: Model, arithmetic: Arithmetic, value: Array, up: bool) -> Fraction:
-    """ρ·value, rounded up or down by as much as it is uncertain."""
-    starts = np.flatnonzero(model.initial > 0)
-    average = arithmetic.average(model.initial[starts], value[starts], np.array([0, len(starts)]))
-    near = arithmetic.fraction(-average if up else average)
-    return -near if up else near
-
-
-def drawn(certificate: Certificate, model: Model, arithmetic: Arithmetic, values: Array) -> list[Fraction]:
-    """Σ_m share_m ρ·value_mj / Σ_m share_m for each utility j, of values (M, J, S), rounded down."""
-    share = [Fraction(one) for one in certificate.share.tolist()]
-    return [
-        sum(
-            (
-                part * at_start(model, arithmetic, value, up=False)
-                for part, value in zip(share, each, strict=True)
-            ),
-            Fraction(0),
-        )
-        / sum(share)
-        for each in values.swapaxes(0, 1)
-    ]
-
-
-def require_states(model: Model, found: Any, fine: Any, what: str) -> None:
-    """Refuse a certificate if something is not fine in some state, by what was found there."""
-    if not fine.all():
-        state = int(np.argmin(fine))
-        raise Refused(f"{what} from {_state(model, state)}, by up to {-float(found[state]):.3g} a step")
-
-
-def require_pairs(model: Model, pairs: Indices, found: Any, fine: Any, what: str, does: str) -> None:
-    """Refuse a certificate if something is not fine at some of the pairs, by what was found there."""
-    if not fine.all():
-        first = int(np.argmin(fine))
-        state, action = np.argwhere(model.actions)[pairs[first]]
-        raise Refused(
-            f"{what} of {_state(model, state)} is below what action {action} {does}, "
-            f"by up to {-float(found[first]):.3g} a step"
-        )
-
-
-def _state(model: Model, state: Any) -> str:
-    if model.horizon is None:
-        return f"state {state}"
-    return f"state {state % model.width} at step {state // model.width}"

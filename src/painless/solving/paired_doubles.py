@@ -1,19 +1,16 @@
-"""Arithmetic that is rigorous: sums of two doubles with a bound on the error, or rational numbers.
+"""Numbers that are unevaluated sums of two doubles (Dekker 1971; Rump, Ogita and Oishi 2008), each with a bound on how far it is off.
 
-Expressions are unevaluated sums of two doubles (Dekker 1971; Rump, Ogita and Oishi 2008), each with a bound on how far it is off.
+They show where values have to be moved until the inequalities of a certificate hold. `painless.verify`, which is exact, does not need them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from painless.verify import Array, Indices, Refused
 
 UNIT_ROUNDOFF = 2.0**-53
 SPLITTER = 2.0**27 + 1
@@ -22,10 +19,6 @@ TINY = 2.0**-200  # products of three larger numbers do not underflow, nor do th
 SMALL = 2.0**-900  # a larger product, and its error, do not underflow
 UNDERFLOW = 2.0**-1000  # more than all that underflow can change in one inequality
 SAFE = 1 + 1e-6  # for the rounding of error bounds themselves
-
-
-class Refused(ValueError):
-    """The certificate does not prove what it claims; the message says where it fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,22 +104,6 @@ def row_sums(large: Array, small: Array, pointer: Indices) -> Pair:
     return Pair(high, total, error + np.where(tail == 0, 0.0, UNIT_ROUNDOFF * abs(total)))
 
 
-class Arithmetic(Protocol):
-    """How expressions are computed: outwards or exactly."""
-
-    def of(self, numbers: Any) -> Any:
-        """Return doubles as numbers of this arithmetic."""
-
-    def average(self, probability: Array, value: Array, pointer: Indices) -> Any:
-        """Σ p·v / Σ p over every row."""
-
-    def least(self, numbers: Any) -> Any:
-        """Return what the numbers are at least."""
-
-    def fraction(self, number: Any) -> Fraction:
-        """Return what a single number is at least, in an array of one."""
-
-
 class Outward:
     """Sums of two doubles, with bounds on their errors."""
 
@@ -166,33 +143,5 @@ class Outward:
         middle, error = numbers.high + numbers.low, self._error(numbers)
         return np.where(error == 0, middle, middle - SAFE * (error + 4 * UNIT_ROUNDOFF * abs(middle)))
 
-    def fraction(self, number: Pair) -> Fraction:
-        """Return what a single number is at least, in an array of one."""
-        high, low, error = (float(part[0]) for part in (number.high, number.low, self._error(number)))
-        if not np.isfinite(high + low + error):
-            raise Refused("its bounds are beyond the range of doubles")
-        return Fraction(high) + Fraction(low) - Fraction(error)
-
     def _error(self, numbers: Pair) -> Array:
         return numbers.error * SAFE + np.where(numbers.error > 0, UNDERFLOW, 0.0)
-
-
-class Rational:
-    """Rational numbers, in arrays of objects."""
-
-    def of(self, numbers: Any) -> Any:
-        """Return doubles as fractions."""
-        return np.vectorize(lambda number: Fraction(float(number)), otypes=[object])(numbers)
-
-    def average(self, probability: Array, value: Array, pointer: Indices) -> Any:
-        """Σ p·v / Σ p over every row."""
-        shares, starts = self.of(probability), pointer[:-1]
-        return np.add.reduceat(shares * self.of(value), starts) / np.add.reduceat(shares, starts)
-
-    def least(self, numbers: Any) -> Any:
-        """Return the numbers."""
-        return numbers
-
-    def fraction(self, number: Any) -> Fraction:
-        """Return the number in an array of one."""
-        return Fraction(number[0])
