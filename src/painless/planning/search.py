@@ -83,7 +83,9 @@ class Searcher:
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
-        self.game.cautious = not self.problem.shape[2] and not engine.exact  # values are as exact as the gap asks for
+        self.game.cautious = (
+            not self.problem.shape[2] and not engine.exact
+        )  # values are as exact as the gap asks for
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING

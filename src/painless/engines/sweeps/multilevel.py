@@ -29,7 +29,7 @@ DIRECT = 300  # groups that are solved directly
 ALONE = 0.8  # a level with more groups than this share of its states is the last
 WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
 RESTART = 20  # steps of GMRES from one start
-SLOW = 0.5  # a start that leaves more than this share of the residual is the last
+SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 
 
 def width_of(residual: Array) -> float:
@@ -106,24 +106,25 @@ class Multilevel:
         last = self.levels[-1]
         if len(last.diagonal) > 4 * DIRECT:
             return None
-        return np.linalg.inv(_dense(last))
+        return np.asarray(np.linalg.inv(_dense(last)), dtype=np.float64)
 
     def improve(self, right: Array, x: Array, measure: Callable[[Array], float], goal: float) -> float:
         """Improve x (S,), in place, until `measure` of the residual is at most `goal`; return the measure that is reached."""
         left = np.empty_like(right)
         kernels.residual(*self.levels[0].rows, right, x, left)
-        now = measure(left)
-        while now > goal:
-            step = self._krylov(left, 0.3 * goal / now)
+        norm, reached = float(np.sqrt(left @ left)), measure(left)
+        while reached > goal and norm > 0:
+            step = self._krylov(left, 0.3 * goal / reached)
             x += step
             kernels.residual(*self.levels[0].rows, right, x, left)
-            before, now = now, measure(left)
-            if not now < before:
+            before, norm = norm, float(np.sqrt(left @ left))
+            if not norm < before:
                 x -= step
-                return before
-            if now > SLOW * before:
                 break
-        return now
+            reached = measure(left)
+            if norm > SLOW * before:
+                break
+        return reached
 
     def _krylov(self, right: Array, share: float) -> Array:
         """Return an approximate solution, by one start of GMRES; it ends when that share of the residual's norm is left."""
@@ -131,7 +132,8 @@ class Multilevel:
         basis, hessenberg = np.empty((RESTART + 1, size)), np.zeros((RESTART + 1, RESTART))
         norm = float(np.sqrt(right @ right))
         basis[0] = right / norm
-        zero, weights = np.zeros(size), np.empty(0)
+        zero = np.zeros(size)
+        weights: Array = np.empty(0)
         for n in range(RESTART):
             new = basis[n + 1]
             kernels.residual(*self.levels[0].rows, zero, self.cycle(basis[n]), new)
@@ -145,7 +147,7 @@ class Multilevel:
             first = np.zeros(count + 1)
             first[0] = norm
             part = hessenberg[: count + 1, :count]
-            weights = np.linalg.lstsq(part, first, rcond=None)[0]
+            weights = np.asarray(np.linalg.lstsq(part, first, rcond=None)[0], dtype=np.float64)
             left = first - part @ weights
             if hessenberg[n + 1, n] <= 1e-14 * norm or np.sqrt(left @ left) <= share * norm:
                 break

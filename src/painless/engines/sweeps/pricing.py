@@ -42,6 +42,10 @@ PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
+TRIED, FLOWING = (
+    8,
+    0.83,
+)  # sweeps along the flow, of which each must leave less than this share of the error, or others are better
 STEADY, IDLE = (
     0.7,
     6,
@@ -87,7 +91,7 @@ class Pricer:
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
         self._active: ActiveStates | None = None
         self._started = False  # from the uniform policy
-        self._steps_pay = True  # whether policy iteration makes progress
+        self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
         self._error = np.inf  # of the values, as those of the current policy
         # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
         self._roundings = (3 * self.rows.most_successors + STEPS) * EPSILON / 2
@@ -119,7 +123,7 @@ class Pricer:
                 self._error = error
             if width <= goal:
                 break
-            if self.along_flow and self._steps_pay and not self._is_narrow():
+            if self.along_flow and not self._is_narrow() and self._takes_steps():
                 bound = min(bound, self._take_steps(weight, utility, value, goal))
                 if self._steps_pay:
                     break
@@ -154,6 +158,18 @@ class Pricer:
             self.values.try_elimination(self._chain.follow(self._choice))
         return bool(self.values.by_elimination)
 
+    def _takes_steps(self) -> bool:
+        """Whether to go on by policy iteration: where a few sweeps along the flow, tried once, shrink errors slowly."""
+        if self._steps_pay is None:
+            self._error = np.inf
+            chain = self._chain.follow(self._choice)
+            self.values.order = None
+            if not self.values.along_flow:
+                self.values.turn()
+            first, last = (self.values.sweep(chain, count) for count in (2, TRIED))
+            self._steps_pay = last > first * FLOWING**TRIED
+        return self._steps_pay
+
     def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
         """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound."""
         if not self._started:
@@ -163,7 +179,7 @@ class Pricer:
         self._error = np.inf
         while True:
             size = float(np.abs(value).max())
-            at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
+            at_start, low, high, _ = self._bellman(utility, value, 4 * EPSILON * size)
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
             bound, goal = min(bound, above), max(goal, rounding)
             least, idle = (width, 0) if width < STEADY * least else (least, idle + 1)
