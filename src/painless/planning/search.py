@@ -91,18 +91,29 @@ class Searcher:
         self._ending = Ending.ROUNDING
         self._aim = 0.9  # the share of the target at which a mixture is evaluated
 
-    def run(self, start: Array | None = None, columns: Iterable[Column] = ()) -> Searched:
+    def run(
+        self,
+        start: Array | None = None,
+        columns: Iterable[Column] = (),
+        prices: Array | None = None,
+        bounds: Iterable[tuple[Array, float]] = (),
+    ) -> Searched:
         """Search until the gap is proved, no progress is possible, or the search is stopped.
 
         Arguments:
             start: an initial policy (S, A).
             columns: policies of the same model that are known already, from a search at other thresholds.
+            prices: multipliers (K,) near which the answer is expected, such as those of a model that differs a little.
+            bounds: on best responses to prices (K,), proved in such a search.
         """
+        self.game.know(bounds)
         for column in columns:
             self.game.add(column)
         try:
             if start is not None:
-                self._start_from(start)
+                prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
+            if prices is not None and prices.any():
+                self._start_near(prices)
             ending = self._search()
         except (TimeoutError, KeyboardInterrupt) as stop:
             ending = Ending.of(stop)
@@ -115,11 +126,8 @@ class Searcher:
         answer = self.certifier.bounded(answer)
         return Searched(self.certifier, answer, self.slack, feasible, ending, self._solves)
 
-    def _start_from(self, policy: Array) -> None:
-        """Start near the prices that make the actions mixed by a policy equally good, on both sides of the limits."""
-        multiplier = implied_prices(self.engine, policy, COARSE * self.engine.unit)
-        if multiplier is None:
-            return
+    def _start_near(self, multiplier: Array) -> None:
+        """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
         for step in AROUND:
             met = self._met()
             if any(met) and not all(met):

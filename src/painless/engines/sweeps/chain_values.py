@@ -115,8 +115,8 @@ class ChainValues:
     def _expected(self, rate: float, share: float) -> float:
         """Return how many more sweeps it takes to leave so much of the error, by the rate of this solve or that of the last ones."""
         rate = rate or self.rate[self.along_flow]
-        if self.by_elimination or not 0.0 < rate < 1.0 or (rate == UNTRIED and self.along_flow):
-            return 0.0
+        if self.by_elimination or not self.along_flow or not 0.0 < rate < 1.0 or rate == UNTRIED:
+            return 0.0  # even sweeps are followed by others before anything else is tried
         return float(np.log(min(share, 1.0)) / np.log(rate))
 
     def _rounding(self, roundings: float) -> float:

@@ -22,6 +22,7 @@ from painless.problem import CMDP
 # not proved; the mixture's values are.
 CANCELLED = 30.0
 FINEST = 1e-13  # a higher precision is rounding
+KEPT = 4  # occupancies of other policies that are kept; the next mixture often has one of them
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
 COARSEST = 1e-4
 
@@ -56,7 +57,8 @@ class Mixer:
         if len(choices) == 1:
             return np.ones(choices.shape)
         keys = [hash(choice.tobytes()) for choice in choices]
-        self._visits = {key: known for key, known in self._visits.items() if key in keys}
+        newest = [*self._visits][-KEPT:]
+        self._visits = {k: known for k, known in self._visits.items() if k in keys or k in newest}
         if precision > PRECISION:  # the precision leaves room for an error
             differ = float((choices[1:] != choices[0]).any(0).mean())
             precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)

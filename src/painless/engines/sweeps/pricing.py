@@ -99,6 +99,16 @@ class Pricer:
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
 
+    def continue_from(self, other: Pricer) -> None:
+        """Start from the last policy and values of another pricer, if it has the same pairs and utilities."""
+        same = self.values.value.shape == other.values.value.shape
+        if not same or not np.array_equal(self.rows.first, other.rows.first):
+            return
+        self._choice = other._choice.copy()
+        self.values.value[:] = other.values.value
+        self.values.rate, self.values.by_elimination = dict(other.values.rate), other.values.by_elimination
+        self._started, self._steps_pay = other._started, other._steps_pay
+
     def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
         """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
 
