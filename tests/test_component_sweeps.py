@@ -46,13 +46,13 @@ def test_a_chain_without_cycles_takes_one_round():
 
 
 def test_answers_of_similar_chains_are_used_again():
-    chain, recent, ticks = random_chain(4, leaving=0.01), RecentAnswers(), []
+    chain, recent, fresh, ticks = random_chain(4, leaving=0.01), RecentAnswers(), [], []
     utility = np.random.default_rng(0).normal(size=(2, 60))
-    SweptInverse(chain, recent=recent).state_value(utility)
+    SweptInverse(chain, lambda: fresh.append(0), recent).state_value(utility)
     again = SweptInverse(chain, lambda: ticks.append(0), recent).state_value(
         np.array([[1.0, -2.0]]) @ utility
     )
-    assert not ticks
+    assert len(ticks) < 0.4 * len(fresh)  # a combination of the answers is nearly exact
     exact = np.linalg.solve(np.eye(60) - chain.toarray(), utility[0] - 2 * utility[1])
     np.testing.assert_allclose(again[0], exact, rtol=0, atol=1e-10 * np.abs(exact).max())
 

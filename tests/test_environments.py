@@ -478,14 +478,16 @@ def test_constraints_that_make_no_sense():
 
 def test_features_are_suggested():
     cartpole = from_gymnasium("CartPole-v1", discount=0.99)
-    tiles = suggest_features(cartpole, "tiles")
+    tiles = suggest_features(cartpole)
     assert isinstance(tiles, TileCoding)
     assert tiles.dimension == 8 * 2 * 512
     assert np.isfinite(tiles.upper).all()
-    assert isinstance(suggest_features(from_gymnasium("MountainCar-v0", discount=0.99)), TileCoding)
-    fourier = suggest_features(cartpole)  # four numbers are too many for tiles
+    assert isinstance(suggest_features(cartpole, "fourier"), Fourier)
+    fourier = suggest_features(
+        from_gymnasium("Acrobot-v1", discount=0.99)
+    )  # six numbers are too many for tiles
     assert isinstance(fourier, Fourier)
-    assert fourier.dimension == 2 * (1 + 4 * 3 + 6 * 9)
+    assert fourier.dimension == 3 * (1 + 6 * 3 + 15 * 9)
     lake = from_gymnasium("FrozenLake-v1", discount=0.9)
     assert suggest_features(lake) == OneHot(16, 4)
     assert isinstance(suggest_features(lake, "tiles"), TileCoding)

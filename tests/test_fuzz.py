@@ -29,6 +29,12 @@ def test_a_price_without_an_upper_end_is_what_loosening_gains(algorithm):
     assert not run(case, {}).wrong
 
 
+def test_a_price_that_is_rounding_is_none():
+    """One of many limits had the multiplier 8e-17 where nothing is gained."""
+    [case] = cases(1, 901234588, ["many"], ["crpo"], [1e-3], each=1)
+    assert not run(case, {}).wrong
+
+
 @pytest.mark.parametrize("family", ["plain", "masks", "mixed_senses", "units"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_judge_agrees_with_itself(family, seed):

@@ -27,7 +27,7 @@ from painless.engines.sweeps.recent_answers import RecentAnswers
 from painless.problem import Transition
 
 FACTORISED = 500  # states up to which factors always serve
-QUICK = 1e9  # states times the square of the bandwidth up to which they are faster than sweeps
+QUICK = 1e10  # states times the square of the bandwidth up to which they are faster than sweeps
 QUICK_STATES = 50_000  # states up to which that is tried
 WORK = 1e11  # up to which they serve at all
 PRECISE = 1e-13  # relative residual of an iteration

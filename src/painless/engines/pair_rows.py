@@ -10,7 +10,10 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
+from painless.common.compiling import njit
 from painless.problem import Transition
+
+COMPILED = 10_000  # states from which compiled code is worth its loading
 
 Places = NDArray[np.intp]
 
@@ -47,16 +50,16 @@ class PairRows:
         return most, at[np.flatnonzero(np.diff(self.state[at], prepend=-1))]
 
     @cached_property
-    def arrows(self) -> tuple[Places, Places]:
-        """The pairs and successors of all transitions with a positive probability."""
+    def arrows(self) -> tuple[Places, Places, Array]:
+        """The pairs, successors and probabilities of all transitions with a positive probability."""
         matrix = scipy.sparse.coo_array(self.kernel)
         positive = matrix.data > 0
         pair, target = (part[positive].astype(np.intp) for part in matrix.coords)
-        return pair, target
+        return pair, target, matrix.data[positive]
 
     def leading_to(self, targets: Mask) -> Places:
-        """Return for each state a pair that may lead closer to the targets (S,), and −1 where there is none, or no need."""
-        pair, target = self.arrows
+        """Return for each state the pair that most probably leads closer to the targets (S,), and −1 where there is none, or no need."""
+        pair, target, probability = self.arrows
         states, source = len(targets), self.state[pair]
         starts = np.flatnonzero(targets)
         back = scipy.sparse.csr_array(
@@ -66,8 +69,28 @@ class PairRows:
             ),
             (states + 1, states + 1),
         )
-        found = scipy.sparse.csgraph.breadth_first_order(back, states)[1][:states]
+        order, before = scipy.sparse.csgraph.breadth_first_order(back, states)
+        along = compiled_steps if states > COMPILED else steps_along
+        steps = along(order.astype(np.intp), before.astype(np.intp), np.full(states + 1, states + 1))
+        closer = (steps[target] < steps[source]) & ~targets[source]
+        chance = np.bincount(pair[closer], probability[closer], len(self.state))
+        some = np.flatnonzero(chance)
+        some = some[np.argsort(chance[some], kind="stable")]
         choice = np.full(states, -1)
-        closer = (found[source] == target) & ~targets[source]
-        choice[source[closer]] = pair[closer]
+        choice[self.state[some]] = some  # the last one counts
         return choice
+
+
+def steps_along(order: Places, before: Places, steps: Places) -> Places:
+    """Return how many steps each place of a tree is from its root, order[0], in `steps` (n,); `before` is the one before each.
+
+    >>> steps_along(np.array([2, 0, 1]), np.array([2, 0, -9]), np.zeros(3, dtype=np.intp))
+    array([1, 2, 0])
+    """
+    steps[order[0]] = 0
+    for k in range(1, len(order)):
+        steps[order[k]] = steps[before[order[k]]] + 1
+    return steps
+
+
+compiled_steps = njit(steps_along)

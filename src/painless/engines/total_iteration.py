@@ -32,10 +32,10 @@ ROUNDS = 10_000
 NEAR = 1e-6  # relative distance from the best row of its node up to which a row may matter to the proof
 SPARE = 2.0  # times what the check found missing
 RAISES = 3  # attempts, each with ten times as much
-COARSE = 1e-6  # change of a value that the first sweeps follow, relative to the largest
+COARSE = 1e-7  # change of a value that the first sweeps follow, relative to the largest
 FAINT = 1e-9  # relative to the largest utility
 FINEST = 3  # turns in which sweeps become finer
-STRETCH = 10  # the work of so many sweeps, at most, in the first turn
+STRETCH = 60  # the work of so many sweeps, at most, in the first turn
 SETTLING = 0.5  # if more of the nodes that changed change again, sweeps of value iteration are faster
 GAIN = 1e-8  # an average below this, relative to that of absolute utilities, is within the precision of the prices
 

@@ -18,7 +18,7 @@ KINDS = ("tiles", "fourier", "one-hot")
 LARGE = 1e3  # a bound beyond this says nothing; what was seen says more
 MARGIN = 0.5  # of what was seen, on each side
 TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a tiling and action
-TILED = 3  # numbers of an observation up to which tiles are few enough
+TILED = 4  # numbers of an observation up to which tiles are few enough, and better
 MOST = 2000  # features of a Fourier basis, all actions together
 BASES = (
     (3, 2),

@@ -111,6 +111,8 @@ def _feasible(
         case.slater.feasibility is Feasibility.TIGHT
     ):  # multipliers may be as large as you like, and say nothing
         multiplier = np.where(np.isfinite(high), multiplier, low)
+    nothing = multiplier * units.span[1:] <= NONE * units.span[0]
+    multiplier = np.where(nothing, low, multiplier)  # rounding
     iterations = 0 if trace is None else len(trace)
     return _solution(
         *(found, task.clock, answer.policy, answer.value),

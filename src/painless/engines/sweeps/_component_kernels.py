@@ -25,10 +25,11 @@ def sweep_values(
     order: Indices,
     bounds: Indices,
     least: float,
+    floor: float,
     most: int,
     value: Array,
 ) -> None:
-    """Sweep V = u + PV, (S,) each, in each component in turn, until no value changes by more than `least` of the largest there.
+    """Sweep V = u + PV, (S,) each, in each component in turn, until no value changes by more than `least` of the largest there, or `floor`.
 
     A component has the states order[bounds[c]..bounds[c + 1] − 1]. It takes at most `most` sweeps.
     """
@@ -47,7 +48,7 @@ def sweep_values(
                 change = max(change, abs(total - value[s]))
                 size = max(size, abs(total))
                 value[s] = total
-            done = high - low == np.uint64(1) or change <= least * size
+            done = high - low == np.uint64(1) or change <= max(least * size, floor)
 
 
 @njit
@@ -60,13 +61,14 @@ def sweep_visits(
     order: Indices,
     bounds: Indices,
     least: float,
+    floor: float,
     most: int,
     rest: Array,
     visits: Array,
 ) -> None:
     """Pass `rest` (S,) on until it is gone: d = ρ + dP, component after component, each before those that it leads to.
 
-    A component is done if it keeps at most `least` of its visits, or after `most` sweeps.
+    A component is done if it keeps at most `least` of its visits, or `floor`, or after `most` sweeps.
     """
     for n in range(len(bounds) - 1):
         c = len(bounds) - 2 - n
@@ -88,4 +90,4 @@ def sweep_visits(
                     s = np.uint64(order[i])
                     kept = max(kept, abs(rest[s]))
                     whole = max(whole, abs(visits[s]))
-                done = kept <= least * whole
+                done = kept <= max(least * whole, floor)

@@ -50,7 +50,7 @@ class System(NamedTuple):
     kind: str
     matrix: Any  # M without its diagonal, (S, S)
     sweep: Callable[
-        [Array, Array, int], None
+        [Array, Array, int, float], None
     ]  # improves a solution of a right-hand side, (S,) each, by some sweeps
 
 
@@ -86,6 +86,7 @@ class SweptInverse:
         self._tick, self._error = tick, error
         self._recent = RecentAnswers() if recent is None else recent
         self._spans: dict[str, Span] = {}  # of recent answers, for each kind of system
+        self._stale = False  # whether the order of the sweeps is that of another chain, and does not serve
         self.settled = True  # whether all answers are precise
 
     @cached_property
@@ -102,14 +103,13 @@ class SweptInverse:
 
     @property
     def _order(self) -> tuple[Indices, Indices]:
-        """The order of the sweeps; that of the states' numbers if the chain mixes, which is the fastest to read."""
-        if not self._recent.mixing:
-            return self._along_flow
-        known, states = self._recent.order, len(self._stay)
-        if known is None or len(known[0]) != states:
-            known = np.arange(states, dtype=np.uint32), np.array([0, states], dtype=np.uint32)
-            self._recent.order = known
-        return known
+        """The order of the sweeps: that of the last chain, as long as it serves; that of the states' numbers if the chain mixes."""
+        recent, states = self._recent, len(self._stay)
+        if self._stale or recent.order is None or len(recent.order[0]) != states:
+            natural = np.arange(states, dtype=np.uint32), np.array([0, states], dtype=np.uint32)
+            recent.order = natural if recent.mixing else self._along_flow
+            self._stale = False
+        return recent.order
 
     @cached_property
     def _longest(self) -> float:
@@ -149,7 +149,7 @@ class SweptInverse:
         while left > goal and spent < WORK:
             before, mixing = left, self._recent.mixing
             steps, count = (MIXED, count) if mixing else (count, 2 * count)
-            system.sweep(right, found, steps)
+            system.sweep(right, found, steps, 0.5 * goal)
             step, rest = span.nearest(right + self._passed(system, found) - found)
             found += step
             left, goal = self._left(rest, found, enough)
@@ -161,6 +161,7 @@ class SweptInverse:
                 left, goal = self._left(rest, found, enough)
                 spent += 2 * RESTART
                 self._recent.mixing = left < SLOW ** (2 * RESTART) * before
+            self._stale |= left > goal and not (mixing and self._recent.mixing)
         if not left <= goal:
             return None
         self._recent.add(kind, found)
@@ -178,16 +179,16 @@ class SweptInverse:
     def _passed(self, system: System, x: Array) -> Array:
         return np.asarray(system.matrix @ x) + self._stay * x
 
-    def _sweep_values(self, gain: Array, value: Array, most: int) -> None:
-        """Sweep V = u + PV, (S,) each, in place."""
+    def _sweep_values(self, gain: Array, value: Array, most: int, floor: float) -> None:
+        """Sweep V = u + PV, (S,) each, in place, until residuals are at most `floor`."""
         self._tick()
-        kernels.sweep_values(*self._chain[:-1], gain, *self._order, PRECISE, most, value)
+        kernels.sweep_values(*self._chain[:-1], gain, *self._order, PRECISE, floor, most, value)
 
-    def _sweep_visits(self, initial: Array, visits: Array, most: int) -> None:
-        """Sweep d = ρ + dP, (S,) each, in place."""
+    def _sweep_visits(self, initial: Array, visits: Array, most: int, floor: float) -> None:
+        """Sweep d = ρ + dP, (S,) each, in place, until residuals are at most `floor`."""
         self._tick()
         rest = initial + self._passed(self._visits, visits) - visits if visits.any() else initial.copy()
-        kernels.sweep_visits(*self._chain[:-1], *self._order, PRECISE, most, rest, visits)
+        kernels.sweep_visits(*self._chain[:-1], *self._order, PRECISE, floor, most, rest, visits)
 
     def _correction(self, system: System, rest: Array, reduced: float) -> Array:
         """Return a solution of y = rest + My, (S,), by GMRES, preconditioned by a sweep."""
@@ -195,7 +196,7 @@ class SweptInverse:
 
         def swept(x: Array) -> Array:
             y = np.zeros(len(x))
-            system.sweep(x, y, 1)
+            system.sweep(x, y, 1, 0.0)
             return y
 
         def product(x: Array) -> Array:
