@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint types tests docs soak bench bench-scale score clean
+.PHONY: run test lint types tests docs soak coverage bench track bench-scale score clean
 
 run: .venv/.run
 	$(BIN)/python examples/gridworld.py --out out/gridworld
@@ -27,8 +27,21 @@ docs: .venv/.test
 soak: .venv/.test
 	$(BIN)/python -m tests.soak
 
+# Numba's kernels are invisible to a tracer while they are compiled: their own tests run once more without compiling.
+KERNEL_TESTS := tests/test_engine.py tests/test_components.py tests/test_features.py tests/test_feature_policies.py tests/test_sampling_evaluators.py tests/test_simulators.py
+
+coverage: .venv/.test
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -n 2 $(KERNEL_TESTS) || true  # some are about compiling itself
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 bench: .venv/.test
 	$(BIN)/python -m benchmarks
+
+track: .venv/.test
+	$(BIN)/python -m benchmarks.track
 
 bench-scale: .venv/.test
 	$(BIN)/python -m benchmarks.scale

@@ -280,6 +280,14 @@ def hall():
     return Hall()
 
 
+def forth(before, action, after, reward, terminated, info):
+    return float(action)
+
+
+def there(before, action, after, reward, terminated, info):
+    return 2.0 * terminated
+
+
 gymnasium.register("Test/Hall-v0", entry_point=Hall, max_episode_steps=40)
 """
 
@@ -339,6 +347,26 @@ def test_what_python_saved_is_evaluated(run, hall):
     assert code == 2
     assert "cannot be made again from a file" in err
     assert run("report", "lambda")[0] == 0
+
+
+def test_functions_of_a_module_are_found_again(run, hall):
+    """Limits and rewards that are functions of a module come back in another process; others are refused in one line."""
+    assert run("train", "gym:Test/Hall-v0", "--import", "hall_of_tests", "--steps", "1000")[0] == 0
+    module = sys.modules["hall_of_tests"]
+    given = {"discount": 0.9, "steps": 1000, "time_limit": 40, "reward": module.there}
+    painless.train(module.hall, constraints=[(module.forth, "<=9")], **given).save("functions")
+    sys.modules.pop("hall_of_tests")
+    gymnasium.registry.pop("Test/Hall-v0")
+    code, out, err = run("evaluate", "functions", "--episodes", "20", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["constraint_value"][0] < 9
+    assert found["reward_value"] > 1  # twice the environment's own
+    painless.train(module.hall, constraints=[(lambda *step: 1.0, "<=9")], **given).save("lambda")
+    code, _, err = run("evaluate", "lambda")
+    assert code == 2
+    assert "functions that no module has" in err
+    assert len(err.strip()) <= 200
 
 
 def test_dirichlet_start_depends_on_the_seed(run):

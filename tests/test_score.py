@@ -10,18 +10,21 @@ from hypothesis import strategies as st
 
 from painless import CMDP, PRM, InputError, garnet, solve
 from painless.bellman import policy_value
+from painless.loop.algorithms import ALGORITHMS
 from painless.policies.table import dirichlet_policy
 from painless.problem.units import normalise
 from painless.problems.binding import room
 from painless.study.score import Score, run_score, runs, suite
-from painless.study.score import score as scoring
+from painless.study.score import running as scoring
+from painless.study.score.contenders import GRIDS, contenders
 from painless.study.score.families import drawn
 from painless.study.score.merit import EQUAL, FLOOR, Judge, ratio
-from painless.study.score.runs import GRIDS, MEASURES, contenders
+from painless.study.score.runs import JUDGED, MEASURES
 from painless.study.score.simulated import RESOLUTION, _rows, cartpole_judge, mean_row
 from painless.study.score.suite import Entry
 
-RUNS = 1 + 1 + 20 + 12
+RUNS = sum(len(grid) for grid in GRIDS.values())
+FEW = 20 + 12 + len(GRIDS) - 2  # where the baselines of the paper alone are tuned
 
 
 def tiny_suite():
@@ -33,7 +36,7 @@ def tiny_suite():
 @pytest.fixture
 def tiny(monkeypatch):
     monkeypatch.setattr(scoring, "suite", tiny_suite)
-    monkeypatch.setattr(scoring, "BUDGET", 12)
+    monkeypatch.setattr(scoring, "BUDGET", 6)
 
 
 def row(problem, algorithm, measure, merit, **more):
@@ -43,7 +46,7 @@ def row(problem, algorithm, measure, merit, **more):
 def synthetic(default, gda, crpo, paper=1e-2):
     """One problem; merits are (average, deployed) of the default, and lists of them for the grids."""
     rows = []
-    for k, measure in enumerate(MEASURES):
+    for k, measure in enumerate(JUDGED):
         rows += [row("p", "prm", measure, default[k]), row("p", "cbp", measure, paper)]
         rows += [row("p", "gda", measure, merit[k]) for merit in gda]
         rows += [row("p", "crpo", measure, merit[k]) for merit in crpo]
@@ -189,8 +192,15 @@ def test_standing_by_hand():
 
 
 def test_grids_are_those_of_the_paper():
-    assert {name: len(grid) for name, grid in GRIDS.items()} == {"gda": 20, "crpo": 12}
+    assert {name: len(GRIDS[name]) for name in ("gda", "crpo")} == {"gda": 20, "crpo": 12}
     assert sum(len(one.algorithms) for one in contenders()) == RUNS
+    assert sum(len(one.algorithms) for one in contenders(tuned=False)) == FEW
+
+
+def test_everyone_takes_part_with_its_default_settings():
+    for one in contenders():
+        assert one.algorithms[one.untuned] == ALGORITHMS[one.name]()
+    assert {one.name for one in contenders()} == {*ALGORITHMS} - {"cbp-theory", "gda-theory", "gda-printed"}
 
 
 def test_every_evaluation_counts(monkeypatch):
@@ -207,14 +217,17 @@ def test_every_evaluation_counts(monkeypatch):
     assert {one["evaluations"] for one in rows} == {30}
     feasibility = spent[0][1]
     assert feasibility >= 1
-    assert [iterations for iterations, _ in spent] == [30, 30 - feasibility, 30, 30]
-    assert rows == runs.run_table(entry, 0, 3, 30)
+    assert [iterations for iterations, _ in spent] == [30, 30 - feasibility, *[30] * (len(GRIDS) - 2)]
+    again = runs.run_table(entry, 0, 3, 30, contenders()[:3])
+    assert [{**one, "seconds": 0} for one in rows[: len(again)]] == [{**one, "seconds": 0} for one in again]
 
 
 def recomputed(content):
     """Return wins, geometric mean and worst ratio of a score as plain data, from its rows alone."""
     least = {}
     for one in content["rows"]:
+        if one["measure"] not in JUDGED or (one["algorithm"] == "prm" and not one["untuned"]):
+            continue
         key = (one["problem"], one["measure"], one["algorithm"])
         least[key] = min(one["merit"], least.get(key, np.inf))
         assert one["merit"] >= one["gap"] - 1e-12
@@ -228,9 +241,9 @@ def recomputed(content):
     return np.mean(np.array(worst) <= 1), np.exp(np.mean(logs)), max(worst)
 
 
-def assert_adds_up(content, problems):
-    assert content["problems"] == problems
-    assert len(content["rows"]) == problems * RUNS * len(MEASURES)
+def assert_adds_up(content, runs):
+    assert len(content["rows"]) == sum(runs) * len(MEASURES)
+    assert content["problems"] == len(runs)
     found = (content["wins"], content["geometric_mean"], content["worst"])
     np.testing.assert_allclose(found, recomputed(content), rtol=1e-12)
 
@@ -239,30 +252,90 @@ def test_score_can_be_computed_again_from_its_rows(tiny):
     told = []
     score = run_score(5, progress=lambda name, done, total: told.append((name, done, total)))
     assert told[-1][1:] == (2, 2)
-    assert_adds_up(json.loads(json.dumps(score.as_dict())), 2)
+    assert_adds_up(json.loads(json.dumps(score.as_dict())), [RUNS, FEW])
 
 
-def test_the_default_wins_the_quick_score(run):
+def test_the_default_wins_the_quick_score(run, tmp_path):
     """The promise itself, in a minute: at least as good as baselines tuned in hindsight, and never twice as bad."""
-    code, out, _ = run("score", "--quick", "--json", "--workers", "2")
+    code, out, _ = run("score", "--quick", "--json", "--workers", "2", "--out", str(tmp_path))
     content = json.loads(out)
     assert code == 0
-    assert_adds_up(content, sum(entry.quick for entry in suite()))
+    assert_adds_up(content, [FEW] * sum(entry.quick for entry in suite()))
     assert content["wins"] >= 0.9
     assert content["worst"] <= 2
     assert content["improvement"] >= 10
 
 
-def test_command_line(tiny, tmp_path, capsys):
-    from painless.cli.score import score
+def test_command_line(tiny, tmp_path, run):
+    files = [tmp_path / name for name in ("profile.svg", "table.md", "table.tex", "table.csv")]
+    options = ("--seeds", "1", "--workers", "1", "--out", str(tmp_path / "out"))
+    code, shown, _ = run("score", *options, "--figure", str(files[0]), "--table", str(files[1]))
+    assert code == 0
+    for words in ("wins", "tuned in hindsight", "strong violation", "augmented-lagrangian"):
+        assert words in shown
+    assert files[0].stat().st_size > 1000
+    assert files[1].read_text().startswith("| algorithm | settings | average |")
+    for path in files[2:]:
+        assert run("score", *options, "--table", str(path))[0] == 0
+    assert files[2].read_text().startswith("\\begin{tabular}")
+    assert len(files[3].read_text().splitlines()) == 1 + 2 * len(GRIDS)
+    _, out, _ = run("score", *options, "--json")
+    assert set(json.loads(out)) >= {"wins", "geometric_mean", "worst", "rows", "algorithms", "seeds"}
+    code, _, error = run("score", "--set", "rate=1")
+    assert (code, "--set is for your own algorithm" in error) == (2, True)
+    code, _, error = run("score", "--family", "steaming")
+    assert (code, "unknown family 'steaming'; did you mean 'streaming'?" in error) == (2, True)
+    code, _, error = run("score", "--family", "TD(0)", "--quick")
+    assert (code, "no problem of these families is part of the quick score" in error) == (2, True)
 
-    score(seed=0, quick=False, workers=1, figure=tmp_path / "profile.svg", as_json=False)
-    shown = capsys.readouterr().out
-    assert "wins" in shown
-    assert "tuned in hindsight" in shown
-    assert (tmp_path / "profile.svg").stat().st_size > 1000
-    score(seed=0, quick=False, workers=1, figure=None, as_json=True)
-    assert set(json.loads(capsys.readouterr().out)) >= {"wins", "geometric_mean", "worst", "rows"}
+
+def test_what_is_finished_is_not_run_again(tiny, tmp_path, monkeypatch):
+    first = run_score(5, folder=tmp_path)
+    ran = []
+
+    def counted(piece):
+        ran.append([one.name for one in piece.chosen])
+        return plain(piece)
+
+    plain = scoring.run_piece
+    monkeypatch.setattr(scoring, "run_piece", counted)
+    assert run_score(5, folder=tmp_path).rows == first.rows
+    assert ran == []
+    own = [{"name": "tests.own_algorithm:fast", "rate": [0.5, 1.0]}]
+    added = run_score(5, folder=tmp_path, own=own)
+    assert ran == [["tests.own_algorithm:fast"]] * 2
+    assert added.rows[: len(MEASURES)] == first.rows[: len(MEASURES)]
+    assert "tests.own_algorithm:fast" in added.algorithms
+    stored = sorted((tmp_path / "problems").iterdir())
+    stored[0].write_text("{")
+    again = run_score(5, folder=tmp_path)
+    assert len(ran) == 3  # what cannot be read is run again
+    assert len(again.rows) == len(first.rows)
+
+
+def test_seeds_give_an_interval(tiny):
+    score = run_score(5, seeds=3)
+    assert score.seeds == [5, 6, 7]
+    assert [name for name, seed in score.problems if seed == 6] == [
+        tiny_suite()[0].name
+    ]  # estimates run once
+    mean = score.mean("prm", "average")
+    logs = [np.log(score.merit("prm", "average", (tiny_suite()[0].name, seed))) for seed in (5, 6, 7)]
+    half = 4.302653 * np.std(logs, ddof=1) / np.sqrt(3)
+    assert mean.factor == pytest.approx(np.exp(half), rel=1e-5)
+    assert np.isnan(run_score(5).mean("prm", "average").factor)
+
+
+def test_tuning_helps_and_the_best_is_best():
+    rows = [
+        row("p", name, "average", merit, untuned=k == 0)
+        for name, merits in {"prm": (2e-3, 1e-3), "gda": (4e-3, 5e-4)}.items()
+        for k, merit in enumerate(merits)
+    ]
+    score = Score(0, rows)
+    assert score.mean("gda", "average").value == pytest.approx(4e-3)
+    assert score.mean("gda", "average", tuned=True).value == pytest.approx(5e-4)
+    assert (score.best_share("prm", "average"), score.best_share("prm", "average", tuned=True)) == (1, 0)
 
 
 def test_a_problem_that_fails_is_named(monkeypatch):
@@ -290,7 +363,8 @@ def test_cartpole_is_judged_no_finer_than_its_episodes_tell():
         ),
         estimate=SimpleNamespace(mean=best),
     )
-    average, deployed = _rows(judge, training, contenders()[0], {}, 3)
+    average, _, last, deployed = _rows(judge, training, contenders()[0], {}, 3)
+    assert last["gap"] == pytest.approx((judge.value - 84) / judge.value)
     assert deployed["merit"] == RESOLUTION
     assert average["merit"] == average["gap"] == pytest.approx((judge.value - 82) / judge.value)
 

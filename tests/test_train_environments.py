@@ -8,6 +8,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+import scipy
 from gymnasium import spaces
 
 import painless
@@ -15,6 +16,9 @@ from painless import InputError
 from painless.environments import Constraint, Predictor
 from painless.environments.interface import MOST_ACTIONS, Interface
 from painless.policies import MixturePolicy
+from painless.report.page_frontiers import PAIRS
+from painless.report.page_model import counts_group, model_explorer
+from painless.report.page_training import TrainingRecord, training_page
 from painless.simulation.simulator import TableSimulator
 from painless.training.linear import TrainingProgress
 from painless.training.result import Training
@@ -565,3 +569,39 @@ def test_the_example_for_tensorboard_writes_every_number(capsys):
     steps = [step for name, _, step in written if name == "states"]
     assert steps == sorted(steps)
     assert steps[-1] >= 2000
+
+
+def test_the_page_of_a_run_explores_its_model(tmp_path):
+    """The slider moves the limits of the learned model, and a table says how often each pair was tried; also from a folder."""
+    training = quick(constraints="cost<=6")
+    page = training_page(TrainingRecord.of(training), "walk")
+    assert "as if it were the truth" in page
+    assert '"frontiers": [{' in page or '"frontiers":[{' in page
+    assert "How often each pair was tried" in page
+    assert f"{training.visits.sum():,.0f} steps were counted: 4 states, 2 actions" in page
+    training.save(tmp_path / "run")
+    again = TrainingRecord.load(tmp_path / "run")
+    assert (again.visits == training.visits).all()
+    assert training_page(again, "walk") == page
+    free = training_page(
+        TrainingRecord.of(quick()), "walk"
+    )  # without limits, the optimal policy of the model
+    assert "How often each pair was tried" in free
+    assert "as if it were the truth." not in free.split("The learned model")[0]
+
+
+def test_a_large_model_has_counts_but_no_slider():
+    training = quick(constraints="cost<=6")
+    assert model_explorer(None) == {}
+    states = PAIRS // 2 + 1
+    names = {"states": [f"s{k}" for k in range(states)]}
+    large = painless.CMDP(
+        scipy.sparse.csr_array(np.ones((states * 2, 1)) @ np.eye(1, states)),
+        np.zeros((states, 2)),
+        initial=np.eye(states)[0],
+        discount=0.5,
+        names=names,
+    )
+    assert model_explorer(large) == {}
+    assert len(counts_group(large, np.ones((states, 2)))[0]["tables"][0]["rows"]) == 500
+    assert counts_group(training.model, None) == []

@@ -252,8 +252,14 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         if name.count(":") > 1:
             import_modules([name.split(":")[1]])
         options = settings.pop("options", {})
-        environment = name.removeprefix("gym:") if name.startswith("gym:") else _factory(name)
-        return from_gymnasium(environment, **settings, **options)
+        environment = name.removeprefix("gym:") if name.startswith("gym:") else imported(name[7:])
+        limits = [
+            one if isinstance(one, str) else (imported(one[0]), one[1])
+            for one in settings.pop("constraints", ())
+        ]
+        if isinstance(settings.get("reward"), str):
+            settings["reward"] = imported(settings["reward"])
+        return from_gymnasium(environment, constraints=limits, **settings, **options)
     return problems.make_simulator(name, **settings)
 
 
@@ -264,9 +270,9 @@ def import_modules(names: Sequence[str] | None) -> None:
             importlib.import_module(name)
 
 
-def _factory(name: str) -> Any:
-    """Return the function or class of "python:module:name"."""
-    _, module, function = name.split(":", 2)
+def imported(place: str) -> Any:
+    """Return the function or class of "module:name"."""
+    module, function = place.split(":", 1)
     with _importable(module):
         return getattr(importlib.import_module(module), function)
 
@@ -392,12 +398,12 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(message: str = "interrupted before the first result") -> Iterator[None]:
     """Exit with code 4 if Ctrl-C comes before the first result."""
     try:
         yield
     except KeyboardInterrupt:
-        fail("interrupted before the first result", STOPPED)
+        fail(message, STOPPED)
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:

@@ -163,17 +163,25 @@ def _made(make: Maker, environment: Any) -> Any:
     return first
 
 
+def place_of(given: Any) -> str | None:
+    """Return "module:name" of a function or class that another process can import; None of others.
+
+    >>> place_of(gymnasium.make), place_of(lambda: None)
+    ('gymnasium.envs.registration:make', None)
+    """
+    module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "")
+    if module in (None, "__main__") or not name.isidentifier():
+        return None
+    return f"{module}:{name}" if getattr(importlib.import_module(module), name, None) is given else None
+
+
 def _source(environment: Any, first: Any, options: dict[str, Any]) -> dict[str, Any] | None:
     """Describe how to make the environment again in another process; None if there is no way."""
     if isinstance(environment, str):
         return {"simulator": f"gym:{environment}", "options": options}
-    module, name = getattr(environment, "__module__", None), getattr(environment, "__qualname__", "")
-    if (
-        module not in (None, "__main__")
-        and name.isidentifier()
-        and hasattr(importlib.import_module(module), name)
-    ):
-        return {"simulator": f"python:{module}:{name}", "options": options}
+    place = place_of(environment)
+    if place is not None:
+        return {"simulator": f"python:{place}", "options": options}
     spec = getattr(first, "spec", None)
     if spec is not None and not callable(environment) and not _is_changed(first):
         return {"simulator": f"gym:{spec.id}", "options": dict(spec.kwargs)}
@@ -266,17 +274,21 @@ class GymnasiumSimulator:
 
     def described(self) -> dict[str, Any]:
         """Return what makes this simulator again in another process, or why that is impossible."""
-        functions = self.reward is not None or any(one.function is not None for one in self.constraints)
-        if self.source is None or functions:
+        functions = [self.reward, *(one.function for one in self.constraints)]
+        places = [None if one is None else place_of(one) for one in functions]
+        lost = any(one is not None and place is None for one, place in zip(functions, places, strict=True))
+        if self.source is None or lost:
             what = (
-                "its rewards or constraints are functions"
-                if functions
+                "its rewards or constraints are functions that no module has"
+                if lost
                 else f"{self.name} was made by a function or object"
             )
             return {"simulator": None, "reason": what}
+        limits = zip(self.constraints, places[1:], strict=True)
         return {
             **self.source,
-            "constraints": [one.text for one in self.constraints],
+            **({} if places[0] is None else {"reward": places[0]}),
+            "constraints": [one.text if place is None else [place, one.text] for one, place in limits],
             "discount": self.discount,
             "objective": self.objective,
             "time_limit": self.time_limit,

@@ -8,12 +8,15 @@ on each side, and not the 1.96 of many.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.common.registry import find
+
+MEASURES = ("average", "tail", "last")  # of the iterates: all, the second half, the last
 
 CONFIDENCE = (
     1.96  # standard errors on each side of an estimate, for a band of 95 % where many draws are behind it
@@ -76,6 +79,51 @@ def running_average(values: Array) -> Array:
     """
     counts = np.arange(1, len(values) + 1).reshape(-1, *(1,) * (values.ndim - 1))
     return values.cumsum(0) / counts
+
+
+def tail_average(values: Array) -> Array:
+    """Return the average of the second half of the rows.
+
+    >>> tail_average(np.array([9.0, 1.0, 3.0]))
+    array(2.)
+    """
+    return np.asarray(values[len(values) // 2 :].mean(0))
+
+
+def measured(values: Array, measure: str) -> Array:
+    """Return a measure of the rows: "average", "tail" (of the second half) or "last".
+
+    >>> [float(measured(np.array([9.0, 1.0, 3.0]), name)) for name in MEASURES]
+    [4.333333333333333, 2.0, 3.0]
+    """
+    if measure == "average":
+        return np.asarray(values.mean(0))
+    return (
+        tail_average(values)
+        if find("measure", measure, dict.fromkeys(MEASURES, measure)) == "tail"
+        else values[-1]
+    )
+
+
+def running_measure(values: Array, measure: str) -> Array:
+    """Return a measure of the first 1, 2, …, T rows, (T, …)."""
+    running: dict[str, Callable[[Array], Array]] = {
+        "average": running_average,
+        "tail": running_tail,
+        "last": np.asarray,
+    }
+    return find("measure", measure, running)(values)
+
+
+def running_tail(values: Array) -> Array:
+    """Return the average of the second half of the first 1, 2, …, T rows, (T, …).
+
+    >>> running_tail(np.array([9.0, 1.0, 3.0, 5.0]))
+    array([9., 1., 2., 4.])
+    """
+    sums = np.concatenate([np.zeros_like(values[:1]), values.cumsum(0)])
+    counts = np.arange(1, len(values) + 1)
+    return (sums[counts] - sums[counts // 2]) / (counts - counts // 2).reshape(-1, *(1,) * (values.ndim - 1))
 
 
 def band(values: Array) -> Array:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.duals.base import Dual
 from painless.evaluators.base import Evaluation, Evaluator
+from painless.loop.averages import measured
 from painless.policies.table import Policy
 
 P = TypeVar("P", bound=Policy)
@@ -109,6 +111,32 @@ class Trace:
         for name in ("constraint_value", "multiplier"):
             columns |= {f"{name}_{i}": column for i, column in enumerate(getattr(self, name).T)}
         return to_frame(columns, make)
+
+    def measured(self, measure: str = "average") -> Array:
+        """Return the values of all J utilities, the reward's first, (J,) or (B, J), of the "average", the "tail" or the "last" iterate.
+
+        The tail is the average of the second half of the iterates.
+
+        >>> trace = Trace(np.array([1.0, 3.0]), np.array([[0.0], [4.0]]), np.zeros((2, 1)))
+        >>> trace.measured(), trace.measured("last")
+        (array([2., 2.]), array([3., 4.]))
+        """
+        reward, constraint = measured(self.reward_value, measure), measured(self.constraint_value, measure)
+        return np.concatenate([np.asarray(reward)[..., None], constraint], axis=-1)
+
+    def strong_violation(self, limit: ArrayLike, sense: Sequence[str] | None = None) -> Array:
+        """Return Σ_t [b − V_c]₊/T of each constraint: what is missed counts, and nothing makes up for it, (K,) or (B, K).
+
+        `limit` and `sense` are those of the problem; all senses are ">=" unless given.
+
+        >>> trace = Trace(np.array([1.0, 3.0]), np.array([[0.0], [4.0]]), np.zeros((2, 1)))
+        >>> trace.strong_violation([1.0])
+        array([0.5])
+        """
+        signs = np.array(
+            [-1.0 if one == "<=" else 1.0 for one in sense or [">="] * self.constraint_value.shape[-1]]
+        )
+        return np.asarray(np.maximum(signs * (np.asarray(limit) - self.constraint_value), 0.0).mean(0))
 
     def run(self, index: int) -> Trace:
         """Return the trace of one run of a batch."""

@@ -120,12 +120,18 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run, in the user's terms; NaN if nothing is known yet."""
+    """The progress of a run, in the user's terms; NaN if nothing is known yet.
+
+    `reward_value` and `upper_bound` are those of the best answer so far. Of an algorithm there are also the values of the latest
+    iterate, the objective's first, and the multipliers that were played.
+    """
 
     iteration: int
     iterations: int | None
     reward_value: float
     upper_bound: float
+    value: Array | None = None  # (J,)
+    multiplier: Array | None = None  # (K,)
 
     @classmethod
     def of(cls, case: Case, iteration: int, iterations: int | None, value: float, bound: float) -> Progress:

@@ -114,6 +114,12 @@ def data_block(name: str, value: Any) -> Markup:
     return Markup('<script type="application/json" id="{}">{}</script>').format(escape(name), Markup(text))
 
 
+def embedded(content: bytes | str, kind: str) -> str:
+    """Return content as an address that holds it, to download it from a page."""
+    given = content.encode() if isinstance(content, str) else content
+    return f"data:{kind};base64,{base64.b64encode(given).decode()}"
+
+
 def plain(value: Any, text: Callable[[str], Any] = str) -> Any:
     """Return data that JSON can hold: arrays as lists, null for numbers that are not finite, and strings converted by `text`."""
     if isinstance(value, dict):

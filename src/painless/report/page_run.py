@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.common.render import SIGNS
-from painless.loop.averages import CONFIDENCE, running_average
+from painless.common.render import SIGNS, number
+from painless.loop.averages import CONFIDENCE, MEASURES, running_average
 from painless.loop.framework import Trace
 from painless.report.curves import curve, numbers_table, panel
 
@@ -53,9 +53,25 @@ def run_groups(
             "title": "The run",
             "text": text + not_drawn(len(shown), len(names)),
             "panels": panels,
-            "tables": [numbers_table(panels)],
+            "tables": [_measures(trace, names, limit, sense, objective), numbers_table(panels)],
         }
     ]
+
+
+def _measures(
+    trace: Trace, names: Sequence[str], limit: Array, sense: Sequence[str], objective: str
+) -> dict[str, Any]:
+    """Return what the iterates are worth, measured in several ways."""
+    titles = {"average": "average of all", "tail": "average of the second half", "last": "last"}
+    rows = [[titles[name], *map(number, trace.measured(name))] for name in MEASURES]
+    strong = trace.strong_violation(limit, sense)
+    rows.append(["strong violation Σ[·]₊/T", "", *map(number, strong)])
+    return {
+        "title": "The iterates, measured",
+        "folded": True,
+        "header": ["", objective, *names],
+        "rows": rows,
+    }
 
 
 def not_drawn(shown: int, count: int) -> str:

@@ -40,7 +40,7 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
             "rows": solution.rows(),
         },
         frontiers=[curve.as_dict() for curve in known.found],
-        fixed=None if known.found else _policy_data(solution, problem),
+        fixed=None if known.found else policy_data(solution, problem),
         groups=solution_groups(solution, problem, known.found),
     )
 
@@ -86,7 +86,7 @@ def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     }
 
 
-def _policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
+def policy_data(solution: Solution, problem: CMDP | None) -> dict[str, Any]:
     """Return one policy in the form of a frontier with a single vertex."""
     table = solution.table.probabilities
     names = {kind: given.texts for kind, given in solution.table.names.items()}

@@ -12,14 +12,16 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import counted, number
-from painless.loop.averages import standard_error
+from painless.common.tables import csv_table, latex_table
+from painless.loop.averages import band
 from painless.report.curves import curve, numbers_table, panel
+from painless.report.html import embedded
 from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_run import not_drawn
 from painless.study.setting_results import SettingResults, Stored, gather
 from painless.study.store import read_unit
-from painless.study.summary import label
+from painless.study.summary import label, measured, with_bands
 from painless.study.unit import is_current
 
 DRAWN = 6  # settings in one picture; the table has them all
@@ -116,9 +118,44 @@ def _table(settings: Sequence[SettingResults]) -> dict[str, Any]:
     rows = []
     for one in settings:
         last = _objective(one)[:, -1]
-        error = f" ± {standard_error(last):.2g}" if len(last) > 1 else ""
-        violations = [f"{value:+.4g}" for value in one.last_violation]
-        rows.append([label(one.algorithm), str(len(last)), f"{number(last.mean())}{error}", *violations])
+        half = f" ± {band(last):.2g}" if len(last) > 1 else ""
+        violations = with_bands(one.last_violation, band(one.violation[:, -1]), "+").split(", ")
+        row = [
+            label(one.algorithm),
+            str(len(last)),
+            f"{number(last.mean())}{half}",
+            *filter(None, violations),
+        ]
+        for name in ("tail", "last"):
+            found = measured(one, name)
+            row += [with_bands([found.gap], [found.gap_band]) if target.known else ""]
+            row += [with_bands(found.violation, found.violation_band, "+")]
+        rows.append([*row, with_bands(one.strong_violation.mean(0), band(one.strong_violation))])
     objective = "optimality gap" if target.known else "value"
-    header = ["algorithm", "seeds", objective, *(f"violation of {name}" for name in target.names)]
-    return {"title": "After the last iteration", "folded": False, "header": header, "rows": rows}
+    more = [f"{name}: {what}" for name in ("tail", "last") for what in ("gap", "violations")]
+    header = [
+        "algorithm",
+        "seeds",
+        objective,
+        *(f"violation of {name}" for name in target.names),
+        *more,
+        "strong violation",
+    ]
+    return {
+        "title": "After the last iteration, with 95 % intervals over the seeds",
+        "folded": False,
+        "header": header,
+        "rows": rows,
+        "downloads": [
+            {
+                "file": "table.csv",
+                "text": "this table as CSV",
+                "data": embedded(csv_table(header, rows), "text/csv"),
+            },
+            {
+                "file": "table.tex",
+                "text": "for LaTeX",
+                "data": embedded(latex_table(header, rows), "application/x-tex"),
+            },
+        ],
+    }

@@ -1,4 +1,4 @@
-"""The page of a training run: estimates with their intervals, and the learning curves."""
+"""The page of a training run: estimates with their intervals, the learned model, and the learning curves."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 from painless.common.arrays import Array
 from painless.loop.framework import Trace
+from painless.problem import CMDP
 from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
+from painless.report.page_model import counts_group, model_explorer
 from painless.report.page_run import run_groups
 from painless.storage import files, results
 from painless.training.evaluate import Estimate
-from painless.training.result import HEADER, Training, estimate_rows, read_record
+from painless.training.result import HEADER, Training, estimate_rows, read_model, read_record
 
+MOVED = "Below, the limits can be moved on the learned model, as if it were the truth."
 CURVES = {  # what is drawn, by algorithm
     "counted": "Estimates of the learned model for the answer after each batch of steps, and their averages over time.",
     "deep": "What the episodes that finished in each stretch of the training collected, the multipliers that weighed them, and averages "
@@ -34,6 +37,8 @@ class TrainingRecord:
     minimise: bool
     algorithm: str
     seconds: float
+    visits: Array | None = None  # (S, A) how often each pair of the learned model was tried
+    model: CMDP | None = None  # for finite environments
 
     @classmethod
     def of(cls, training: Training) -> TrainingRecord:
@@ -46,6 +51,8 @@ class TrainingRecord:
             "minimise",
             "algorithm",
             "seconds",
+            "visits",
+            "model",
         )
         return cls(status=str(training.status), **{name: getattr(training, name) for name in names})
 
@@ -55,7 +62,8 @@ class TrainingRecord:
         content = results.read(folder / "training.json", "training")
         trace = files.read(folder / "trace.npz")
         with results.understood(folder, "training"):
-            return cls(status=content["status"], **read_record(content, trace))
+            record = read_record(content, trace)
+            return cls(status=content["status"], model=read_model(folder), **record)
 
 
 def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
@@ -76,7 +84,7 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
 
 def training_page(run: TrainingRecord, title: str) -> str:
     """Return the page of a training run."""
-    estimate = run.estimate
+    estimate, explorer = run.estimate, model_explorer(run.model)
     share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     return build_page(
         title,
@@ -84,8 +92,10 @@ def training_page(run: TrainingRecord, title: str) -> str:
         summary={
             "title": f"The policy on {estimate.episodes:,} fresh episodes, {share}",
             "status": run.status,
+            "note": MOVED if explorer.get("frontiers") else "",
             "header": HEADER,
             "rows": estimate_rows(estimate, run.constraint_names, minimise=run.minimise),
         },
-        groups=training_groups(run),
+        **explorer,
+        groups=[*counts_group(run.model, run.visits), *training_groups(run)],
     )

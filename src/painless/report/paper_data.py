@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from painless.common.tables import latex_table, latex_text
 from painless.study.paper.experiment import Table
 from painless.study.paper.pictures import Curve, Panel, Picture
 from painless.study.paper.selection import TITLES, describe
@@ -76,32 +77,6 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
-ESCAPES = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$"}
-SYMBOLS = {
-    "α_π": r"$\alpha_\pi$",
-    "α_λ": r"$\alpha_\lambda$",
-    "ε_b": r"$\varepsilon_b$",
-    "λ*": r"$\lambda^*$",
-    "ζ̂": r"$\hat\zeta$",
-    "Q̂": r"$\hat Q$",
-    "ε̃": r"$\tilde\varepsilon$",
-    "V_r": "$V_r$",
-    "V_c": "$V_c$",
-    "α": r"$\alpha$",
-    "γ": r"$\gamma$",
-    "ν": r"$\nu$",
-    "η": r"$\eta$",
-    "λ": r"$\lambda$",
-    "±": r"$\pm$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "−": "$-$",
-    "→": r"$\to$",
-    "√": r"$\sqrt{}$",
-    "∈": r"$\in$",
-}
-
-
 def to_latex(table: Table) -> str:
     r"""Return a table for LaTeX, with booktabs.
 
@@ -118,33 +93,11 @@ def to_latex(table: Table) -> str:
     \end{tabular}
     \end{table}
     """
-    rows = [" & ".join(map(_latex, row)) + r" \\" for row in table.rows]
     lines = [
         r"\begin{table}",
-        rf"\caption{{{_latex(table.caption)}}}",
+        rf"\caption{{{latex_text(table.caption)}}}",
         r"\centering",
-        rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
-        r"\toprule",
-        " & ".join(map(_latex, table.header)) + r" \\",
-        r"\midrule",
-        *rows,
-        r"\bottomrule",
-        r"\end{tabular}",
+        latex_table(table.header, table.rows).rstrip(),
         r"\end{table}",
     ]
     return "\n".join(lines)
-
-
-def _latex(text: str) -> str:
-    """Return text with its symbols for LaTeX."""
-    parts, rest = [], text
-    while rest:
-        for symbol, command in SYMBOLS.items():
-            if rest.startswith(symbol):
-                parts.append(command)
-                rest = rest[len(symbol) :]
-                break
-        else:
-            parts.append(ESCAPES.get(rest[0], rest[0]))
-            rest = rest[1:]
-    return "".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import io
 import json
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from painless.report.figures import save_figure
-from painless.report.html import render
+from painless.report.html import embedded, render
 from painless.report.paper_data import picture_csv, to_latex
 from painless.report.paper_figures import draw
 from painless.storage import files
@@ -95,11 +94,11 @@ def _section(experiment: Experiment, analysis: Analysis, scale: Scale, store: St
             _write(store.folder / "figures" / f"{picture.name}.csv", data)
         figures.append(
             {
-                "image": _embedded(content, "image/png"),
+                "image": embedded(content, "image/png"),
                 "caption": picture.caption,
                 "file": f"{picture.name}.csv.gz",
                 "data": data
-                and _embedded(_packed(picture_csv(experiment.id, picture, POINTS)), "application/gzip"),
+                and embedded(_packed(picture_csv(experiment.id, picture, POINTS)), "application/gzip"),
             }
         )
     return {
@@ -119,16 +118,12 @@ def _table(experiment: str, number: int, table: Table, store: Store) -> dict[str
     """Write a table for LaTeX; return it with what to download."""
     name, text = f"{experiment}-{number}.tex", to_latex(table)
     _write(store.folder / "tables" / name, text + "\n")
-    return {"table": table, "file": name, "data": _embedded(text.encode(), "application/x-tex")}
+    return {"table": table, "file": name, "data": embedded(text.encode(), "application/x-tex")}
 
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda stream: stream.write(text.encode()))
-
-
-def _embedded(content: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _packed(text: str) -> bytes:

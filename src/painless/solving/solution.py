@@ -16,6 +16,7 @@ from painless.common import render
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
+from painless.loop.averages import MEASURES
 from painless.loop.framework import Trace
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
@@ -58,7 +59,7 @@ class Infeasibility:
 
 @dataclass(frozen=True)
 class Average:
-    """The paper's average over all iterates: V_r, and b − V_c for each constraint, positive where violated."""
+    """The paper's average over all iterates, or over some: V_r, and b − V_c for each constraint, positive where violated."""
 
     reward_value: float
     constraint_violation: Array  # (K,)
@@ -109,12 +110,29 @@ class Solution:
     @property
     def average(self) -> Average | None:
         """The average of the iterates, or None for a planner."""
+        return self.measured("average")
+
+    def measured(self, measure: str) -> Average | None:
+        """Return the "average" of the iterates, that of their second half ("tail"), or the "last" one; None for a planner."""
         if self.trace is None:
             return None
-        violation = self.threshold - self.trace.constraint_value.mean(0)
-        return Average(
-            float(self.trace.reward_value.mean()), violation * [1 if s == ">=" else -1 for s in self.sense]
-        )
+        value = self.trace.measured(measure)
+        violation = (self.threshold - value[1:]) * [1 if s == ">=" else -1 for s in self.sense]
+        return Average(float(value[0]), violation)
+
+    @property
+    def strong_violation(self) -> Array | None:
+        """The violation Σ_t [b − V_c]₊/T over the iterates, (K,), in which slack makes up for nothing; None for a planner."""
+        return None if self.trace is None else self.trace.strong_violation(self.threshold, self.sense)
+
+    def _plain_measure(self, measure: str) -> dict[str, Any] | None:
+        found = self.measured(measure)
+        if found is None:
+            return None
+        return {
+            "reward_value": found.reward_value,
+            "constraint_violation": _plain(found.constraint_violation),
+        }
 
     def average_optimality_gap(self, optimal_value: float) -> float | None:
         """Return the paper's OG: how much worse than `optimal_value` the average iterate is."""
@@ -124,7 +142,6 @@ class Solution:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the policy and the trace as plain numbers, lists and text."""
-        average = self.average
         return {
             "algorithm": self.algorithm,
             "reason": self.reason,
@@ -147,11 +164,8 @@ class Solution:
             "gap": _plain(self.gap),
             "iterations": self.iterations,
             "seconds": self.seconds,
-            "average": average
-            and {
-                "reward_value": average.reward_value,
-                "constraint_violation": _plain(average.constraint_violation),
-            },
+            **{measure: self._plain_measure(measure) for measure in MEASURES},
+            "strong_violation": None if self.strong_violation is None else _plain(self.strong_violation),
             "infeasibility": self.infeasibility
             and {
                 "joint_slack": _plain(self.infeasibility.joint_slack),

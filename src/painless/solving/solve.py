@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -19,7 +20,7 @@ from painless.logs.logged_model import LoggedModel
 from painless.logs.solution import LoggedSolution, solve_log
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
-from painless.loop.framework import Recorder
+from painless.loop.framework import Recorder, Trace
 from painless.loop.prepare import Prepared
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.choice import choose
@@ -296,4 +297,8 @@ class _Iterating:
     def _report(self, value: float = np.nan) -> None:
         if self.task.progress is not None:
             count, bound = self.averages.count, self.certifier.game.upper
-            self.task.progress(Progress.of(self.case, count, self.iterations, value, bound))
+            now = Progress.of(self.case, count, self.iterations, value, bound)
+            values, weight = (part[:1] for part in self.recorder.steps[-1])
+            trace = self.case.trace(Trace(values[:, 0], values[:, 1:], weight[:, 1:]))
+            latest = np.append(trace.reward_value, trace.constraint_value)
+            self.task.progress(replace(now, value=latest, multiplier=trace.multiplier[0]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.loop.averages import running_average
+from painless.loop.averages import running_average, running_measure
 from painless.study.store import Store
 from painless.study.sweep import Sweep
 from painless.study.targets import Target, target
@@ -43,6 +43,8 @@ class SettingResults:
     seeds: tuple[int, ...] = ()
     slack: Array | None = None  # (n, 1 or 2, K) ζ̂, then the true slack if known, where U is estimated
     errors: Array | None = None  # (n, 2) ε_b and the largest |Q̂ − Q|, of units that are Algorithm 1
+    iterate: Array | None = None  # (n, T, J) the values of the iterates themselves
+    played: Array | None = None  # (n, T, K) the multipliers themselves
 
     @property
     def name(self) -> str:
@@ -58,6 +60,18 @@ class SettingResults:
     def violation(self) -> Array:
         """CV up to each iteration, signed, (n, T, K)."""
         return self.target.violation(self.constraint)
+
+    def measured(self, measure: str) -> tuple[Array, Array]:
+        """Return the gap up to each iteration, (n, T), and the signed violations, (n, T, K), of a measure of the iterates."""
+        assert self.iterate is not None
+        values = np.array([running_measure(one, measure) for one in self.iterate])
+        return self.target.gap(values[..., 0]), self.target.violation(values[..., 1:])
+
+    @property
+    def strong_violation(self) -> Array:
+        """Σ_t [b − V_c]₊/T of each seed, (n, K)."""
+        assert self.iterate is not None
+        return np.asarray(np.maximum(self.target.violation(self.iterate[..., 1:]), 0.0).mean(1))
 
     @property
     def iterations(self) -> int:
@@ -143,6 +157,10 @@ def _setting(units: list[Stored]) -> SettingResults:
         seeds=tuple(int(settings.get("seed", k)) for k, (settings, _) in enumerate(units)),
         slack=slack,
         errors=errors,
+        iterate=np.array(
+            [np.column_stack([found["reward_value"], found["constraint_value"]]) for _, found in units]
+        ),
+        played=np.array([found["multiplier"] for _, found in units]),
     )
 
 

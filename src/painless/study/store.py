@@ -11,7 +11,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -162,6 +162,15 @@ class Store:
                 f"{path} holds the results of other settings; remove it, and run the sweep again"
             )
         return found
+
+    def to_frame(self, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return everything that is stored as a DataFrame in long form, a row for each iteration of each unit; see `Sweep.to_frame`."""
+        from painless.common.frames import to_frame
+        from painless.study.setting_results import gather
+        from painless.study.summary import long_form
+
+        units = [read_unit(path) for path in sorted((self.folder / "units").glob("*.npz"))]
+        return to_frame(long_form(gather(units)), make)
 
     def write_manifest(self, about: Mapping[str, Any]) -> None:
         """Write metadata that is not part of the results: versions, machine and time."""

@@ -92,6 +92,15 @@ class Sweep:
             require_own(unit)
         return cls(units)
 
+    def to_frame(self, store: Store, make: Callable[[Any], Any] | None = None) -> Any:
+        """Return the stored results as a DataFrame in long form: problem, algorithm, setting, seed, t, reward, constraint_i, multiplier_i.
+
+        `make`, such as `polars.DataFrame`, makes the frame of a dictionary of columns; by default pandas does, or else Polars.
+        """
+        from painless.study.summary import to_frame
+
+        return to_frame(self, store, make)
+
 
 def load_sweep(path: str | Path) -> Sweep:
     """Read a sweep from a TOML file."""

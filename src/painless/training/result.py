@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,6 +138,8 @@ class Training:
         arrays = {name: getattr(trace, name) for name in ("reward_value", "constraint_value", "multiplier")}
         if self.standard_error is not None:
             arrays["standard_error"] = self.standard_error
+        if self.visits is not None:
+            arrays["visits"] = self.visits
         files.write_npz(folder / "trace.npz", arrays)
         content = {**self.as_dict(), "constraint_names": list(self.constraint_names)}
         if problem is not None:
@@ -176,7 +179,7 @@ class Training:
                 status=Status(Kind(content["kind"]), content["status"]),
                 steps={str(name): int(count) for name, count in content["steps"].items()},
                 hoped=content.get("hoped"),
-                model=load(folder / "model.npz") if (folder / "model.npz").exists() else None,
+                model=read_model(folder),
                 interface=_interface(files.read(interface)) if interface.exists() else None,
                 source=files.read(folder / "problem.json") if (folder / "problem.json").exists() else None,
             )
@@ -213,6 +216,11 @@ def _interface(content: Mapping[str, Any]) -> Interface:
     from painless.environments.interface import Interface
 
     return Interface.from_dict(content)
+
+
+def read_model(folder: Path) -> CMDP | None:
+    """Return the learned model of a saved run, if it has one."""
+    return load(folder / "model.npz") if (folder / "model.npz").exists() else None
 
 
 def read_record(content: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,6 +263,7 @@ def read_record(content: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[st
         "standard_error": entries.floats(trace, error, (len(reward), 1 + count), infinite=True)
         if error in trace
         else None,
+        "visits": entries.floats(trace, "visits", (None, None)) if "visits" in trace else None,
         "constraint_names": tuple(names),
         "minimise": content["objective"] == "minimise",
         "algorithm": content["algorithm"],

@@ -1,82 +1,60 @@
-"""All runs on one problem of the suite: the default, the other algorithms as they come, and the baselines' grids.
+"""All runs on one problem of the suite: every contender with all its settings.
 
 Settings of one algorithm advance as one array program. The budget of a run is a number of policy evaluations, each of all
-utilities. An algorithm that uses the multiplier bound U pays for the feasibility phase that finds it, with one evaluation for
-every policy that its planner evaluates; the baselines get U for free.
+utilities. CBP, which uses the multiplier bound U, pays for the feasibility phase that finds it, with one evaluation for
+every policy that its planner evaluates; the others get U for free.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from painless.common.arrays import Array, one_thread
 from painless.evaluators import ExactEvaluator
-from painless.loop.algorithms import ALGORITHMS, Algorithm, stack
+from painless.loop.algorithms import Algorithm, is_registered, stack
+from painless.loop.averages import tail_average
 from painless.loop.framework import Recorder
 from painless.loop.prepare import Prepared
 from painless.policies.table import LearningTable
+from painless.study.score.contenders import Contender, contenders
 from painless.study.score.merit import Judge
 from painless.study.score.suite import Entry
 
 Row = dict[str, Any]
 
-# The grids of the paper (appendix): 20 points for GDA, 12 for CRPO, in normalised units.
-GRIDS: dict[str, list[dict[str, float]]] = {
-    "gda": [
-        {"policy_rate": policy, "multiplier_rate": multiplier}
-        for policy, multiplier in product((0.001, 0.01, 0.1, 1.0), (0.0001, 0.001, 0.01, 0.1, 1.0))
-    ],
-    "crpo": [
-        {"rate": rate, "tolerance": tolerance}
-        for rate, tolerance in product((0.001, 0.01, 0.05, 0.1, 0.5, 0.75), (0.0, 0.25))
-    ],
-}
-DEFAULT, PAPER, BASELINES = "prm", "cbp", tuple(GRIDS)
-MEASURES = ("average", "deployed")
+MEASURES = ("average", "tail", "last", "deployed")  # what is made of the iterates of a run
+JUDGED = ("average", "deployed")  # those in which a win must be one
 
 
-class Contender(NamedTuple):
-    """An algorithm with all the settings that it is run with."""
-
-    name: str
-    algorithms: Sequence[Algorithm]
-    settings: Sequence[dict[str, float]]
-    pays: bool = False  # for the feasibility phase
-
-
-def contenders() -> list[Contender]:
-    """Return the default first, then the paper's algorithm, then the baselines with their grids."""
-    found = []
-    for name in (DEFAULT, PAPER, *BASELINES):
-        settings = GRIDS.get(name, [{}])
-        algorithms = [ALGORITHMS[name](**setting) for setting in settings]
-        found.append(Contender(name, algorithms, settings, pays=name == PAPER))
-    return found
-
-
-def run_table(entry: Entry, index: int, seed: int, budget: int) -> list[Row]:
+def run_table(
+    entry: Entry, index: int, seed: int, budget: int, chosen: Sequence[Contender] | None = None
+) -> list[Row]:
     """Return a row for every algorithm, setting and measure on one table of the suite."""
     with one_thread():
         problem, start = entry.make(index, seed)
         prepared = Prepared.of(problem)
         judge = Judge.of(prepared.normal)
         rows: list[Row] = []
-        for contender in contenders():
+        for contender in contenders() if chosen is None else chosen:
             spent = prepared.slater.evaluations if contender.pays else 0
             iterations = max(1, budget - spent)
+            begin = time.process_time()
             values = run_values(prepared, contender.algorithms, start, iterations, seed, entry)
+            seconds = (time.process_time() - begin) / len(contender.settings)
             common = {
                 "problem": entry.name,
                 "family": entry.family,
                 "seed": seed,
                 "algorithm": contender.name,
+                "evaluations": spent + iterations,
+                "seconds": round(seconds, 4),
             }
             for run, setting in enumerate(contender.settings):
-                about = {**common, "setting": setting, "evaluations": spent + iterations}
+                about = {**common, "setting": setting, "untuned": run == contender.untuned}
                 rows += [{**about, **judged} for judged in judgements(judge, values[:, run])]
     return rows
 
@@ -90,6 +68,11 @@ def run_values(
     entry: Entry,
 ) -> Array:
     """Return the exact values of all iterates in normalised units, (T, B, J)."""
+    if len(algorithms) > 1 and not is_registered(
+        algorithms[0]
+    ):  # a user's own settings are numbers, not arrays
+        each = [run_values(prepared, [one], start, iterations, seed, entry) for one in algorithms]
+        return np.concatenate(each, axis=1)
     estimator = None if entry.evaluator is None else entry.evaluator(prepared.normal)
     monitor = None if estimator is None else ExactEvaluator(prepared.normal)
     priors = np.repeat(start[None], len(algorithms), 0)
@@ -99,9 +82,16 @@ def run_values(
 
 
 def judgements(judge: Judge, values: Array) -> Iterator[Row]:
-    """Return merit, gap and violations of both measures, from the values of all iterates (T, J)."""
-    yield {"measure": "average", **judged(judge, values.mean(0))}
-    yield {"measure": "deployed", **judged(judge, judge.deployed(values))}
+    """Return merit, gap and violations of all measures, from the values of all iterates (T, J)."""
+    strong = judge.violation(values).mean(0).tolist()
+    answers = {
+        "average": values.mean(0),
+        "tail": tail_average(values),
+        "last": values[-1],
+        "deployed": judge.deployed(values),
+    }
+    for measure in MEASURES:
+        yield {"measure": measure, **judged(judge, answers[measure]), "strong": strong}
 
 
 def judged(judge: Judge, value: Array) -> Row:

@@ -17,7 +17,7 @@ from painless.policies.table import dirichlet_policy, uniform_policy
 from painless.problem import CMDP
 from painless.study.score import families as f
 
-BUDGET, QUICK_BUDGET = 400, 200  # evaluations of a policy, each of all utilities
+BUDGET = 200  # evaluations of a policy, each of all utilities
 CARTPOLE = "cartpole"
 
 Making = Callable[[CMDP], Any]
@@ -33,6 +33,11 @@ class Entry:
     evaluator: Making | None = None  # exact unless given
     random_start: bool = False
     quick: bool = False  # whether it is part of the quick score
+
+    @property
+    def costly(self) -> bool:
+        """Whether its values are estimated, which takes fifty times as long: then it runs for one seed, and few are tuned."""
+        return self.draw is None or self.evaluator is not None
 
     def make(self, index: int, seed: int) -> tuple[CMDP, Array]:
         """Return the problem and the first policy (S, A) that seed N gives entry `index`."""
@@ -169,7 +174,7 @@ def _estimated() -> list[Entry]:
         Entry("garnet, K=2, TD(0)", "TD(0)", two, td(2000)),
         Entry("the paper's gridworld, TD(0) at 0.03", "TD(0)", world, td(2000, 0.03), random_start=True),
         Entry("garnet, TD(0) at 0.03", "TD(0)", plain, td(500, 0.03), quick=True),
-        Entry("the paper's gridworld, LSTDQ on a coreset", "LSTDQ", world, coreset_lstdq(300, 20)),
+        Entry("the paper's gridworld, LSTDQ on a coreset", "LSTDQ", world, coreset_lstdq(300)),
         Entry("garnet, LSTDQ on a coreset", "LSTDQ", plain, coreset_lstdq(300), quick=True),
         Entry("garnet, K=2, LSTDQ on a coreset", "LSTDQ", two, coreset_lstdq(100)),
     ]
