@@ -90,16 +90,22 @@ class Truth:
         return float(reward), -float(cost)
 
     def behaviour(self, kind):
-        """Return a policy that logs: nearly optimal, mixed with the best for the reward alone, or uniform."""
+        """Return a policy that logs, (S, A): nearly optimal, mixed with the best for the reward alone, uniform; or one of other models' kinds."""
         if kind not in self.behaviours:
-            uniform = self.actions[:-1] / self.actions[:-1].sum(1, keepdims=True)
-            good = {
-                "near": (0.9, lambda: self.optimum),
-                "mixed": (0.5, lambda: painless.solve(self.problem(np.inf))),
-                "uniform": (0.0, None),
+            actions = self.actions[:-1]
+            uniform = actions / actions.sum(1, keepdims=True)
+            drawn = np.random.default_rng(len(actions)).exponential(size=actions.shape) * actions
+            drawn /= drawn.sum(1, keepdims=True)
+            share, plan, rest = {
+                "near": (0.9, lambda: self.optimum, uniform),
+                "mixed": (0.5, lambda: painless.solve(self.problem(np.inf)), uniform),
+                "uniform": (0.0, None, uniform),
+                "nearly optimal": (0.8, lambda: self.optimum, drawn),
+                "careless": (0.6, lambda: painless.solve(self.problem(np.inf)), drawn),
+                "haphazard": (0.0, None, drawn),
             }[kind]
-            table = good[1]().policy.probabilities[:-1] if good[0] else uniform
-            self.behaviours[kind] = good[0] * table + (1 - good[0]) * uniform
+            table = plan().policy.probabilities[:-1] if plan else rest
+            self.behaviours[kind] = share * table + (1 - share) * rest
         return self.behaviours[kind]
 
     def log(self, kind, count, rng):

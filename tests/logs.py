@@ -42,3 +42,26 @@ def shuffled(columns, seed=0):
     """Return the rows in another order."""
     order = np.random.default_rng(seed).permutation(len(columns["state"]))
     return {name: [values[k] for k in order] for name, values in columns.items()}
+
+
+def walk(episodes, seed):
+    """Return episodes that end: a walk on p1 … p4 from p2, up with the probability 0.55 (slow) or 0.75 (fast, which costs more)."""
+    rng = np.random.default_rng(seed)
+    columns = {name: [] for name in ("state", "action", "next_state", "reward", "cost", "episode", "done")}
+    for episode in range(episodes):
+        place = 2
+        while 0 < place < 5:
+            fast = bool(rng.integers(2))
+            after = place + (1 if rng.random() < (0.75 if fast else 0.55) else -1)
+            done = after in (0, 5)
+            values = (
+                f"p{place}",
+                "fast" if fast else "slow",
+                f"p{after}",
+                10.0 * (after == 5),
+                1.0 + 0.5 * fast,
+            )
+            for name, value in zip(columns, (*values, episode, done), strict=True):
+                columns[name].append(value)
+            place = after
+    return columns

@@ -19,7 +19,7 @@ from painless.common.clock import Clock
 from painless.logs import chunks as chunk_module
 from painless.logs.answer import answer, intervals, verdicts
 from painless.logs.assumptions import dependence, markov, mean_dependence, stationary
-from painless.logs.behaviour import behaviour_policy, returns_of
+from painless.logs.behaviour import behaviour_policy
 from painless.logs.file_chunks import file_chunks
 from painless.report.page_log import log_page
 from tests.logs import drawn, shuffled, world
@@ -105,12 +105,14 @@ def test_the_answer_knows_the_names_and_says_what_it_claims(garnet, log, solutio
 
 def test_a_tenth_of_the_data_claims_less(garnet):
     _problem, budget, columns = garnet
-    widths = []
+    widths, defended = [], []
     for rows in (100, 1000, 3000):
         part = {name: values[:rows] for name, values in columns.items()}
         few = painless.solve(read(part, constraint_cost={"cost": budget}, episode="episode"))
-        widths.append(np.ptp(few.constraint_interval[0]))
-    assert widths[0] > 1.2 * widths[1] > 1.5 * widths[2]
+        widths.append(few.behaviour.model_high[1] - few.behaviour.model_low[1])
+        defended.append(few.reward_interval[0])
+    assert widths[0] > 2 * widths[1] > 3 * widths[2]
+    assert defended[0] < defended[1] < defended[2]
     assert few.feasible
 
 
@@ -245,9 +247,10 @@ def test_memory_does_not_grow_with_the_rows(garnet, monkeypatch):
     assert len(log.kept.state) == 1000
     assert not log.kept.whole
     assert len(log.memory.keys) <= 6 * 3 * 3
-    returns, steps = returns_of(log)
-    assert len(returns) == 19
-    assert steps == 50
+    assert log.returns.episodes == 60  # of all rows, as sums
+    assert log.returns.steps == 3000
+    assert len(log.previous.rows) <= 6 * 3 * 3 * 6
+    assert log.previous.rows.sum() == 3000 - 60
 
 
 # Forms
@@ -584,7 +587,8 @@ def test_shuffled_episodes_have_no_order_unless_steps_tell(garnet):
     assert np.isnan(found.behaviour.mean).all()
     told = painless.from_log(mixed, constraint_cost={"cost": budget}, step="step", **ROLES)
     first = painless.from_log(columns, constraint_cost={"cost": budget}, step="step", **ROLES)
-    np.testing.assert_allclose(returns_of(told)[0], returns_of(first)[0])
+    for one, other in zip(told.returns, first.returns, strict=True):
+        np.testing.assert_allclose(one, other)
     assert markov(told).p_value == pytest.approx(markov(first).p_value)
 
 
@@ -648,7 +652,9 @@ def test_check_by_weighting(garnet):
     assert result.weighted_low[0] < truth < result.weighted_high[0]
     own = painless.from_log(drawn(problem, 2000, seed=8, length=4), constraint_cost={"cost": budget}, **ROLES)
     same = replace(found, policy=painless.TabularPolicy(behaviour_policy(own), found.policy.names)).check(own)
-    np.testing.assert_allclose(same.weighted * [1, 1], returns_of(own)[0].mean(0) * own.sign)  # weights of 1
+    np.testing.assert_allclose(
+        same.weighted * [1, 1], own.returns.mean(average=False) * own.sign
+    )  # weights of 1
 
 
 def test_check_meets_states_that_it_does_not_know(solution):
@@ -823,7 +829,7 @@ def test_command_line(tmp_path, garnet):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--log", "-p", "reward=r"), "a log has no discount"),
+        (("--log", "-p", "reward=r"), "a log does not say how its steps add up"),
         (("--log", "-p", "rewards=r"), "rewards"),
         (("--log", "-p", "discount=much"), "discount is 'much', not a number"),
         (("--log", "--discount", "0.9", "-p", "constraint_cost=c"), "0 limit(s) given for 1 constraint(s)"),

@@ -30,6 +30,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.report import Report, check_report, report_frontier
+from painless.common.errors import InputError
 
 if TYPE_CHECKING:
     from painless.frontiers import Frontier
@@ -70,9 +71,19 @@ def frontier(
         Path | None,
         typer.Option(metavar="FOLDER", help="Save what `painless verify` needs to check every vertex."),
     ] = None,
+    log: Annotated[
+        bool,
+        typer.Option(
+            "--log", help="Read a .csv or .parquet log of steps; -p names its columns (state=stock)."
+        ),
+    ] = False,
+    confidence: Annotated[float | None, typer.Option(help="Confidence of what a log claims (0.95).")] = None,
     report_file: Report = None,
 ) -> None:
-    """Find the best value for every limit of one constraint, with shadow prices."""
+    """Find the best value for every limit of one constraint, with shadow prices.
+
+    With --log, plan on a log of what was done for several limits, and show a band.
+    """
     from painless.frontiers.frontier import Infeasible
     from painless.frontiers.frontier import frontier as run
     from painless.solving.solution import Kind
@@ -81,6 +92,26 @@ def frontier(
     check_folder(save)
     check_folder(certificate)
     check_report(report_file)
+    if log:
+        refused = {"--tolerance": tolerance, "--save": save, "--certificate": certificate}
+        for option, value in refused.items():
+            if value is not None:
+                raise InputError(f"{option} does not go with --log, which plans in one way; remove it")
+        from painless.cli.logs import answer_frontier, read_log
+
+        answer_frontier(
+            problem,
+            read_log(problem, parameters, discount, threshold, limits, horizon, average),
+            constraint,
+            0.95 if confidence is None else confidence,
+            as_json=as_json,
+            out=out,
+            report_file=report_file,
+            time_limit=time_limit,
+        )
+        return
+    if confidence is not None:
+        raise InputError("--confidence goes with --log; the frontier of a problem is exact")
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
     with interruptible(), progress_bar(not as_json) as report:
         try:

@@ -1,7 +1,8 @@
-"""`painless solve --log`: plan on a log of what was done and what came of it."""
+"""`painless solve --log` and `painless frontier --log`: plan on a log of what was done and what came of it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 UNCLEAR = 6  # the exit code if the log does not tell whether the limits are met
 
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() in ("true", "yes", "1")
+
+
 # What `from_log` takes, and how each is read from text.
 PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("state", "action", "next_state"), parsing.name_or_names),
@@ -35,7 +41,9 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "limit": parsing.numbers,
     "initial": parsing.mapping_or(str),
     "discount": parsing.number,
-    "untried": lambda text: text.strip().lower() in ("true", "yes", "1"),
+    "horizon": int,
+    "average": _is_true,
+    "untried": _is_true,
 }
 
 
@@ -44,6 +52,8 @@ def log_arguments(
     discount: float | None,
     threshold: list[float] | None,
     limits: list[str] | None = None,
+    horizon: int | None = None,
+    average: bool = False,
 ) -> dict[str, Any]:
     """Return the arguments of `from_log`.
 
@@ -66,10 +76,12 @@ def log_arguments(
         given["limit"] = threshold
     given |= named_limits(limits) if limits else {}
     found = {key: value for key, value in with_limits(given).items() if value != {}}
-    if discount is not None:
-        found["discount"] = discount
-    if "discount" not in found:
-        raise InputError("a log has no discount; give it (0.95): --discount, or -p discount=…")
+    options = {"discount": discount, "horizon": horizon, "average": average or None}
+    found |= {key: value for key, value in options.items() if value is not None}
+    if not any(key in found for key in options):
+        raise InputError(
+            "a log does not say how its steps add up; give --discount (0.95), or 1 for the total until the end, --horizon, or --average"
+        )
     return found
 
 
@@ -79,11 +91,13 @@ def read_log(
     discount: float | None,
     threshold: list[float] | None,
     limits: list[str] | None = None,
+    horizon: int | None = None,
+    average: bool = False,
 ) -> LoggedModel:
     """Read a log."""
     from painless.logs.from_log import from_log
 
-    return from_log(Path(path), **log_arguments(parameters, discount, threshold, limits))
+    return from_log(Path(path), **log_arguments(parameters, discount, threshold, limits, horizon, average))
 
 
 def answer_log(
@@ -113,6 +127,43 @@ def answer_log(
     else:
         show(path, solution)
     raise typer.Exit({True: 0, False: INFEASIBLE, None: UNCLEAR}[solution.feasible])
+
+
+def answer_frontier(
+    path: str,
+    log: LoggedModel,
+    constraint: str,
+    confidence: float,
+    *,
+    as_json: bool,
+    out: Path | None,
+    report_file: Path | None,
+    time_limit: float | None,
+) -> None:
+    """Plan for several limits of a log, write, and print."""
+    from painless.frontiers.frontier import frontier
+    from painless.storage.files import plain, write_atomically
+
+    with interruptible():
+        band = frontier(log, constraint, confidence=confidence, time_limit=time_limit)
+    if out is not None and out.suffix == ".json":
+        text = json.dumps(band.as_dict(), default=plain, indent=2) + "\n"
+        write_atomically(out, lambda stream: stream.write(text.encode()))
+    elif out is not None:
+        from painless.report import save_figure
+        from painless.report.log_figure import band_figure
+
+        save_figure(band_figure(band), out)
+    if report_file is not None:
+        from painless.report.page_log import band_page
+        from painless.report.saved_pages import write_page
+
+        write_page(band_page(band, log, path), report_file)
+    if as_json:
+        say_json({"problem": path, **band.as_dict()})
+        return
+    print_table(f"{path}, {log.rows:,} rows, {band.seconds:.2f} s", band.header, band.rows())
+    say(band.status)
 
 
 def show(path: str, solution: LoggedSolution) -> None:

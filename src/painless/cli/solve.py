@@ -104,8 +104,8 @@ def solve(
     check_folder(certificate)
     if log:
         refused = {
-            "--algorithm": algorithm, "--set": settings, "--iterations": iterations, "--horizon": horizon,
-            "--average": average or None, "--certificate": certificate,
+            "--algorithm": algorithm, "--set": settings, "--iterations": iterations,
+            "--certificate": certificate,
         }  # fmt: skip
         for option, value in refused.items():
             if value is not None:
@@ -114,7 +114,7 @@ def solve(
 
         answer_log(
             problem,
-            read_log(problem, parameters, discount, threshold, limits),
+            read_log(problem, parameters, discount, threshold, limits, horizon, average),
             0.95 if confidence is None else confidence,
             as_json=as_json,
             save=save,

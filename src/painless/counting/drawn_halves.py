@@ -17,6 +17,7 @@ from painless.counting.memory import HALVES, Memory
 
 REFINEMENTS = 4  # rounds in which a colour learns of its neighbours'
 DIGITS = 9  # of a sum that count, since the order of the data rounds it differently
+ROUNDING = 1e-12  # a variance below it, relative to the mean square, is rounding
 EXACT = 64  # steps of a transition up to which the draw is exact: one bit for each
 STREAM = 0x9E3779B97F4A7C15  # from one draw to the next
 
@@ -114,7 +115,8 @@ def _utilities(memory: Memory, count: Array, first: Array, colour: Colours) -> t
     """Draw the sums of the first half given how many steps it has, from the normal distribution; squares go with their number."""
     share = (first / count)[:, None]
     total, squares = memory.sums.sum(0), memory.squares.sum(0)  # (M, J)
-    variance = np.maximum(squares / count[:, None] - (total / count[:, None]) ** 2, 0.0)
+    variance = squares / count[:, None] - (total / count[:, None]) ** 2
+    variance = np.where(variance > ROUNDING * squares / count[:, None], variance, 0.0)
     spread = np.sqrt(variance * (first * (count - first) / np.maximum(count - 1, 1))[:, None])
     noise = np.stack([_normal(_mix(colour + np.uint64(1 + j))) for j in range(memory.utilities)], 1)
     part = share * total + np.where((share > 0) & (share < 1), spread * noise, 0.0)

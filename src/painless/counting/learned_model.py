@@ -9,6 +9,8 @@ an imaginary visit to heaven, which counts at most 1 and as much as `novelty` sa
 The standard error of a policy's value V_j(ρ), by the delta method, with d(s, a) its occupancy and n the number of episodes:
 
     s.e.² = Σ d(s, a)² Var[u_j + γ V_j(s')] / N(s, a) + Var[V_j(s_0)] / n
+
+Horizons, totals until the end and long-run averages have the same with the occupancy of their own (see `evaluation`).
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
+from painless.counting.evaluation import Evaluated, by_density, chain_of, evaluated
 from painless.counting.memory import Indices, Memory
-from painless.counting.novelty import novelty
-from painless.problem import CMDP
+from painless.counting.novelty import imaginary_rows, novelty
+from painless.engines.drawn import Drawn
+from painless.engines.engine import as_table
+from painless.problem import CMDP, Criterion
 
-DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
 SMALL = 200_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
+EXPLAINED = 1e-6  # share of the squares of a utility that transitions may leave open
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
 PRECISION = 1e-3  # of that value, relative to the range of values
 
@@ -37,16 +42,28 @@ PRECISION = 1e-3  # of that value, relative to the range of values
 class Judged(NamedTuple):
     """A policy on a learned model."""
 
-    policy: Array  # (S, A)
+    policy: Any  # (S, A); (H, S, A) over a horizon; a draw between several
     value: Array  # (J,) at the start
     error: Array  # (J,) standard errors
-    full_value: Array  # (J, S + 2) of all states, the end and hell the last
+    full_value: Array  # (J, S + 2) of all states, the end and hell the last; with an axis of steps over a horizon; the bias on average
     occupancy: Array  # (S, A) of the states that were seen
+    pair_variance: Array = np.zeros((0, 0))  # (J, S·A) what each pair adds to the variance of the value
+    influence: Array = np.zeros(
+        (0, 0)
+    )  # (J, M) what the value changes by with the frequency of each transition
+    stages: Array | None = None  # (H, S, A) the occupancy of each step of a horizon
 
     @property
     def state_value(self) -> Array:
         """The values of the states that were seen, (J, S)."""
-        return self.full_value[:, :-EXTRA]
+        return self.full_value[..., :-EXTRA]
+
+
+class Tangent(NamedTuple):
+    """The margins of all limits as linear functions of the occupancy d: Σ slope·d, beyond the threshold."""
+
+    slope: Array  # (K, S, A)
+    threshold: Array  # (K,)
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,17 @@ class LearnedModel:
     threshold: Array  # (K,)
     logged: bool = False  # whether the data are a log, of which there will be no more
     untried: bool = False  # whether actions that were never tried in a state are available there
+    horizon: int | None = None  # H, the number of steps, if it is finite
+    average: bool = False  # whether values are long-run averages
+
+    @property
+    def criterion(self) -> Criterion:
+        """How the utilities of all steps add up; without a horizon, a discount of 1 is the total until the end."""
+        if self.average:
+            return Criterion.AVERAGE
+        if self.horizon is not None:
+            return Criterion.HORIZON
+        return Criterion.DISCOUNTED if self.discount < 1 else Criterion.TOTAL
 
     @cached_property
     def pairs(self) -> Indices:
@@ -98,6 +126,19 @@ class LearnedModel:
     def imaginary(self) -> Array:
         """How many imaginary visits, (S·A,), at most 1, have the novelty of each pair as their share."""
         return self.novelty * self.visits / np.maximum(1 - self.novelty, 1e-12)
+
+    @cached_property
+    def doubtful_rows(self) -> Array:
+        """How many imaginary observations each pair counts, (J, S·A).
+
+        It is 1; in logs whose utilities follow from the transition, as many as visits of such pairs have shown that something new comes.
+        """
+        rows = np.ones((self.memory.utilities, len(self.visits)))
+        if not self.logged:
+            return rows
+        noise = self.memory.squares.sum(0) - self.memory.sums.sum(0) ** 2 / self.count[:, None]  # (M, J)
+        explained = noise.sum(0) <= EXPLAINED * self.memory.squares.sum((0, 1))
+        return np.where(explained[:, None], imaginary_rows(self.pairs, self.count, self.visits), rows)
 
     @property
     def states(self) -> int:
@@ -152,6 +193,19 @@ class LearnedModel:
         """The utilities of a step in hell, (J,): the worst seen, or 0."""
         return np.minimum(self.memory.low, 0.0)
 
+    @cached_property
+    def size(self) -> Array:
+        """The largest absolute utility of a step, (J,)."""
+        return np.maximum(np.maximum(np.abs(self.memory.low), np.abs(self.memory.high)), 1e-300)
+
+    @property
+    def recovery(self) -> float:
+        """The probability with which hell ends: for totals, once in a mean episode; else 0."""
+        if self.criterion is not Criterion.TOTAL:
+            return 0.0
+        ends = float(self.count[self.successors == self.states].sum())
+        return min(max(ends, 1.0) / float(self.count.sum()), 1.0)
+
     def _assemble(
         self, probability: Array, extreme: Array, utility: Array, at_extreme: Array, allowed: Mask
     ) -> tuple[Any, Array, Mask]:
@@ -173,8 +227,10 @@ class LearnedModel:
                 states + np.repeat(np.arange(EXTRA), actions),
             ]
         )
+        stays = np.repeat([1.0, 1 - self.recovery], actions)
+        rows, columns = np.append(rows, own[actions:]), np.append(columns, np.full(actions, states))
         data = np.concatenate(
-            [probability, extreme, np.where(rest > 1e-9, rest, 0.0), np.ones(EXTRA * actions)]
+            [probability, extreme, np.where(rest > 1e-9, rest, 0.0), stays, np.full(actions, self.recovery)]
         )
         kept = data > 0
         transition = scipy.sparse.csr_array(
@@ -196,12 +252,28 @@ class LearnedModel:
             transition,
             utility[0],
             initial=np.append(self.initial, np.zeros(EXTRA)),
-            discount=self.discount,
+            **self.criterion_arguments,
             constraint_reward=utility[1:] if len(threshold) else None,
             threshold=threshold if len(threshold) else None,
             actions=actions,
             copy=False,
         )
+
+    @property
+    def criterion_arguments(self) -> dict[str, Any]:
+        """What a `CMDP` is told of the criterion."""
+        if self.average:
+            return {"average": True}
+        return {"discount": self.discount} | ({} if self.horizon is None else {"horizon": self.horizon})
+
+    def own(self, policy: Any) -> Any:
+        """Return a policy of a problem with the states added as one of the states seen: (S, A), (H, S, A), or a draw."""
+        if isinstance(policy, Drawn):
+            return Drawn(tuple(self.own(part) for part in policy.parts), policy.weights)
+        table = as_table(policy, self.memory.actions)
+        if self.horizon is None:
+            return table[: self.states]
+        return table.reshape(-1, self.states + EXTRA, self.memory.actions)[: self.horizon, : self.states]
 
     @cached_property
     def nominal_parts(self) -> tuple[Any, Array, Mask]:
@@ -210,7 +282,7 @@ class LearnedModel:
         return self._assemble(self.probability, unknown, self.utility, self.worst, self.tried_or_all)
 
     @cached_property
-    def _with_unknown(self) -> CMDP:
+    def with_unknown(self) -> CMDP:
         """The model as it is, in which pairs that were not tried lead to hell."""
         transition, utility, actions = self.nominal_parts
         return self._problem((transition, utility, np.ones_like(actions)), self.threshold)
@@ -219,19 +291,36 @@ class LearnedModel:
         """Return the model as it is; only actions that were tried are available, where any was."""
         return self._problem(self.nominal_parts, threshold)
 
-    def cautious(self, threshold: Array, state_value: Array, visits: float) -> CMDP:
+    def guarded(self, tangents: Sequence[Tangent], extra: Array) -> CMDP:
+        """Return the model as it is with the margins of the limits in its constraints, and `extra` (K,): one for each tangent and limit."""
+        transition, utility, actions = self.nominal_parts
+        limited = np.concatenate([utility[:1], *(utility[1:] for _ in tangents)])
+        limited[1:, : self.states] -= np.concatenate([one.slope for one in tangents])
+        threshold = np.concatenate([one.threshold + extra for one in tangents])
+        return self._problem((transition, limited, actions), threshold)
+
+    def cautious(self, threshold: Array, judged: Judged, visits: float) -> CMDP:
         """Return the model with `visits` imaginary ones to every tried pair, which end as badly as the worst state does.
 
-        `state_value` (J, S) says how badly that is.
+        How badly that is, a policy that was judged says. On average they come to the worst state, and the process goes on from there.
         """
-        live = self.tried.any(1)
-        worst = self.discount * state_value[:, live].min(1)  # (J,)
         share = np.where(self.visits > 0, visits / (visits + self.visits), 0.0)  # (S·A,)
-        utility = (1 - share) * self.utility + share * worst[:, None]
         extreme = (~self.tried).reshape(-1).astype(float)
+        value = judged.state_value[..., self.tried.any(1)]
+        value = np.where(np.isfinite(value), value, 0.0).min(-1)  # (J,), or (J, H + 1)
+        if self.average:
+            ahead = self._per_pair(self.probability * judged.full_value[:, self.successors])
+            utility = (1 - share) * self.utility + share * ((judged.value + value)[:, None] - ahead)
+            parts = self._assemble(self.probability, extreme, utility, self.worst, self.tried_or_all)
+            return self._problem(parts, threshold)
+        worst = self.discount * (value if self.horizon is None else value[:, 1:].T[..., None])
+        utility = (1 - share) * self.utility + share * (worst[:, None] if self.horizon is None else worst)
         probability = (1 - share)[self.pairs] * self.probability
-        parts = self._assemble(probability, extreme, utility, self.worst, self.tried_or_all)
-        return self._problem(parts, threshold)
+        stages = [utility] if self.horizon is None else [*utility]
+        each = [self._assemble(probability, extreme, one, self.worst, self.tried_or_all) for one in stages]
+        if self.horizon is None:
+            return self._problem(each[0], threshold)
+        return self._problem((each[0][0], np.stack([one[1] for one in each], 1), each[0][2]), threshold)
 
     def sampled(self, rng: np.random.Generator, heaven: float) -> CMDP:
         """Draw a model from the posterior, with an imaginary visit of every pair to a heaven of this value."""
@@ -274,15 +363,9 @@ class LearnedModel:
         top = float(value[:-1].max())
         return top + (spread if spread > 1e-9 * extent else extent or 1.0)
 
-    def _chain(self, policy: Array) -> tuple[CMDP, Array, Any]:
-        """Return the model, a policy (S, A) with rows for the states added, and the chain of the two."""
-        problem = self._with_unknown
-        table = np.vstack([policy, np.full((EXTRA, policy.shape[1]), 1 / policy.shape[1])])
-        return problem, table, policy_transition(problem, table)
-
     def episode_values(self, policy: Array, time_limit: int) -> tuple[Array, Array]:
         """Return the mean total of an episode up to a time limit, (J,), without and with discounting."""
-        problem, table, chain = self._chain(policy)
+        problem, table, chain = chain_of(self, policy)
         utility = policy_utility(problem.utility, table)  # (J, S + 2)
         total, discounted = np.zeros(len(utility)), np.zeros(len(utility))
         share, factor, backward = problem.initial, 1.0, chain.T
@@ -292,41 +375,37 @@ class LearnedModel:
             share, factor = backward @ share, factor * self.discount
         return total, discounted
 
-    def judge(self, policy: Array) -> Judged:
+    def judge(self, policy: Any) -> Judged:
         """Evaluate a policy (S, A), with standard errors; untried pairs lead to hell."""
-        states = self.states
-        problem, table, chain = self._chain(policy)
-        inverse = resolvent(_by_density(chain), self.discount)
-        value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
-        occupancy = inverse.state_occupancy(problem.initial)[:states, None] * policy
-        error = self._error(value, occupancy)
-        return Judged(policy, value @ problem.initial, error, value, occupancy)
+        found = evaluated(self, policy)
+        weight = found.occupancy.reshape(-1)
+        influence = weight[self.pairs] * self.outcome + found.following
+        by_pair = self._pair_variance(found, influence)
+        start = np.maximum((self.initial * found.first**2).sum(1) - (found.first @ self.initial) ** 2, 0.0)
+        error = np.sqrt(by_pair.sum(1) + start / self.episodes)
+        parts = (found.policy, found.value, error, found.full_value, found.occupancy)
+        return Judged(*parts, by_pair, influence, found.stages)
 
-    def action_value(self, judged: Judged) -> Array:
-        """Return the values of taking an action once and then going on with a policy, (J, S, A)."""
-        problem = self._with_unknown
-        following = np.stack([_following(problem.transition, value) for value in judged.full_value])
-        found = problem.utility + self.discount * following.reshape(problem.utility.shape)
-        return np.asarray(found[:, : self.states])
+    def advantage(self, judged: Judged) -> Array:
+        """Return what taking an action once adds to going on with a policy, (J, S, A); (J, H, S, A) over a horizon."""
+        problem, value = self.with_unknown, judged.full_value
+        transition, utility, _ = self.nominal_parts
+        if self.horizon is None:
+            following = np.stack([np.asarray(transition @ one) for one in value]).reshape(utility.shape)
+            base = value[:, :, None] + (judged.value[:, None, None] if self.average else 0.0)
+            return np.asarray((utility + problem.discount * following - base)[:, : self.states])
+        following = np.stack([[np.asarray(transition @ one) for one in steps[1:]] for steps in value])
+        following = following.reshape(len(value), -1, *utility.shape[1:])
+        found = utility[:, None] + self.discount * following - value[:, :-1, :, None]
+        return np.asarray(found[:, :, : self.states])
 
-    def _error(self, value: Array, occupancy: Array) -> Array:
-        """Return the standard errors of V(ρ), (J,), given V (J, S + 2) and the occupancy (S, A)."""
-        known = value[:, : self.states]
-        first = (self.initial * known**2).sum(1) - (known @ self.initial) ** 2
-        steps = self.pair_variance(value, occupancy).sum(1)
-        return np.sqrt(steps + np.maximum(first, 0.0) / self.episodes)
+    def _doubt(self, weight: Array, reach: Array) -> Array:
+        """Return how far the influence of a rare event in a log, of which nobody will see more, is from its mean, (J, S·A).
 
-    def doubt(self, target: Array, value: Array) -> Array:
-        """Return how far an outcome that nobody saw may be from the mean, (J,), given targets u + γV (J, M) and V (J, S + 2).
-
-        It is half the range of what a step led to. For rare events in logs, of which nobody will see more, it is half the range of values in states that
-        were acted in, and for the utility itself the geometric mean of its spread and half its range.
+        It is half the range over states that were acted in (`reach`), and for the utility itself the geometric mean of its spread and half its range.
         """
-        if not self.logged:
-            return np.asarray(0.5 * (target.max(1) - target.min(1)))
-        live = value[:, : self.states][:, self.tried.any(1)]
         rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
-        return np.asarray(rare + 0.5 * self.discount * (live.max(1) - live.min(1)))
+        return np.asarray(rare[:, None] * weight + reach)
 
     def imaginary_variance(self, variance: Array, doubt: Array) -> Array:
         """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
@@ -339,22 +418,28 @@ class LearnedModel:
         average = ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
         return np.asarray(np.sqrt(average) * doubt)
 
-    def pair_variance(self, value: Array, occupancy: Array) -> Array:
-        """Return what each pair adds to the variance of V(ρ), (J, S·A), given V (J, S + 2) and the occupancy (S, A).
+    def _variance(self, weight: Array, influence: Array) -> Array:
+        """Return the variance of the influence of each pair, (J, S·A), given its weight (S·A,) and influences (J, M)."""
+        mean = self._per_pair(self.probability * influence)
+        between = self._per_pair(self.probability * influence**2) - mean**2
+        explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
+        return np.maximum(between, 0.0) + weight**2 * np.maximum(self.variance - explained, 0.0)
+
+    def _pair_variance(self, found: Evaluated, influence: Array) -> Array:
+        """Return what each pair adds to the variance of V(ρ), (J, S·A), given influences (J, M).
 
         Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for
-        certain. In a log it is as far from the mean as `doubt` says.
+        certain. In a log it counts `doubtful_rows`, as far from the mean as `_doubt` says.
         """
-        target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
-        mean = self._per_pair(self.probability * target)
-        between = self._per_pair(self.probability * target**2) - mean**2
-        explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
-        variance = np.maximum(between, 0.0) + np.maximum(self.variance - explained, 0.0)
-        visits = np.maximum(self.visits, 1)
-        doubt = self.doubt(target, value)  # (J,)
-        imaginary = doubt**2 if self.logged else self.imaginary_variance(variance, doubt)
-        variance = (variance * visits + imaginary[:, None]) / (visits + 1)
-        return np.asarray(occupancy.reshape(-1) ** 2 * variance / visits)
+        weight, visits = found.occupancy.reshape(-1), np.maximum(self.visits, 1)
+        if self.logged:
+            variance, rows = self._variance(weight, influence), self.doubtful_rows
+            doubt = self._doubt(weight, found.reach)
+            return np.asarray((variance * visits + rows * doubt**2) / (visits + rows) / visits)
+        target = self.outcome + self.discount * found.full_value[:, self.successors]  # (J, M)
+        variance = self._variance(np.ones_like(weight), target)
+        imaginary = self.imaginary_variance(variance, 0.5 * (target.max(1) - target.min(1)))
+        return np.asarray(weight**2 * (variance * visits + imaginary[:, None]) / (visits + 1) / visits)
 
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
         """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""
@@ -380,18 +465,6 @@ class LearnedModel:
 
 def extreme_share(problem: CMDP, policy: Array) -> float:
     """Return the share of the discounted time that a policy (S + 2, A) expects to be in the extreme state."""
-    inverse = resolvent(_by_density(policy_transition(problem, policy)), problem.discount)
+    inverse = resolvent(by_density(policy_transition(problem, policy)), problem.discount)
     share = inverse.state_occupancy(problem.initial)[-1] * (1 - problem.discount)
     return float(np.clip(share, 0.0, 1.0))
-
-
-def _following(transition: Any, value: Array) -> Array:
-    """Return the expected value of the successor of each pair."""
-    return np.asarray(transition @ value)
-
-
-def _by_density(chain: Any) -> Any:
-    """Return a chain as a dense array where the factors of a sparse one would be nearly full."""
-    if isinstance(chain, np.ndarray) or chain.nnz <= DENSE * chain.shape[0]:
-        return chain
-    return chain.toarray()

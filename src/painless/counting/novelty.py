@@ -46,6 +46,33 @@ def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
     return expected
 
 
+def imaginary_rows(pairs: Indices, count: Array, visits: Array) -> Array:
+    """Return how many imaginary rows, at most 1, stand for what each pair may still show, (S·A,).
+
+    Visits m + 1 to 2m of all pairs that have them say how often a visit shows a new successor after m others; one more visit, that was new, is always
+    counted. A pair with N rows, m ≤ N < 2m, counts as many imaginary rows as make this share.
+
+    >>> imaginary_rows(np.array([0, 1, 1]), np.array([100.0, 2.0, 1.0]), np.array([100.0, 3.0, 0.0])).round(3).tolist()
+    [0.765, 1.0, 1.0]
+    """
+    rows = np.ones(len(visits))
+    level = 1
+    while level <= visits.max(initial=0):
+        rich = visits > level
+        of_rich = rich[pairs]
+        own, total = count[of_rich], visits[pairs[of_rich]]
+        last = np.minimum(total, 2 * level)
+        new = (
+            _ratio(total - own, total, level)
+            - np.where(total > last, _ratio(total - own, total, 2 * level), 0.0)
+        ).sum()
+        rate = (new + 1) / ((np.minimum(visits[rich], 2 * level) - level).sum() + 1)
+        here = (visits >= level) & (visits < 2 * level)
+        rows[here] = np.minimum(1.0, visits[here] * rate / max(1 - rate, 1e-12))
+        level *= 2
+    return rows
+
+
 def _rates(pairs: Indices, count: Array, visits: Array, level: int) -> tuple[float, float]:
     """Return how often a visit after `level` others was new: where these were all alike, and where they were not."""
     rich = visits[pairs] > level

@@ -7,7 +7,8 @@ its constraint values, by the model, keep a margin from the limits:
 
 The curse is what the search for the best plan gains by the errors: plans made on one half of the data are evaluated on the other, and half
 of their mean excess counts, since the whole has twice the data. Candidates are planned on the model as it is and with imaginary visits to the worst
-state, each again at limits that are tightened by its own margin.
+state, each again at limits that are tightened by its own margin. The margin is a convex function of the occupancy, but for what it changes of V_c: with its
+tangents as constraints, plans avoid pairs that make it large.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import numpy as np
 
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.learned_model import Judged, LearnedModel, Tangent
+from painless.engines.drawn import Drawn
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.game import Column
 from painless.planning.planner import Case, Task
@@ -32,11 +34,13 @@ from painless.problem import CMDP
 
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
+FINEST = 1e-6  # of plans with tangents, which are nearly parallel
 IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
 ROUNDS = 5  # of tightening, and of loosening again
 ROOM = 0.005  # of a limit that is worth no other plan
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
 BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
+UNUSED = 1e-12  # occupancy of a pair that does not count
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
@@ -50,7 +54,7 @@ class Known(NamedTuple):
 class Plan(NamedTuple):
     """A policy, and the price of each limit in it."""
 
-    policy: Array  # (S, A)
+    policy: Any  # (S, A), or as the criterion has it
     multiplier: Array  # (K,) 0 where no policy meets the limits
     stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
     known: Known | None = None
@@ -120,7 +124,7 @@ class Limits:
         endless value.
         """
         value, scale = judged.value[1:], np.ones(len(self.threshold))
-        if not self.episodic.any() and model.discount**self.time_limit <= REST:
+        if model.logged or (not self.episodic.any() and model.discount**self.time_limit <= REST):
             return Collected(value, scale)
         total, cut = model.episode_values(judged.policy, self.time_limit)
         sound = np.abs(value) > 1e-9 * np.abs(total[1:])
@@ -142,7 +146,7 @@ class Candidate(NamedTuple):
     slack: Array  # (K,)
     scale: Array  # (K,)
     safe: bool
-    merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors
+    merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors, or in a log's largest utilities
     multiplier: Array  # (K,)
 
     @property
@@ -151,14 +155,15 @@ class Candidate(NamedTuple):
         return np.append(1.0, self.scale)
 
 
-def candidate(model: LearnedModel, policy: Array, limits: Limits, multiplier: Array) -> Candidate:
+def candidate(model: LearnedModel, policy: Any, limits: Limits, multiplier: Array) -> Candidate:
     """Judge a policy (S, A)."""
     judged = model.judge(policy)
     slack, scale = limits.slack(model, judged)
     allowance = 1e-9 * np.abs(limits.threshold) + 1e-12
     safe = bool((slack >= -allowance).all())
     error = np.maximum(judged.error, 1e-12)
-    merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * error[1:])).min()
+    size = model.size[1:] if model.logged else error[1:]
+    merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * size)).min()
     return Candidate(judged, slack, scale, safe, float(merit), multiplier)
 
 
@@ -170,6 +175,7 @@ def candidates(
     tolerance: float = FINE,
     clock: Clock | None = None,
     rounds: int = ROUNDS,
+    cuts: int = 0,
 ) -> list[Candidate]:
     """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
 
@@ -178,17 +184,20 @@ def candidates(
         imaginary: visits to the worst state, one kind of candidate for each.
         clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
         rounds: plans at other limits, for each kind of candidate.
+        cuts: plans with the margins themselves in the constraints.
     """
     found: list[Candidate] = []
 
-    def kind(make: Callable[[Array], CMDP]) -> Callable[[Array], Candidate]:
+    def kind(make: Callable[[Array], CMDP], tolerance: float = tolerance) -> Callable[[Array], Candidate]:
         known: Known | None = None
 
         def at(limit: Array) -> Candidate:
             nonlocal known
             made = plan(make(limit), tolerance, clock, known)
             known = made.known
-            found.append(candidate(model, made.policy[: model.states], limits, made.multiplier))
+            price = made.multiplier
+            price = price.reshape(-1, len(threshold)).sum(0) if len(threshold) else price  # of all tangents
+            found.append(candidate(model, model.own(made.policy), limits, price))
             if made.stopped:
                 raise _Stopped
             return found[-1]
@@ -198,9 +207,8 @@ def candidates(
     def search() -> None:
         plain = kind(model.nominal)
         nominal = plain(threshold)
-        value = nominal.judged.state_value
         for visits in imaginary:
-            at = plain if not visits else kind(partial(model.cautious, state_value=value, visits=visits))
+            at = plain if not visits else kind(partial(model.cautious, judged=nominal.judged, visits=visits))
             now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(SEARCH if limits.episodic.any() else rounds):
@@ -208,6 +216,20 @@ def candidates(
                 if limit is None:
                     break
                 now = at(limit)
+        if cuts and len(threshold):
+            wary(best_of(found))
+
+    def wary(now: Candidate) -> None:
+        """Plan with the margins in the constraints, as their tangents at the plans so far, which lie below them."""
+        if not np.isfinite(now.judged.error).all():
+            return
+        tangents, short = [tangent(now, limits)], np.zeros(len(threshold))
+        for k in range(cuts):
+            now = kind(partial(model.guarded, tangents), min(tolerance, FINEST))(short)
+            if now.safe or not np.isfinite(now.slack).all():
+                break
+            tangents.append(tangent(now, limits))
+            short = short + BEYOND * np.maximum(-now.slack, 0.0) * (k > 0)
 
     with suppress(_Stopped):
         search()
@@ -230,6 +252,17 @@ def best_of(found: Iterable[Candidate]) -> Candidate:
     return max(found, key=lambda one: (one.safe, one.merit))
 
 
+def tangent(now: Candidate, limits: Limits) -> Tangent:
+    """Return the margin of a plan as a linear function of the occupancy, which no plan's margin is below."""
+    judged, z = now.judged, limits.deviations + limits.selection
+    error = np.maximum(judged.error[1:], 1e-12)
+    by_pair = judged.pair_variance[1:].reshape(-1, *judged.occupancy.shape)
+    used = judged.occupancy > UNUSED
+    slope = np.where(used, by_pair / np.where(used, judged.occupancy, 1.0), 0.0) / error[:, None, None]
+    rest = np.maximum(error**2 - by_pair.sum((1, 2)), 0.0) / error
+    return Tangent((z * slope.T).T, limits.threshold + limits.curse + z * rest)
+
+
 class _Stopped(Exception):
     """The time is up, and what was found so far counts."""
 
@@ -244,6 +277,8 @@ class Bracket:
 
     def next(self, now: Candidate, limits: Limits) -> Array | None:
         """Return the thresholds of the next plan, given the latest; none if that one leaves no room."""
+        if not np.isfinite(now.slack).all():
+            return None
         if limits.episodic.any():
             if now.safe and not _too_tight(now, limits):
                 return None
@@ -282,6 +317,13 @@ def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
     return np.where(limits.episodic, moved, tightened)
 
 
+def allowed(policy: Any, model: LearnedModel) -> Any:
+    """Return a policy without actions that a model has no data of."""
+    if isinstance(policy, Drawn):
+        return Drawn(tuple(allowed(part, model) for part in policy.parts), policy.weights)
+    return restricted(policy, model.tried_or_all)
+
+
 def with_curse(memory_halves: tuple[LearnedModel, LearnedModel], limits: Limits, threshold: Array) -> Limits:
     """Return limits with the curse: half the mean excess of plans made on one half and evaluated on the other, at least 0."""
     return replace(limits, curse=curse(memory_halves, limits, threshold)[1:])
@@ -292,11 +334,12 @@ def curse(
     limits: Limits,
     threshold: Array,
     clock: Clock | None = None,
+    cuts: int = 0,
 ) -> Array:
     """Return half of what plans look better by on the half that they were made on than on the other, (J,), at least 0."""
     one, other = memory_halves
     excess = np.zeros(1 + len(threshold))
     for own, judge in ((one, other), (other, one)):
-        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE, clock=clock).judged
-        excess += made.value - judge.judge(restricted(made.policy, judge.tried_or_all)).value
+        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE, clock=clock, cuts=cuts).judged
+        excess += made.value - judge.judge(allowed(made.policy, judge)).value
     return np.maximum(0.25 * excess, 0.0)

@@ -92,7 +92,7 @@ def frontier(
         clock = Clock(arguments.seconds(time_limit))
         curve = frontier(problem.problem, constraint, time_limit=time_limit)
         level = checked_confidence(0.95 if confidence is None else confidence)
-        return logged_frontier(problem, curve, constraint, level, clock)
+        return logged_frontier(problem, curve, find_constraint(problem.problem, constraint), level, clock)
     require_problem(problem)
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the frontier of a problem is exact")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from painless.common.clock import Clock
 from painless.common.render import SIGNS, number
 from painless.counting.safe_plan import safe_plan
 from painless.frontiers.curve import Frontier
-from painless.logs.answer import ROUNDS, curse_of, intervals, limits_of, verdicts
+from painless.logs.answer import CUTS, ROUNDS, curse_of, intervals, limits_of, verdicts
 from painless.logs.check import interval_text
 from painless.logs.logged_model import LoggedModel
 
@@ -73,11 +72,9 @@ class LoggedFrontier:
 
 
 def logged_frontier(
-    log: LoggedModel, curve: Frontier, constraint: Hashable, confidence: float, clock: Clock
+    log: LoggedModel, curve: Frontier, index: int, confidence: float, clock: Clock
 ) -> LoggedFrontier:
-    """Plan for limits between the ends of the estimate's frontier; the curse is that at the log's own limits."""
-    problem = log.problem
-    index = problem.index("constraints", constraint)
+    """Plan for limits of one constraint between the ends of the estimate's frontier; the curse is that at the log's own limits."""
     ends = float(curve.threshold.min()), float(curve.threshold.max())
     limits = np.linspace(*ends, POINTS)
     with one_thread():
@@ -112,7 +109,7 @@ def _point(
     threshold = log.threshold.copy()
     threshold[index] = limit * log.sign[1 + index]
     judged = safe_plan(
-        log.model, replace(limits, threshold=threshold), threshold, clock=clock, rounds=ROUNDS
+        log.model, replace(limits, threshold=threshold), threshold, clock=clock, rounds=ROUNDS, cuts=CUTS
     ).judged
     low, high = intervals(judged, limits, curse)
     return judged.value, low, high, verdicts(low[1:], high[1:], threshold)

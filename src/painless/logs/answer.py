@@ -17,12 +17,13 @@ from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.counting.drawn_halves import drawn_halves
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.learned_model import Judged
 from painless.counting.safe_plan import FINE, Candidate, Limits, curse, safe_plan
 from painless.logs.logged_model import LoggedModel
 
 ENDLESS = 10**9  # steps of an episode, which has no time limit here
 ROUNDS = 5  # of tightening: nobody waits for an environment meanwhile
+CUTS = 4  # plans with the margins in the constraints
 MET, MISSED, UNCLEAR = "met", "missed", "unclear"
 ALLOWANCE = 1e-9  # by which a limit may be missed, relative to it, for rounding
 
@@ -50,13 +51,13 @@ def limits_of(log: LoggedModel, confidence: float) -> Limits:
 def curse_of(log: LoggedModel, limits: Limits, clock: Clock | None = None) -> Array:
     """Return what the search for the best plan gains by errors, (J,), from two halves that are drawn."""
     halves = drawn_halves(log.memory)
-    one, other = (
-        LearnedModel(halves.half(i), log.discount, log.threshold, logged=True, untried=log.untried)
-        for i in range(2)
-    )
+    one, other = (log.model_of(halves.half(i)) for i in range(2))
     if not all(half.memory.steps and half.episodes for half in (one, other)):
         return np.zeros(1 + len(log.threshold))
-    return curse((one, other), limits, log.threshold, clock)
+    try:
+        return curse((one, other), limits, log.threshold, clock, CUTS)
+    except InputError:  # half of a log may go round for ever where the whole log ends
+        return np.full(1 + len(log.threshold), np.inf)
 
 
 def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float = FINE) -> Answered:
@@ -66,7 +67,7 @@ def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float =
         found = curse_of(log, limits, clock)
         limits = replace(limits, curse=found[1:])
         candidate = safe_plan(
-            log.model, limits, log.threshold, tolerance=tolerance, clock=clock, rounds=ROUNDS
+            log.model, limits, log.threshold, tolerance=tolerance, clock=clock, rounds=ROUNDS, cuts=CUTS
         )
     return Answered(candidate, limits, found)
 
@@ -84,7 +85,8 @@ def verdicts(low: Array, high: Array, threshold: Array) -> tuple[str, ...]:
     ('met', 'unclear', 'missed')
     """
     allowance = ALLOWANCE * np.abs(threshold) + 1e-12
-    met, missed = low + allowance >= threshold, high + allowance < threshold
+    known = np.isfinite(high)
+    met, missed = known & (low + allowance >= threshold), known & (high + allowance < threshold)
     return tuple(MET if one else MISSED if other else UNCLEAR for one, other in zip(met, missed, strict=True))
 
 

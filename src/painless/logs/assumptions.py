@@ -152,26 +152,15 @@ def stationary(log: LoggedModel) -> Assumption:
 
 
 def markov(log: LoggedModel) -> Assumption:
-    """Test whether the previous state helps to predict what follows, on the rows that were kept in their order."""
-    kept, memory = log.kept, log.memory
-    order = (
-        np.lexsort((kept.step, kept.episode))
-        if log.columns.step is not None
-        else np.argsort(kept.episode, kind="stable")
-    )
-    state, action, successor = kept.state[order], kept.action[order], kept.successor[order]
-    follows = (np.diff(kept.episode[order]) == 0) & (successor[:-1] == state[1:])
-    now = np.flatnonzero(follows) + 1
-    before, pair = state[now - 1], state[now] * memory.actions + action[now]
-    after = np.where(successor[now] < 0, memory.states, successor[now])
-    size = memory.states * memory.actions
-    one = np.ones(len(now))
-    tests = [dependence(pair, before, after, one, size)] if len(now) else []
-    if len(now):
+    """Test whether the previous state helps to predict what follows."""
+    pair, successor, before, count, sums, squares = log.previous
+    size = log.memory.states * log.memory.actions
+    after = np.where(successor < 0, log.memory.states, successor)
+    tests = [dependence(pair, before, after, count, size)] if len(pair) else []
+    if len(pair):
         entry = np.unique((pair << 32) | after, return_inverse=True)[1]
-        for j in range(memory.utilities):
-            value = kept.utility[order][now, j]
-            found = mean_dependence(entry, before, one, value, value**2, int(entry.max()) + 1)
+        for j in range(log.memory.utilities):
+            found = mean_dependence(entry, before, count, sums[:, j], squares[:, j], int(entry.max()) + 1)
             tests.append(_of_pairs(found, entry, pair, size))
     return _assumption(
         log,

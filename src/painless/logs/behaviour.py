@@ -22,9 +22,6 @@ from painless.counting.safe_plan import Limits
 from painless.logs.answer import intervals
 from painless.logs.logged_model import LoggedModel
 from painless.logs.tally import KeptRows
-from painless.simulation.confidence import intervals as sample_intervals
-
-FEWEST = 2  # episodes from which an interval can be told
 
 
 class Episodes(NamedTuple):
@@ -39,7 +36,7 @@ class Episodes(NamedTuple):
 class Behaviour:
     """What was achieved in the log, in the user's terms."""
 
-    mean: Array  # (J,) of the discounted returns of the episodes; NaN without episodes in order
+    mean: Array  # (J,) of the returns of the episodes, or per step on average; NaN without episodes in order
     low: Array  # (J,)
     high: Array  # (J,)
     episodes: int  # that this is the mean of
@@ -56,21 +53,19 @@ def behaviour_policy(log: LoggedModel) -> Array:
     return np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
 
 
-def episodes_in_order(kept: KeptRows, *, has_steps: bool) -> Episodes:
+def episodes_in_order(kept: KeptRows) -> Episodes:
     """Return the episodes of the rows that were kept, as far as these are in order and without gaps."""
-    order = np.lexsort((kept.step, kept.episode)) if has_steps else np.argsort(kept.episode, kind="stable")
-    episode = kept.episode[order]
-    new = np.append(True, np.diff(episode) != 0)
+    new = np.append(True, np.diff(kept.episode) != 0)
     number = np.cumsum(new) - 1
-    broken = ~new & (np.append(-1, kept.successor[order][:-1]) != kept.state[order])
+    broken = ~new & (np.append(-1, kept.successor[:-1]) != kept.state)
     bad = np.bincount(number, broken) > 0
     if not kept.whole:
         bad[number[-1]] = True  # cut off where the rows that were kept end
     first = np.flatnonzero(new)
-    time = np.arange(len(order)) - first[number]
+    time = np.arange(len(new)) - first[number]
     good = ~bad[number]
     names = np.unique(number[good], return_inverse=True)[1]
-    return Episodes(order[good], names, time[good])
+    return Episodes(np.flatnonzero(good), names, time[good])
 
 
 def judged_behaviour(log: LoggedModel) -> Judged:
@@ -79,51 +74,34 @@ def judged_behaviour(log: LoggedModel) -> Judged:
     s.e.² = Σ d(s)² Var[u + γ V(s') | s]/N(s) + Var[V(s_0)]/n, as of the chain that it makes of the states.
     """
     model, memory = log.model, log.memory
-    judged = model.judge(behaviour_policy(log))
+    policy = behaviour_policy(log)
+    if log.adding.horizon is not None:
+        policy = np.broadcast_to(policy, (log.adding.horizon, *policy.shape))
+    judged = model.judge(policy)
     state = memory.pairs // memory.actions
     visits = np.maximum(memory.visits.sum(1), 1.0)
     share = model.count / visits[state]
-    target = model.outcome + log.discount * judged.full_value[:, model.successors]  # (J, M)
+    often = np.maximum(behaviour_policy(log).reshape(-1)[memory.pairs], 1e-300)
+    target = judged.influence / often  # (J, M), given the state alone
     noise = np.maximum(memory.squares.sum(0).T / model.count - model.outcome**2, 0.0)
+    noise = noise * judged.occupancy.sum(1)[state] ** 2
     mean = np.stack([summed_by(state, share * row, model.states) for row in target])
     square = np.stack([summed_by(state, share * row, model.states) for row in target**2 + noise])
     variance = np.maximum(square - mean**2, 0.0)
-    value, initial = judged.state_value, model.initial
-    first = np.maximum((initial * value**2).sum(1) - (value @ initial) ** 2, 0.0)
-    total = (judged.occupancy.sum(1) ** 2 * variance / visits).sum(1) + first / model.episodes
-    return judged._replace(error=np.sqrt(total))
+    steps = judged.pair_variance.sum(1)
+    first = np.maximum(judged.error**2 - steps, 0.0) if np.isfinite(steps).all() else np.inf
+    return judged._replace(error=np.sqrt((variance / visits).sum(1) + first))
 
 
 def behaviour(log: LoggedModel, judged: Judged, limits: Limits, confidence: float) -> Behaviour:
     """Return what the logged behaviour achieved; `judged` is its policy on the model."""
-    sign = log.sign
-    missing = np.full(len(sign), np.nan)
-    mean, low, high, count, steps = missing, missing, missing, 0, np.nan
-    if log.columns.episode is not None:
-        returns, steps = returns_of(log)
-        count = len(returns)
-        if count:
-            mean = low = high = returns.mean(0)
-        if count >= FEWEST:
-            largest = np.where(
-                np.abs(log.memory.low) > np.abs(log.memory.high), log.memory.low, log.memory.high
-            )
-            low, high = sample_intervals(returns, None, confidence, largest)
-    ends = _in_terms(low, high, sign)
+    sign, returns, average = log.sign, log.returns, log.adding.average
+    largest = np.where(np.abs(log.memory.low) > np.abs(log.memory.high), log.memory.low, log.memory.high)
+    mean = returns.mean(average)
+    ends = _in_terms(*returns.intervals(average, confidence, largest), sign)
     by_model = _in_terms(*intervals(judged, limits), sign)
-    return Behaviour(mean * sign + 0.0, *ends, count, steps, judged.value * sign + 0.0, *by_model)
-
-
-def returns_of(log: LoggedModel) -> tuple[Array, float]:
-    """Return the discounted return of every whole episode, (n, J), in the internal sense, and their mean length."""
-    kept = log.kept
-    order, number, time = episodes_in_order(kept, has_steps=log.columns.step is not None)
-    if not len(order):
-        return np.zeros((0, kept.utility.shape[1])), np.nan
-    weighted = kept.utility[order] * (log.discount**time)[:, None]
-    count = int(number.max()) + 1
-    returns = np.stack([summed_by(number, column, count) for column in weighted.T], 1)
-    return returns, len(order) / len(returns)
+    steps = returns.steps / returns.episodes if returns.episodes else np.nan
+    return Behaviour(mean * sign + 0.0, *ends, returns.episodes, steps, judged.value * sign + 0.0, *by_model)
 
 
 def _in_terms(low: Array, high: Array, sign: Array) -> tuple[Array, Array]:

@@ -4,31 +4,36 @@ By the model, choices that the data do not have are left out; if the policy spen
 
 The weight of an episode is Π π(a|s)/b(a|s), with b the behaviour as the data show it. Weights are normalised step by step (weighted per-decision importance
 sampling, Precup et al. 2000), and the interval comes from the spread of the weighted returns. It is told if the weights
-are worth at least `OVERLAP` episodes, (Σw)²/Σw².
+are worth at least `OVERLAP` episodes, (Σw)²/Σw², and have a mean near 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array, one_thread, summed_by
+from painless.common.arrays import Array, Mask, one_thread, summed_by
 from painless.common.errors import InputError, shown
 from painless.common.render import number, text_table
+from painless.engines.drawn import Drawn
 from painless.logs.answer import MET, UNCLEAR, feasible, intervals, limits_of, verdicts
-from painless.logs.behaviour import behaviour_policy, episodes_in_order
+from painless.logs.behaviour import Episodes, behaviour_policy, episodes_in_order
+from painless.logs.log_columns import END
 from painless.logs.logged_model import LoggedModel
 from painless.logs.name_index import Codes
-from painless.policies.table import restricted, uniform_policy
-
-if TYPE_CHECKING:
-    from painless.policies.table import TabularPolicy
+from painless.policies.table import TabularPolicy, restricted, uniform_policy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy
+from painless.problem.criterion import Criterion
+from painless.problem.names import Names
 
 UNKNOWN = 1e-3  # share of the policy's time in choices without data above which no limit counts as met
 OVERLAP = 10.0  # episodes that the weights must be worth
+ASTRAY = 0.1  # by which the mean weight may differ from 1: it falls short if none of the episodes that weigh most happened
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,9 @@ def interval_text(value: float, low: float, high: float) -> str:
     return f"{value:.4g} ({low:.4g} to {high:.4g})" if np.isfinite(low) else "–"
 
 
-def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence: float) -> Check:
+def check(
+    policy: TabularPolicy | TimedPolicy | TableMixture, log: LoggedModel, own: LoggedModel, confidence: float
+) -> Check:
     """Evaluate a policy that was planned on the log `own` on another log."""
     if not isinstance(log, LoggedModel):
         raise InputError(f"the other log is {shown(log)}; give one that painless.from_log made")
@@ -98,10 +105,18 @@ def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence:
             f"the other log has the utilities {[str(n) for n in log.columns.utilities]}, this one "
             f"{[str(n) for n in own.columns.utilities]}; give both the same reward and limits"
         )
-    table, covered = _matched(policy, log)
+    if log.adding != own.adding:
+        raise InputError(
+            f"the other log has the criterion {log.adding}, this one {own.adding}; read both with the same arguments"
+        )
+    given, weights = _tables(policy)
+    tables, covered = _matched(given, policy.names, log)
     limits = limits_of(own, confidence)
+    usable = restricted(tables, log.model.tried_or_all)
+    timed, drawn = log.adding.horizon is not None, len(tables) > 1
     with one_thread():
-        judged = log.model.judge(restricted(table, log.model.tried_or_all))
+        judged = log.model.judge(usable if timed else Drawn(tuple(usable), weights) if drawn else usable[0])
+    table = np.tensordot(weights, tables, 1)
     low, high = intervals(judged, limits)
     time = judged.occupancy.sum(1)
     missing = float((time * (table * ~log.model.tried).sum(1)).sum() / max(time.sum(), 1e-300))
@@ -109,15 +124,17 @@ def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence:
     if missing > UNKNOWN:
         words = tuple(UNCLEAR if word == MET else word for word in words)
     sign = own.sign
-    weighted, weight_low, weight_high, overlap = _weighted(log, table * covered[:, None], confidence)
+    found, weight_low, weight_high, overlap = weighted(
+        log, tables * covered[:, None] if timed or not drawn else np.zeros((1, *table.shape)), confidence
+    )
     ends = np.sort(np.stack([low * sign, high * sign]), 0)
     return Check(
         value=judged.value * sign + 0.0,
         low=ends[0] + 0.0,
         high=ends[1] + 0.0,
-        weighted=None if weighted is None else weighted * sign + 0.0,
-        weighted_low=None if weighted is None else np.minimum(weight_low * sign, weight_high * sign) + 0.0,
-        weighted_high=None if weighted is None else np.maximum(weight_low * sign, weight_high * sign) + 0.0,
+        weighted=None if found is None else found * sign + 0.0,
+        weighted_low=None if found is None else np.minimum(weight_low * sign, weight_high * sign) + 0.0,
+        weighted_high=None if found is None else np.maximum(weight_low * sign, weight_high * sign) + 0.0,
         overlap=overlap,
         verdict=words,
         feasible=feasible(words),
@@ -128,43 +145,56 @@ def check(policy: TabularPolicy, log: LoggedModel, own: LoggedModel, confidence:
     )
 
 
-def _matched(policy: TabularPolicy, log: LoggedModel) -> tuple[Array, Array]:
-    """Return the policy over the states and actions of another log, (S, A), and where it is known, (S,).
+def _tables(policy: TabularPolicy | TimedPolicy | TableMixture) -> tuple[Array, Array]:
+    """Return the tables of a policy, (n, S, A), and how often each is drawn, (n,); over a horizon one for each step."""
+    if isinstance(policy, TableMixture):
+        return np.stack([part.probabilities for part in policy.policies]), policy.weights
+    if isinstance(policy, TimedPolicy):
+        return policy.probabilities, np.full(len(policy), 1 / len(policy))
+    return policy.probabilities[None], np.ones(1)
 
-    In states that it does not know it takes what the log tried; actions that the log never has count as unknown, too.
+
+def _matched(tables: Array, names: Mapping[str, Names], log: LoggedModel) -> tuple[Array, Mask]:
+    """Return tables (n, S, A) over the states and actions of another log, and where they are known, (S,).
+
+    In states that the policy does not know it takes what the log tried; actions that the log never has count as unknown, too.
     """
-    known, actions = policy.names["states"], policy.names["actions"]
-    table = uniform_policy(log.model.tried_or_all)
+    known, actions = names["states"], names["actions"]
+    found = np.repeat(uniform_policy(log.model.tried_or_all)[None], len(tables), 0)
     places = np.array([-1 if (a := actions.place(name)) is None else a for name in log.actions])
     covered = np.zeros(len(log.states), dtype=bool)
     for s, text in enumerate(log.states.texts):
         place = known.places.get(text)
         if place is None:
             continue
-        row = np.where(places >= 0, policy.probabilities[place][np.maximum(places, 0)], 0.0)
-        if row.sum() > 1 - 1e-9:
-            table[s], covered[s] = row / row.sum(), True
-    return table, covered
+        rows = np.where(places >= 0, tables[:, place][:, np.maximum(places, 0)], 0.0)
+        if (rows.sum(1) > 1 - 1e-9).all():
+            found[:, s], covered[s] = rows / rows.sum(1, keepdims=True), True
+    return found, covered
 
 
-def _weighted(log: LoggedModel, table: Array, confidence: float) -> tuple[Array | None, Array, Array, float]:
-    """Return the weighted means of the returns, (J,), their intervals, and how many episodes the weights are worth."""
+def weighted(log: LoggedModel, tables: Array, confidence: float) -> tuple[Array | None, Array, Array, float]:
+    """Return the weighted means of the returns, (J,), their intervals, and how many episodes the weights are worth.
+
+    `tables` are those of each step, (H, S, A), or one for all, (1, S, A). Only episodes count that tell their return: of totals those that
+    ended, over a horizon those that ended or are long enough.
+    """
     nothing = np.zeros(0)
-    if log.columns.episode is None:
+    if log.columns.episode is None or log.adding.average:
         return None, nothing, nothing, 0.0
     kept = log.kept
-    order, number, time = episodes_in_order(kept, has_steps=log.columns.step is not None)
+    order, number, time = _telling(log, episodes_in_order(kept))
     if not len(order):
         return None, nothing, nothing, 0.0
     count, length = int(number.max()) + 1, int(time.max()) + 1
     state, action = kept.state[order], kept.action[order]
-    ratio = table[state, action] / behaviour_policy(log)[state, action]
+    ratio = tables[time % len(tables), state, action] / behaviour_policy(log)[state, action]
     weight, final = _running_product(ratio, number, time, count)
     effective = float(final.sum() ** 2 / (final**2).sum()) if final.any() else 0.0
-    if effective < OVERLAP:
+    if effective < OVERLAP or abs(final.mean() - 1) > ASTRAY:
         return None, nothing, nothing, effective
     share = weight / np.maximum(_totals(weight, final, number, time, count, length)[time], 1e-300)
-    gain = (log.discount**time)[:, None] * kept.utility[order]  # (n, J)
+    gain = log.adding.weight(time)[:, None] * kept.utility[order]  # (n, J)
     mean_at = np.stack([summed_by(time, share * column, length) for column in gain.T], 1)  # (L, J)
     residual = share[:, None] * (gain - mean_at[time])
     by_episode = np.stack([summed_by(number, column, count) for column in residual.T], 1)
@@ -172,6 +202,19 @@ def _weighted(log: LoggedModel, table: Array, confidence: float) -> tuple[Array 
     width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / gain.shape[1]) * error
     mean = mean_at.sum(0)
     return mean, mean - width, mean + width, effective
+
+
+def _telling(log: LoggedModel, episodes: Episodes) -> Episodes:
+    """Return the episodes, and the rows of them, whose returns count."""
+    order, number, time = episodes
+    if log.adding.criterion is Criterion.DISCOUNTED or not len(order):
+        return episodes
+    over = np.bincount(number, log.kept.successor[order] == END) > 0
+    good = over
+    if log.adding.horizon is not None:
+        good = over | (np.bincount(number) >= log.adding.horizon)
+    used = good[number] & (log.adding.weight(time) > 0)
+    return Episodes(order[used], np.unique(number[used], return_inverse=True)[1], time[used])
 
 
 def _running_product(ratio: Array, number: Codes, time: Codes, count: int) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from painless.common.errors import InputError, shown
 from painless.logs.episodes import are_episodes, episode_columns
 from painless.problem.columns import column_slice, titles
 
-CHUNK = 200_000  # rows that are looked at together
+CHUNK = 50_000  # rows that are looked at together
 
 
 class Chunk(NamedTuple):

@@ -76,7 +76,7 @@ def describe(log: LoggedModel) -> Description:
     visits = memory.visits
     tried = visits[visits > 0]
     with one_thread():
-        policy = plan(model.nominal(log.threshold)).policy[: model.states]
+        policy = model.own(plan(model.nominal(log.threshold)).policy)
         time = model.judge(policy).occupancy
     live: Mask = np.asarray(model.tried.any(1))
     missing = np.argwhere(~model.tried & live[:, None])
@@ -90,7 +90,7 @@ def describe(log: LoggedModel) -> Description:
         pairs=len(tried),
         rows_per_pair=(float(tried.min()), float(np.median(tried)), float(tried.max())),
         few_rows=int((tried < FEW).sum()),
-        covered=float(time[visits >= FEW].sum() / time.sum()),
+        covered=float(time[visits >= FEW].sum() / max(time.sum(), 1e-300)),
         never_tried=tuple((log.states.texts[s], log.actions.texts[a]) for s, a in missing.tolist()),
         without_rows=tuple(log.states.texts[s] for s in np.flatnonzero(~live).tolist()),
         note=_note(log),

@@ -27,7 +27,7 @@ class NeededPair:
     state: str
     action: str
     rows: int
-    time: float  # share of the plan's discounted time
+    time: float  # share of the plan's time
     worth: float  # of a hundred more rows, in units of the objective
 
 
@@ -35,7 +35,7 @@ class NeededPair:
 class Extrapolation:
     """What of a plan the log does not cover, in the user's terms."""
 
-    time: float  # share of the plan's discounted time in pairs with fewer than `FEW` rows
+    time: float  # share of the plan's time in pairs with fewer than `FEW` rows
     difference: Array  # (J,) of the plan's values from those of the logged behaviour, by the model
     extrapolated: Array  # (J,) the part of it that comes from pairs with fewer than `FEW` rows
     needed: tuple[NeededPair, ...]  # by worth
@@ -46,12 +46,12 @@ def extrapolation(
 ) -> Extrapolation:
     """Return what of a plan is extrapolation; `multiplier` (K,) are its shadow prices."""
     model, visits = log.model, log.memory.visits
-    time = judged.occupancy / judged.occupancy.sum()
+    time = judged.occupancy / max(judged.occupancy.sum(), 1e-300)
     hardly = visits < FEW
-    advantage = model.action_value(behaviour) - behaviour.state_value[:, :, None]  # (J, S, A)
-    part = advantage * judged.occupancy
+    advantage = model.advantage(behaviour)  # (J, S, A), or (J, H, S, A)
+    part = advantage * judged.occupancy if judged.stages is None else (advantage * judged.stages).sum(1)
     worth = _worth(
-        model.pair_variance(judged.full_value, judged.occupancy),
+        judged.pair_variance,
         judged.error,
         visits.ravel(),
         limits,
@@ -80,6 +80,8 @@ def extrapolation(
 def _worth(variance: Array, error: Array, visits: Array, limits: Limits, multiplier: Array) -> Array:
     """Return what a hundred more rows of each pair are worth, (S·A,)."""
     saved = variance * MORE / (visits + MORE)  # (J, S·A)
-    left = np.sqrt(np.maximum(error[:, None] ** 2 - saved, 0.0))
+    known = np.isfinite(error)[:, None]
+    error = np.where(known, error[:, None], 0.0)
+    left = np.where(known, np.sqrt(np.maximum(error**2 - np.where(known, saved, 0.0), 0.0)), 0.0)
     price = np.append(1.0, multiplier)
-    return np.asarray(limits.deviations * (price[:, None] * (error[:, None] - left)).sum(0))
+    return np.asarray(limits.deviations * (price[:, None] * (error - left)).sum(0))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from painless.common.errors import InputError
+from painless.logs.adding import Adding, checked_adding
 from painless.logs.chunks import CHUNK, Chunk, chunks
+from painless.logs.episode_tally import Scattered
 from painless.logs.log_columns import LogColumns
 from painless.logs.logged_model import LoggedModel, logged_model
 from painless.logs.tally import Tally
-from painless.problem import validation
 from painless.problem.columns import ColumnNames, titles
 
 RECORDED = {"reward": "reward", "episode": "episode", "done": "done", "step": "step"}  # of recorded episodes
@@ -32,7 +34,9 @@ def from_log(
     done: Hashable = None,
     step: Hashable = None,
     initial: Any = None,
-    discount: float,
+    discount: float | None = None,
+    horizon: int | None = None,
+    average: bool = False,
     untried: bool = False,
 ) -> LoggedModel:
     """Make a model of a log with a row for each step that was taken.
@@ -49,7 +53,9 @@ def from_log(
         step: the column that counts the rows of an episode, if they are not in order.
         initial: the name of the first state, or probabilities by name. By default, where the episodes of the log begin; without episodes,
             every state as often as the log has it.
-        discount: γ in [0, 1).
+        discount: γ in [0, 1). 1 is the total until the end, which needs `done`.
+        horizon: H, if values are sums over the first H steps; γ is 1 by default then.
+        average: True for long-run averages per step, which have no discount and no end.
         untried: whether actions that were never tried in a state are available there; they then lead to the worst.
 
     States and actions are sorted, so that the order of the rows does not matter.
@@ -62,22 +68,35 @@ def from_log(
     roles: dict[str, Any] = {"state": state, "action": action, "next_state": next_state, "reward": reward}
     roles |= {"cost": cost, "episode": episode, "done": done, "step": step}
     roles |= {"constraint_reward": constraint_reward or {}, "constraint_cost": constraint_cost or {}}
-    gamma = validation.discount(discount)
-    columns, tally = None, None
+    adding = checked_adding(discount, horizon, average, done)
+    source = list(frame) if isinstance(frame, Iterator) else frame  # it may be read twice
     try:
-        for chunk in chunks(frame, CHUNK):
-            if columns is None or tally is None:
-                columns = LogColumns(**_completed(roles, chunk))
-                tally = Tally(len(columns.utilities))
-                columns.limit  # noqa: B018  rejects limits that are no numbers before anything is read
-            tally.add(columns.rows(chunk, tally.indices), chunk)
-        if columns is None or tally is None:
-            raise InputError("the log has no rows; give one for each step")
-        return logged_model(tally, columns, gamma, initial, untried=untried)
+        try:
+            tally = _read(source, roles, adding, scattered=False)
+        except Scattered:
+            tally = _read(source, roles, adding, scattered=True)
+        return logged_model(tally, tally.columns, adding, initial, untried=untried)
     except InputError as error:
         if not isinstance(frame, str | os.PathLike) or str(error).startswith(os.fspath(frame)):
             raise
         raise InputError(f"{os.fspath(frame)}: {error}") from error
+
+
+def _read(source: Any, roles: dict[str, Any], adding: Adding, *, scattered: bool) -> Tally:
+    """Add up a log, chunk by chunk."""
+    tally = None
+    for chunk in chunks(source, CHUNK):
+        if tally is None:
+            columns = LogColumns(**_completed(roles, chunk))
+            columns.limit  # noqa: B018  rejects limits that are no numbers before anything is read
+            if adding.average and columns.done is not None:  # that of recorded episodes
+                columns = replace(columns, done=None)
+            tally = Tally(columns, adding, scattered=scattered)
+        tally.add(chunk)
+    if tally is None:
+        raise InputError("the log has no rows; give one for each step")
+    tally.finish()
+    return tally
 
 
 def _completed(roles: dict[str, Any], chunk: Chunk) -> dict[str, Any]:

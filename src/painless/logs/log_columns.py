@@ -12,7 +12,7 @@ from painless.common.arguments import number
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown
 from painless.logs.chunks import Chunk
-from painless.logs.name_index import MISSING, Codes, NameIndex
+from painless.logs.name_index import MISSING, Codes, NameIndex, absent
 from painless.problem import columns
 from painless.problem.columns import ColumnNames, Labels
 from painless.problem.names import limit_names, text_of
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     successor: Codes  # (n,) −1 where the row ends
     named: Codes  # (n,) the next state as it stands in the log; −1 where there is none
     utility: Array  # (n, J) in the internal sense
-    episode: Codes | None  # (n,)
+    episode: Codes | None  # (n,) 64 bits of each name
     step: Array | None  # (n,)
 
 
@@ -39,12 +39,11 @@ class Indices(NamedTuple):
 
     state: NameIndex
     action: NameIndex
-    episode: NameIndex
 
     @classmethod
     def empty(cls) -> Indices:
         """Return indices without names."""
-        return cls(NameIndex("state"), NameIndex("action"), NameIndex("episode"))
+        return cls(NameIndex("state"), NameIndex("action"))
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class LogColumns:
         action = self._codes(chunk, "action", indices.action)
         done = self._done(chunk)
         named = self._codes(chunk, "next_state", indices.state, needed=~done)
-        episode = None if self.episode is None else self._codes(chunk, "episode", indices.episode)
+        episode = None if self.episode is None else self._episodes(chunk)
         utility = np.stack([self._numbers(chunk, name) for name in self.utilities], 1) * self.sign
         step = None if self.step is None else self._numbers(chunk, self.step)
         if step is not None and (step != np.floor(step)).any():
@@ -127,12 +126,23 @@ class LogColumns:
             )
         return Rows(state, action, np.where(done, END, named), named, utility + 0.0, episode, step)
 
-    def _codes(self, chunk: Chunk, role: str, index: NameIndex, needed: Mask | bool = True) -> Codes:
+    def labels(self, chunk: Chunk, role: str) -> Labels:
+        """Return the names in the columns of a role."""
         given = getattr(self, role)
         names = given if isinstance(given, list) else [given]
         parts = [columns.coded(columns.column(chunk.columns, role, name)) for name in names]
-        labels: Labels = parts[0] if len(parts) == 1 else columns.combined(parts)
-        codes = index.codes(labels, chunk.line, texts=chunk.texts)
+        return parts[0] if len(parts) == 1 else columns.combined(parts)
+
+    def _episodes(self, chunk: Chunk) -> Codes:
+        """Return 64 bits of the name of each row's episode, (n,): no list of all names is kept."""
+        found = self.labels(chunk, "episode")
+        missing = np.array([absent(name, chunk.texts) for name in found.names], dtype=bool)[found.codes]
+        if missing.any():
+            raise InputError(f"{chunk.line(int(np.argmax(missing)))} has no episode; fill it in")
+        return np.array([hash(text_of(name)) for name in found.names], dtype=np.int64)[found.codes]
+
+    def _codes(self, chunk: Chunk, role: str, index: NameIndex, needed: Mask | bool = True) -> Codes:
+        codes = index.codes(self.labels(chunk, role), chunk.line, texts=chunk.texts)
         absent = (codes == MISSING) & needed
         if absent.any():
             ends = ", or say which rows end an episode: done=…" if role == "next_state" else ""

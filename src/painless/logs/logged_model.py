@@ -14,12 +14,20 @@ from painless.common.arguments import number
 from painless.common.arrays import Array, summed_by
 from painless.common.errors import InputError
 from painless.common.render import counted
-from painless.counting.learned_model import LearnedModel
+from painless.counting.learned_model import Judged, LearnedModel
 from painless.counting.memory import SUCCESSOR_BITS, Memory
+from painless.engines.drawn import Drawn, as_answer
+from painless.logs.adding import Adding
 from painless.logs.description import Description, describe
+from painless.logs.episode_tally import Starts
 from painless.logs.log_columns import LogColumns
-from painless.logs.tally import KeptRows, Starts, Tally
-from painless.problem import CMDP
+from painless.logs.previous import Previous
+from painless.logs.tally import KeptRows, Tally
+from painless.logs.whole_episodes import Returns
+from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy, policy_of
+from painless.problem import CMDP, Criterion
 from painless.problem.names import Names, text_of
 
 CERTAIN = 1e12  # episodes that a first state which is given counts as, so that it has no error
@@ -38,8 +46,10 @@ class LoggedModel:
     columns: LogColumns
     states: Names
     actions: Names
-    discount: float
+    adding: Adding  # how steps add up
     starts: Starts
+    returns: Returns  # of the whole episodes
+    previous: Previous  # what followed a pair by the state before it
     kept: KeptRows  # the first rows
     initial_given: bool = False
     untried: bool = False
@@ -48,6 +58,11 @@ class LoggedModel:
     def rows(self) -> int:
         """The number of rows."""
         return self.memory.steps
+
+    @property
+    def discount(self) -> float:
+        """γ; 1 without one."""
+        return self.adding.discount
 
     @property
     def sign(self) -> Array:
@@ -62,7 +77,18 @@ class LoggedModel:
     @cached_property
     def model(self) -> LearnedModel:
         """The model that the counts give."""
-        return LearnedModel(self.memory, self.discount, self.threshold, logged=True, untried=self.untried)
+        return self.model_of(self.memory)
+
+    def model_of(self, memory: Memory) -> LearnedModel:
+        """Return the model that other counts would give."""
+        adding = self.adding
+        return LearnedModel(
+            *(memory, adding.discount, self.threshold),
+            logged=True,
+            untried=self.untried,
+            horizon=adding.horizon,
+            average=adding.average,
+        )
 
     @cached_property
     def _added(self) -> list[tuple[int, str]]:
@@ -89,7 +115,7 @@ class LoggedModel:
             transition[pairs][:, kept],
             **{"cost" if self.columns.reward is None else "reward": utility[0]},
             initial=np.append(self.model.initial, np.zeros(len(self._added))),
-            discount=self.discount,
+            **self.model.criterion_arguments,
             constraint_reward=utility[1 : 1 + lower] if lower else None,
             threshold=limits[:lower] if lower else None,
             constraint_cost=utility[1 + lower :] if len(limits) > lower else None,
@@ -109,10 +135,20 @@ class LoggedModel:
         table[: self.memory.states] = self.memory.visits.astype(np.int64)
         return table
 
-    def extended(self, policy: Array) -> Array:
-        """Return a policy (S, A) with rows for the states that were added."""
-        rest = np.full((len(self._added), policy.shape[1]), 1 / policy.shape[1])
-        return np.vstack([policy, rest])
+    def extended(self, table: Array) -> Array:
+        """Return a policy (S, A) or (H, S, A) with rows for the states that were added."""
+        rest = np.full((*table.shape[:-2], len(self._added), table.shape[-1]), 1 / table.shape[-1])
+        return np.concatenate([table, rest], -2)
+
+    def policy(self, judged: Judged) -> TabularPolicy | TimedPolicy | TableMixture:
+        """Return a policy on the model as users see it, with the names of the log."""
+        found = judged.policy
+        if isinstance(found, Drawn):
+            parts = tuple(self.extended(part) for part in found.parts)
+            return as_answer(self.problem, Drawn(parts, found.weights))
+        stages = judged.occupancy if judged.stages is None else judged.stages
+        visits = np.concatenate([stages.sum(-1), np.zeros((*stages.shape[:-2], len(self._added)))], -1)
+        return policy_of(self.problem, self.extended(found).reshape(-1, found.shape[-1]), visits.reshape(-1))
 
     def describe(self) -> Description:
         """Return how large the log is, what it covers of what the estimate would plan, and what was never tried."""
@@ -144,7 +180,7 @@ class LoggedModel:
             counted(len(self.actions), "action"),
             counted(len(self.threshold), "constraint"),
         ]
-        return f"LoggedModel({', '.join(sizes)}, discount {self.discount:g})"
+        return f"LoggedModel({', '.join(sizes)}, {self.adding})"
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -155,7 +191,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def logged_model(
-    tally: Tally, columns: LogColumns, discount: float, initial: Any, *, untried: bool
+    tally: Tally, columns: LogColumns, adding: Adding, initial: Any, *, untried: bool
 ) -> LoggedModel:
     """Return the model of all that was added up."""
     states, state_place = tally.indices.state.sorted(tally.used_states(), texts=tally.texts)
@@ -163,18 +199,44 @@ def logged_model(
         np.arange(len(tally.indices.action)), texts=tally.texts
     )
     memory = _memory(tally, state_place, action_place, len(states))
-    starts = Starts(np.zeros(len(states)), 0, 0)
-    if columns.episode is not None:
-        found = tally.starts()
-        used = state_place >= 0
-        starts = found._replace(by_state=summed_by(state_place[used], found.by_state[used], len(states)))
-    kept = KeptRows.joined(
-        tally.kept, whole=tally.kept[-1].whole and sum(len(k.state) for k in tally.kept) == tally.rows
-    )
+    if adding.criterion is Criterion.TOTAL and not (memory.successors == memory.states).any():
+        raise InputError(
+            f"no row ends an episode by column {columns.done!r}, so that there is no total until the end; "
+            "give a horizon, a discount below 1, or average=True"
+        )
+    starts = _starts(tally.episodes.starts, state_place, len(states))
+    kept = KeptRows.joined(tally.kept, whole=sum(len(k.state) for k in tally.kept) == tally.rows)
     kept = kept.renumbered(state_place, action_place)
+    both = np.fromiter(tally.pair_place, dtype=np.int64, count=len(tally.pair_place))
+    pair_place = (
+        state_place[both >> SUCCESSOR_BITS] * len(actions) + action_place[both & ((1 << SUCCESSOR_BITS) - 1)]
+    )
+    previous = tally.episodes.previous.renumbered(pair_place, state_place)
     first = _first(columns, memory, starts, kept, initial, states)
+    if adding.average:
+        _leave_out_the_last(memory)
     memory.starts = np.stack([first, np.zeros_like(first)])
-    return LoggedModel(memory, columns, states, actions, discount, starts, kept, initial is not None, untried)
+    return LoggedModel(
+        *(memory, columns, states, actions, adding, starts, tally.episodes.returns, previous, kept),
+        initial_given=initial is not None,
+        untried=untried,
+    )
+
+
+def _starts(found: Starts, state_place: NDArray[np.int64], states: int) -> Starts:
+    place = state_place[: len(found.by_state)]
+    used = place >= 0
+    return found._replace(by_state=summed_by(place[used], found.by_state[used], states))
+
+
+def _leave_out_the_last(memory: Memory) -> None:
+    """Leave out the one row, if it is one, that leads to a state without rows: a log breaks off somewhere, and nothing follows from it."""
+    visits = memory.visits.sum(1)
+    dead = np.append(visits == 0, False)[memory.successors]
+    if memory.counts[:, dead].sum() == 1 and memory.steps > 1:
+        for name in ("counts", "sums", "squares"):
+            setattr(memory, name, getattr(memory, name)[:, ~dead])
+        memory.keys = memory.keys[~dead]
 
 
 def _memory(

@@ -7,19 +7,23 @@ from numpy.typing import NDArray
 
 from painless.common.errors import InputError
 from painless.counting.memory import SUCCESSOR_BITS, Memory
+from painless.logs.episode_tally import Starts
 from painless.logs.logged_model import LoggedModel
 from painless.logs.name_index import sort_key
-from painless.logs.tally import KEPT, KeptRows, Starts
+from painless.logs.tally import KEPT, KeptRows
 from painless.problem.names import Names
 
+NOUNS = {"adding": "criterion", "initial_given": "first state"}
 LOW = (1 << SUCCESSOR_BITS) - 1
 
 
 def merged(first: LoggedModel, second: LoggedModel) -> LoggedModel:
     """Return the log of the rows of both: the first half of it are those of the first."""
-    for what in ("discount", "columns", "initial_given", "untried"):
+    for what in ("adding", "columns", "initial_given", "untried"):
         if getattr(first, what) != getattr(second, what):
-            raise InputError(f"the two logs differ in their {what}; read both with the same arguments")
+            raise InputError(
+                f"the two logs differ in their {NOUNS.get(what, what)}; read both with the same arguments"
+            )
     states, of_states = _joined("state", first.states, second.states)
     actions, of_actions = _joined("action", first.actions, second.actions)
     memory = Memory(len(actions), first.memory.utilities)
@@ -47,8 +51,23 @@ def merged(first: LoggedModel, second: LoggedModel) -> LoggedModel:
         count, first.starts.closed + second.starts.closed, first.starts.broken + second.starts.broken
     )
     kept = _rows(first, second, of_states, of_actions)
+    previous = [
+        log.previous.renumbered(_pairs(s, a, len(actions)), s)
+        for log, s, a in zip((first, second), of_states, of_actions, strict=True)
+    ]
+    returns = first.returns.joined(second.returns)
     return LoggedModel(
-        *(memory, first.columns, states, actions, first.discount, starts, kept),
+        *(
+            memory,
+            first.columns,
+            states,
+            actions,
+            first.adding,
+            starts,
+            returns,
+            previous[0].joined(previous[1]),
+            kept,
+        ),
         initial_given=first.initial_given,
         untried=first.untried,
     )
@@ -65,6 +84,11 @@ def _joined(noun: str, first: Names, second: Names) -> tuple[Names, Places]:
         np.array([names.places[text] for text in part.texts], dtype=np.int64) for part in (first, second)
     )
     return names, (one, other)
+
+
+def _pairs(state: NDArray[np.int64], action: NDArray[np.int64], actions: int) -> NDArray[np.int64]:
+    """Return the number of each pair of a log under the numbers of both, (S·A,)."""
+    return np.asarray((state[:, None] * actions + action).ravel())
 
 
 def _moved(

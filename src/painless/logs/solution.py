@@ -21,6 +21,8 @@ from painless.logs.extrapolation import Extrapolation, extrapolation
 from painless.logs.logged_model import LoggedModel
 from painless.logs.sentences import conclusion
 from painless.policies.table import TabularPolicy
+from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy
 from painless.storage import files, results
 
 HEADER = ("", "planned", "limit", "verdict", "in the log")
@@ -34,7 +36,7 @@ class LoggedSolution:
     together with that confidence; on the side of the limit they include the curse of optimisation.
     """
 
-    policy: TabularPolicy
+    policy: TabularPolicy | TimedPolicy | TableMixture
     reward_value: float
     reward_interval: Array  # (2,)
     constraint_value: Array  # (K,)
@@ -120,11 +122,15 @@ class LoggedSolution:
         return to_frame(columns, make)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `policy.csv`, the estimated `problem.npz` and finally `log.json` into a folder."""
+        """Write `policy.csv`, the estimated `problem.npz`, the `counts.npz` of the log and finally `log.json` into a folder."""
+        from painless.logs.saved_counts import COUNTS, about, save_counts
+
         place = files.require_folder(folder)
         self.policy.to_csv(place / "policy.csv")
         self.log.problem.save(place / "problem.npz")
-        results.write(place / "log.json", "log", _plain(self.as_dict()), ["policy.csv", "problem.npz"])
+        save_counts(place, self.log)
+        content = _plain(self.as_dict() | {"table": self.rows(), "log": about(self.log)})
+        results.write(place / "log.json", "log", content, ["policy.csv", "problem.npz", COUNTS])
 
     def __repr__(self) -> str:
         title = f"Solution of a log ({self.rows_used:,} rows, {self.seconds:.2f} s)"
@@ -155,14 +161,8 @@ def logged_solution(log: LoggedModel, found: Answered, confidence: float, clock:
         was = behaviour(log, logged, found.limits, confidence)
         beyond = extrapolation(log, judged, logged, found.limits, found.candidate.multiplier)
     assumptions = (stationary(log), markov(log))
-    visits = log.extended(judged.occupancy).sum(1)
-    visits[len(log.states) :] = 0.0
     solution = {
-        "policy": TabularPolicy(
-            log.extended(judged.policy),
-            {kind: log.problem.names[kind] for kind in ("states", "actions")},
-            visits,
-        ),
+        "policy": log.policy(judged),
         "reward_value": float(value[0]),
         "reward_interval": ends[0],
         "constraint_value": value[1:],

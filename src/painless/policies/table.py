@@ -295,8 +295,8 @@ def uniform_policy(actions: Mask) -> Array:
 
 
 def restricted(policy: Array, actions: Mask) -> Array:
-    """Return a policy (S, A) without the actions that are not available; uniform where nothing is left."""
-    if not policy[~actions].any():
+    """Return a policy (…, S, A) without the actions that are not available; uniform where nothing is left."""
+    if not np.where(actions, 0.0, policy).any():
         return policy
     kept = np.where(actions, policy, 0.0)
     total = kept.sum(-1, keepdims=True)

@@ -53,6 +53,12 @@ def _training(folder: Path, title: str) -> str:
     return training_page(TrainingRecord.load(folder), title)
 
 
+def _log(folder: Path, title: str) -> str:
+    from painless.report.page_log import LogRecord, log_page
+
+    return log_page(LogRecord.load(folder), title)
+
+
 class Page(NamedTuple):
     """How the page of one kind of saved results is made."""
 
@@ -64,6 +70,7 @@ PAGES: dict[str, Page] = {
     "frontier": Page(FRONTIER, _frontier),
     "solution": Page("solution.json", _solution),
     "training": Page("training.json", _training),
+    "log": Page("log.json", _log),
     "sweep": Page("units", sweep_page),
 }
 

@@ -91,20 +91,27 @@ def about(samples: Array, confidence: float, largest: float) -> tuple[float, flo
     >>> low, round(high, 4)
     (0.0, 0.0037)
     """
-    count, mean = len(samples), float(samples.mean())
+    count = len(samples)
+    spread = float(samples.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
+    signs = float((samples > 0).sum()), float((samples < 0).sum())
+    return about_moments(count, float(samples.mean()), spread, signs, confidence, largest)
+
+
+def about_moments(
+    count: int, mean: float, spread: float, signs: tuple[float, float], confidence: float, largest: float
+) -> tuple[float, float]:
+    """Return the interval of `about` from the number of samples, their mean, its standard error, and how many are above and below 0."""
     tail = (1 - confidence) / 2
-    events = samples[samples != 0]
-    one_sign = (events >= 0).all() or (events <= 0).all()
-    if len(events) < min(RARE, count) and one_sign:
+    events = sum(signs)
+    if events < min(RARE, count) and min(signs) == 0:
         from scipy.special import gammaincinv
 
-        size = float(np.abs(events).mean()) if len(events) else largest
-        sign = -1.0 if (events.sum() or largest) < 0 else 1.0
-        least = float(gammaincinv(len(events), tail)) if len(events) else 0.0
-        most = float(gammaincinv(len(events) + 1, 1 - tail))
-        low, high = (rate * abs(size) / count for rate in (least, most))
+        size = abs(mean) * count / events if events else abs(largest)
+        sign = -1.0 if (mean or largest) < 0 else 1.0
+        least = float(gammaincinv(events, tail)) if events else 0.0
+        most = float(gammaincinv(events + 1, 1 - tail))
+        low, high = (rate * size / count for rate in (least, most))
         return (low, high) if sign > 0 else (-high, -low)
-    spread = float(samples.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
     width = _quantile(count, 1 - tail) * spread
     return mean - width, mean + width
 
