@@ -1,9 +1,13 @@
-"""Other libraries that tests need: left out where they are not installed, but not in CI, which installs them."""
+"""What not every machine has. Libraries are left out where they are not installed, but not in CI, which installs them."""
 
 import importlib
 import os
 
 import pytest
+
+POSIX = pytest.mark.skipif(
+    os.name != "posix", reason="signals, pipes and limits of processes as POSIX has them"
+)
 
 
 def library(name):

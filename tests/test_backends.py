@@ -21,6 +21,7 @@ from painless.study import Store, Sweep, Unit, load_sweep, run_sweep, unit_group
 from painless.study import sweep as sweep_module
 from painless.study.unit_groups import UnitGroup, UnitGroups, run_group
 from tests.backend_work import die_at_three, fail_at_three, threads_here
+from tests.extras import POSIX
 from tests.slurm_cluster import free_port, jobs, missing, slurm_cluster
 
 SWEEP = """
@@ -100,6 +101,7 @@ def test_every_piece_comes_back(backend):
     assert backend.workers == 2
 
 
+@POSIX
 def test_a_piece_that_kills_its_worker_is_named_and_the_rest_completes(backend):
     found = dict(backend.map(die_at_three, range(8)))
     assert "lost 3 times" in found.pop(3).message
@@ -112,6 +114,7 @@ def test_workers_hold_one_thread(backend):
     assert os.environ.get("NUMBA_NUM_THREADS") == before  # this process keeps its own threads
 
 
+@POSIX
 def test_a_killed_worker_changes_nothing(backend, plan, whole, tmp_path):
     """SIGKILL in the middle of a sweep."""
     store, killed = CountingStore(tmp_path), []
@@ -179,6 +182,7 @@ def painless_sweep(*arguments):
     return ("painless", "sweep", *arguments)
 
 
+@POSIX
 def test_scheduler_restarted_and_client_resumed(plan, whole, tmp_path):
     """The client dies and is started again; then the scheduler dies under it, and comes back."""
     port, store = free_port(), tmp_path / "store"
@@ -200,6 +204,7 @@ def test_scheduler_restarted_and_client_resumed(plan, whole, tmp_path):
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}  # what was stored was not done again
 
 
+@POSIX
 def test_a_scheduler_that_stays_away_ends_the_run(tmp_path):
     port = free_port()
     address = f"127.0.0.1:{port}"

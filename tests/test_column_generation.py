@@ -1,7 +1,6 @@
 """Column generation: against the linear program, with bounds that hold at any moment, and at scale."""
 
 import gc
-import resource
 import subprocess
 import sys
 import weakref
@@ -34,6 +33,7 @@ from painless.planning.feasibility import Feasibility, slater_policy
 from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending
 from painless.problem.units import TOLERANCE, normalise
+from tests.extras import POSIX
 
 from .problems import garnets
 
@@ -658,10 +658,13 @@ print(planned.feasible, planned.answer.gap <= 1e-5 * planned.answer.upper_bound,
 """
 
 
+@POSIX
 def test_many_states_in_little_memory():
     """A square table of these states would take 80 GB."""
 
     def cap():
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
     done = subprocess.run(

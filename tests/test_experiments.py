@@ -18,6 +18,7 @@ from painless.study import store as store_module
 from painless.study.summary import summarise
 from painless.study.sweep import grid
 from painless.study.unit_groups import UnitGroups
+from tests.extras import POSIX
 from tests.killing import changes, kill_once
 
 SMALL = """
@@ -268,6 +269,7 @@ def only_error(sweep, folder):
     return failure.error
 
 
+@POSIX
 def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
     """SIGKILL with one, two and three more results stored, workers and all; then to the end."""
     path = tmp_path / "sweep.toml"

@@ -20,6 +20,7 @@ import painless
 from painless import CMDP, InputError, load
 from painless.problem.formats.file_entries import FILE_KEYS
 from painless.storage import archives, files, mapped, memory
+from tests.extras import POSIX
 
 DOC = Path(__file__).parents[1] / "docs" / "problem-files.md"
 SUFFIXES = [".npz", ".json"]
@@ -419,6 +420,7 @@ def test_text_named_npz_is_refused(tmp_path):
 # Files that lie, and files that are none
 
 
+@POSIX
 @pytest.mark.parametrize("suffix", [".npz", ".json", ".drn"])
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
     path = tmp_path / f"problem{suffix}"
@@ -429,6 +431,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
     refused(path, "does not exist or is not a file; check the path")
 
 
+@POSIX
 @pytest.mark.parametrize("read", [files.read_toml, files.digest, files.read_bytes, painless.load_policy])
 def test_nothing_waits_for_a_pipe(tmp_path, read):
     path = tmp_path / "pipe.npz"
@@ -623,6 +626,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, suffix):
     assert {file.name for file in tmp_path.iterdir()} == {"file", f"folder{suffix}"}
 
 
+@POSIX
 @pytest.mark.parametrize("suffix", [".npz", ".json", ".drn"])
 def test_a_disk_that_fills_up_midway_is_reported_and_leaves_nothing(tmp_path, suffix):
     """The system itself refuses to write on, as it does where a disk or a quota is full."""
@@ -652,6 +656,7 @@ def test_long_names_are_refused_only_where_the_system_refuses_them(tmp_path):
         plain().save(tmp_path / "a\0b.npz")
 
 
+@POSIX
 def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
     for path in (tmp_path / "pipe.json", tmp_path / "device.json"):
         os.mkfifo(path) if path.stem == "pipe" else path.symlink_to("/dev/null")

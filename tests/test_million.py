@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+from tests.extras import POSIX
+
+pytestmark = POSIX  # peaks of processes by `resource`
 WORK = '''
 import gc, json, resource, sys
 from pathlib import Path

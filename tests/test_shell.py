@@ -24,6 +24,7 @@ from painless.report.figures import literal
 from painless.report.page_frontiers import MOST, shown_constraints
 from painless.report.page_solution import solution_page
 from painless.report.saved_figures import figures_of
+from tests.extras import POSIX
 
 LONG = "n" * 300
 NAMES = (
@@ -36,6 +37,7 @@ NAMES = (
     LONG,
 )
 NUMBERS = ("x", "nan", "inf", "-inf", "-1", "1e400", "", "null", "[1]", "true")
+pytestmark = POSIX  # shells, pipes and signals
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for workers in /proc")
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 

@@ -17,6 +17,7 @@ from painless.simulation.simulator import TableSimulator
 from painless.solving.solution import Kind
 from painless.storage import results
 from painless.training.sampled_feasibility import sampled_slack
+from tests.extras import POSIX
 from tests.killing import changes, kill_once
 
 BOUND = [50.0, 50.0]
@@ -445,6 +446,7 @@ def test_resuming_removes_what_a_killed_run_left_half_written(tmp_path):
     assert left == {*others, ".checkpoint.npz.folder_1.painless", "checkpoint.npz"}
 
 
+@POSIX
 def test_kill_and_resume_on_the_command_line(tmp_path):
     """SIGKILL after a few checkpoints: none is half-written, and the numbers are the same in the end."""
     command = [
