@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 400  # of a curve that are drawn
-LINE = 70  # characters of settings in a line above a panel
+LINE = 64  # characters above a panel
 MANY = 80  # characters of names in a line of the legend
 SETTLED = 0.05  # of a curve is left out when the vertical range is chosen
 FAMILIES: dict[str, tuple[str, Any]] = {  # colour, and dashes for black and white
@@ -76,9 +76,14 @@ def _labels(panel: Panel) -> tuple[str, ...]:
 def _name_settings(axis: Axes, panel: Panel, *, shown: bool) -> None:
     """Name the settings of a row under the title of its first panel, and make as much room above the others."""
     parts = [label.replace(" (", ": ").replace(")", "") for label in _labels(panel)]
-    lines = [parts] if sum(map(len, parts)) <= LINE else [parts[: len(parts) // 2], parts[len(parts) // 2 :]]
-    text = "\n".join("   ".join(line) for line in lines) if shown else " "
-    axis.set_title(panel.title + "\n" * len(lines), fontsize=11)
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) <= LINE:
+            lines[-1] += f"   {part}"
+        else:
+            lines.append(part)
+    text = "\n".join(lines) if shown else " "
+    axis.set_title(panel.title, fontsize=11, pad=5 + 10 * len(lines))
     axis.text(0.5, 1.02, _mathematics(text), transform=axis.transAxes, ha="center", va="bottom", fontsize=7.5)
 
 
