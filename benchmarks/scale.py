@@ -1,4 +1,6 @@
-"""`python -m benchmarks.scale`: column generation beside HiGHS and Storm on large sparse models, in one run.
+"""`python -m benchmarks.scale`: column generation beside SciPy's policy iteration, HiGHS and Storm on families of large sparse models, in one run.
+
+`--kinds` chooses among the families of `benchmarks.families`; without constraints (`--constraints 0`) policy iteration runs too.
 
 Every measurement is a process of its own: CPU and wall seconds of the solve alone (no loading, no compilation, no building
 of another tool's model), and the peak memory of the whole process, model included. `highspy` and `stormpy` are no dependencies:
@@ -15,9 +17,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.families import KINDS
 from benchmarks.scale_case import DISCOUNT, TOLERANCE
 
 PROGRAMS = ("simplex", "ipm")  # by SciPy
+POLICIES = ("bicgstab", "superlu")  # policy iteration with SciPy, without constraints
 HIGHSPY = ("pdlp", "hipo")
 LARGEST = {  # states up to which each is tried; what takes longer than the limit there, takes longer beyond
     "simplex": 10_000,
@@ -25,12 +29,13 @@ LARGEST = {  # states up to which each is tried; what takes longer than the limi
     "pdlp": 100_000,
     "hipo": 100_000,
     "storm": 100_000,
+    "superlu": 100_000,
 }
 
 
 def installed():
     """Return the solvers that can be run here."""
-    found = ["ours", *PROGRAMS]
+    found = ["ours", *POLICIES, *PROGRAMS]
     found += HIGHSPY if importlib.util.find_spec("highspy") else ()
     found += ["storm"] if importlib.util.find_spec("stormpy") else []
     return found
@@ -54,7 +59,7 @@ def cases(given):
         for states in sorted(int(size) for size in given.sizes):
             for constraints in given.constraints:
                 for solver in solvers:
-                    if states <= LARGEST.get(solver, states):
+                    if states <= LARGEST.get(solver, states) and not (constraints and solver in POLICIES):
                         yield {
                             "kind": kind,
                             "states": states,
@@ -70,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=float, nargs="+", default=[1e3, 1e4, 1e5])
     parser.add_argument("--million", action="store_true", help="also a million states")
-    parser.add_argument("--kinds", nargs="+", default=["garnet", "grid"])
+    parser.add_argument("--kinds", nargs="+", default=["garnet", "grid"], choices=KINDS)
     parser.add_argument("--constraints", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--solvers", nargs="+", help="only these, such as: ours storm")
     parser.add_argument("--seed", type=int, default=0)

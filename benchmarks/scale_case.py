@@ -75,8 +75,13 @@ def instance(kind, states, constraints, seed, discount=DISCOUNT):
         threshold=np.zeros(constraints),
     )
     del kernel
-    pricer = Pricer(problem)
-    best = np.array([pricer.price(w, 1e-4 / (1 - discount), 1e-4).value[1:] for w in np.eye(1 + constraints)])
+    return halfway(problem) if constraints else problem
+
+
+def halfway(problem):
+    """Return a problem with limits halfway between the reward's best policy and the constraints' own."""
+    pricer, weights = Pricer(problem), np.eye(1 + problem.shape[2])
+    best = np.array([pricer.price(w, 1e-4 * problem.unit, 1e-4).value[1:] for w in weights])
     return problem.with_limits(0.5 * best[0] + 0.5 * best[1:].mean(0))
 
 
@@ -185,8 +190,25 @@ def storm(problem, case):
     return clock.read() | {"value": float(value)}
 
 
+def scipy_policies(method):
+    """Solve by policy iteration with SciPy; without constraints only."""
+
+    def solve(problem, case):
+        from benchmarks.policy_iteration import policy_iteration
+
+        if problem.shape[2]:
+            raise RuntimeError("no constraints")
+        clock = Clock()
+        value = policy_iteration(problem, case["tolerance"], method)
+        return clock.read() | {"value": value}
+
+    return solve
+
+
 SOLVERS = {
     "ours": ours,
+    "bicgstab": scipy_policies("bicgstab"),
+    "superlu": scipy_policies("superlu"),
     "simplex": scipy_highs("highs-ds"),
     "ipm": scipy_highs("highs-ipm"),
     "pdlp": highspy_by("pdlp"),
@@ -196,12 +218,15 @@ SOLVERS = {
 
 
 def main():
+    from benchmarks import families
+
     case = json.loads(sys.argv[1])
-    for kind in ("garnet", "grid"):  # compiles
-        ColumnGeneration().plan(normalise(instance(kind, 400, 2, 0))[0])
-    problem, _ = normalise(
-        instance(case["kind"], case["states"], case["constraints"], case["seed"], case["discount"])
+    for kind in ("garnet", "grid", "maze"):  # compiles
+        ColumnGeneration().plan(normalise(families.instance(kind, 600, 2, 0, case["discount"]))[0])
+    drawn = families.instance(
+        case["kind"], case["states"], case["constraints"], case["seed"], case["discount"]
     )
+    problem, _ = normalise(drawn)
     try:
         with one_thread():  # as `solve` does
             result = SOLVERS[case["solver"]](problem, case)

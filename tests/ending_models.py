@@ -66,7 +66,11 @@ class Visits:
         kernel = problem.transition
         self.kernel = kernel.reshape(-1, states) if isinstance(kernel, np.ndarray) else kernel.toarray()
         self.end = np.zeros(states, dtype=bool) if problem.end is None else problem.end
-        self.going = np.flatnonzero(problem.actions & ~self.end[:, None])
+        came = problem.initial > 0  # a loop where nothing comes to has no bound in the program
+        for _ in range(states):
+            taken = (problem.actions & (came & ~self.end)[:, None]).reshape(-1)
+            came = came | (self.kernel[taken] > 0).any(0)
+        self.going = np.flatnonzero(problem.actions & (came & ~self.end)[:, None])
         self.actions = actions
 
     def optimum(self):
@@ -77,6 +81,8 @@ class Visits:
         balance = (here - self.kernel[self.going].T)[~self.end]
         utility = problem.utility.reshape(len(problem.utility), -1)[:, self.going]
         limited = np.isfinite(problem.threshold)
+        if not len(self.going):  # it ends where it starts
+            return 0.0 if (problem.threshold[limited] <= 0).all() else None
         result = linprog(
             -utility[0],
             A_ub=-utility[1:][limited],

@@ -71,6 +71,7 @@ NAMES = [
         "save_policy",
         "sensitivity",
         "solve",
+        "solve_many",
         "train",
     ),
     "value",

@@ -25,6 +25,7 @@ from painless.problem.reaching import reach
 from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
 from painless.solving.compare import compare
+from painless.solving.many import solve_many
 from painless.solving.sensitivity import sensitivity
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
@@ -83,6 +84,7 @@ __all__ = [
     "save_policy",
     "sensitivity",
     "solve",
+    "solve_many",
     "train",
     "value",
 ]

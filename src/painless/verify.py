@@ -47,10 +47,10 @@ _ENDING = {"upper_value": "S", "stop_weight": "J", "stop_value": "S"}
 _LASTING = {"upper_gain": "S", "upper_value": "S", "upper_steps": "S", "lower_gain": "MJS"}
 SHAPES = {  # of the arrays, by criterion: S states, A actions, J utilities, M policies
     **{DISCOUNTED: _STEPWISE, HORIZON: _STEPWISE},
-    TOTAL: {**_DRAWN, **_ENDING, "lower_value": "MJS", "lower_steps": "MS", "reach": "S"},
+    TOTAL: {**_DRAWN, **_ENDING, "lower_value": "MJS", "lower_steps": "MS"},
     AVERAGE: {**_DRAWN, **_LASTING, "lower_value": "MJS", "lower_steps": "MS"},
 }
-POSITIVE = ("policy", "share", "weight", "stop_weight", "upper_steps", "lower_steps", "reach")
+POSITIVE = ("policy", "share", "weight", "stop_weight", "upper_steps", "lower_steps")
 NOTHING = np.empty(0)
 OFF = 1e-6  # by which the sum of a distribution may differ from 1
 BLOCK = 2**16  # successors that are looked at together
@@ -79,9 +79,6 @@ class Exact:
         power = np.where(whole == 0, 0, power - 54 + np.frexp(last.astype(np.float64))[1])
         places = max(0, -int(power.min(initial=0)))
         return cls((whole // last).astype(object) << (power + places).astype(object), places)
-
-    def __neg__(self) -> Exact:
-        return Exact(-self.whole, self.places)
 
     def __add__(self, other: Exact) -> Exact:
         places = max(self.places, other.places)
@@ -269,7 +266,6 @@ class Certificate(NamedTuple):
     lower_steps: Array = NOTHING  # (M, S)
     stop_weight: Array = NOTHING  # (J,)
     stop_value: Array = NOTHING  # (S,)
-    reach: Array = NOTHING  # (S,) 1 for states that a policy may come to, else 0
     criterion: str = DISCOUNTED  # how the utilities of the steps are added up
     lower_bound: float | None = None  # of the optimal value, in the user's terms
     upper_bound: float | None = None
@@ -367,9 +363,7 @@ def require_arrays(certificate: Certificate, model: Model) -> None:
 class Side:
     """Where inequalities must hold: at all pairs that may be taken, or in every state, on average over the actions of a policy."""
 
-    def __init__(
-        self, model: Model, policy: Array | None = None, reach: Array = NOTHING, utility: int = 0
-    ) -> None:
+    def __init__(self, model: Model, policy: Array | None = None, utility: int = 0) -> None:
         self.model, self.policy = model, policy
         bound, of = (
             ("upper", "")
@@ -381,9 +375,8 @@ class Side:
         }
         pairs = allowed_pairs(model) if policy is None else np.flatnonzero(policy[model.actions] > 0)
         states = model.states()
-        if len(reach):
-            pairs = pairs[reach[states[pairs]] > 0]
-            _require_closed(model, reach, pairs, states[pairs])
+        if model.criterion == TOTAL:
+            pairs = pairs[_reached(model, pairs, states[pairs])[states[pairs]]]
         first = (
             np.arange(len(pairs)) if policy is None else np.flatnonzero(np.diff(states[pairs], prepend=-1))
         )
@@ -420,8 +413,8 @@ class Side:
         left = own.at(states)
         for share, utility in zip(weight, model.utility, strict=True):
             if share:
-                left = left + -(Exact.of(share) * Exact.of(utility[pairs]))
-        left = left * whole + -(Exact.of(model.discount) * ahead)
+                left = left + Exact.of(-share) * Exact.of(utility[pairs])
+        left = left * whole + Exact.of(-model.discount) * ahead
         return _averaged(self.share, left.whole, whole.with_places(left.places), first)
 
     def _place(self, place: int) -> str:
@@ -434,12 +427,19 @@ class Side:
         return f"in state {state % model.width}{step} for {taker}"
 
 
-def _require_closed(model: Model, reach: Array, pairs: Indices, states: Indices) -> None:
-    """Refuse a set of states that some pairs leave, or in which the process may not start."""
-    probability, successor, _ = model.rows(pairs, states)
-    outside = np.append(reach == 0, False)
-    if (outside[successor] & (probability > 0)).any() or (model.initial[outside[:-1]] > 0).any():
-        raise Refused("its policy, or another, may come to states beyond those that it says can be reached")
+def _reached(model: Model, pairs: Indices, states: Indices) -> NDArray[np.bool_]:
+    """Return the states that a process may come to which takes some pairs, given their states, only, (S,)."""
+    found = np.append(model.initial > 0, True)  # the end is no state
+    new = np.flatnonzero(found[:-1])
+    while len(new):
+        first, count = np.searchsorted(states, new), np.searchsorted(states, new, "right")
+        count = count - first
+        taken = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        probability, successor, _ = model.rows(pairs[taken], states[taken])
+        after = np.unique(successor[probability > 0])
+        new = after[~found[after]]
+        found[new] = True
+    return found[:-1]
 
 
 def _averaged(share: Exact, above: Any, below: Any, first: Indices) -> tuple[Any, Any]:
@@ -504,7 +504,7 @@ def lasting(side: Side, weight: Array, gain: Array, value: Array, steps: Array) 
 
 def _most(proof: Certificate, model: Model) -> Fraction:
     """Return what any policy collects of the weighted sum of the utilities, at most."""
-    side = Side(model, None, proof.reach)
+    side = Side(model)
     if model.criterion == AVERAGE:
         return lasting(side, proof.weight, proof.upper_gain, proof.upper_value, proof.upper_steps)
     if model.criterion == TOTAL:
@@ -516,12 +516,12 @@ def _least(proof: Certificate, model: Model, j: int) -> Fraction:
     """Return what the policies of a certificate collect of a utility, at least, on average over the draw."""
     each = -np.eye(len(model.utility))[j]
     if model.criterion not in (TOTAL, AVERAGE):
-        side = Side(model, proof.policy, NOTHING, j)
+        side = Side(model, proof.policy, j)
         return -stepwise(side, each, -proof.lower_constant[j], -proof.lower_value[j])
     found = []
     for m, policy in enumerate(proof.policy):
         side, value, steps = (
-            Side(model, policy, proof.reach, j),
+            Side(model, policy, j),
             -proof.lower_value[m, j],
             proof.lower_steps[m],
         )

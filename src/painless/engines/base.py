@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class BaseEngine:
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""
         self._tick = tick
+
+    def continue_from(self, other: Any) -> None:
+        """Start the next search from where that of another engine ended, where that is possible; here it is not."""
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

@@ -126,6 +126,9 @@ class Engine(Protocol):
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between sweeps or factorisations from now on; it may raise."""
 
+    def continue_from(self, other: Any) -> None:
+        """Start the next search from where that of another engine ended, if it is of the same kind and has the same pairs."""
+
 
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
     """Return the bounds on the averages of the values of all parts, (J,) each."""

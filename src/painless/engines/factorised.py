@@ -47,6 +47,11 @@ class Factorised(BaseEngine):
         self._last: NDArray[np.intp] | None = None
         self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
 
+    def continue_from(self, other: Any) -> None:
+        """Start the next search from the last best response of another engine, if it has the same pairs."""
+        if isinstance(other, Factorised) and np.array_equal(other.problem.actions, self.problem.actions):
+            self._last = other._last
+
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,); the search starts from the last one."""
         del precision  # exact to rounding

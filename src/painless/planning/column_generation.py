@@ -31,6 +31,7 @@ from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
 from painless.planning.search import Searched, Searcher
 from painless.problem import CMDP
+from painless.problem.units import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class ColumnGeneration:
         relaxation: Relaxation | None = None,
         start: Array | None = None,
         columns: Iterable[Column] = (),
+        prices: Array | None = None,
+        bounds: Iterable[tuple[Array, float]] = (),
     ) -> Searched:
         """Solve a problem whose utilities lie in [0, 1], as `units.normalise` returns it.
 
@@ -75,6 +78,8 @@ class ColumnGeneration:
             relaxation: what counts as feasible; by default in the units of the problem.
             start: an initial policy (S, A).
             columns: policies that are known already, from the same model at other thresholds.
+            prices: multipliers (K,) near which the answer is expected.
+            bounds: on best responses to prices (K,), proved for the same model at other thresholds.
 
         >>> import painless
         >>> planned = ColumnGeneration().plan(painless.gridworld(), 1e-9)
@@ -93,7 +98,7 @@ class ColumnGeneration:
             share=share,
             progress=progress,
         )
-        return search.run(start, columns)
+        return search.run(start, columns, prices, bounds)
 
     def answer(self, case: Case, task: Task) -> Planned:
         """Find a policy and a Slater policy, without any array of size S × S.
@@ -105,20 +110,28 @@ class ColumnGeneration:
             if task.progress is not None:
                 task.progress(Progress.of(case, solves, None, value, bound))
 
+        engine = engine_of(case.normal, FEW_STATES)
+        if task.before is not None:
+            engine.continue_from(task.before)
         found = self.plan(
             case.normal,
             case.target(task.tolerance),
+            engine=engine,
             clock=task.clock,
             progress=report,
             relaxation=case.relaxation,
             start=task.start,
             columns=task.columns,
+            prices=task.prices,
+            bounds=task.bounds,
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
         if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):
             why = "The constraints are feasible only at the boundary (no Slater point)"
             if found.ending is Ending.ROUNDING:
                 why = "Sweeps cannot prove this tolerance"
+            elif found.slack is not None and found.slack.upper > TOLERANCE * found.certifier.engine.unit:
+                why = "It is not known whether any policy meets all constraints"
             reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
         case = case.known(found.certifier.engine, found.slater)

@@ -239,6 +239,9 @@ class Game:
         self.response: Actions | None = None  # to these prices
         self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
         self.responses, self.evaluations = 0, 0  # best responses, and policies evaluated for them
+        self.bounds: list[
+            tuple[Array, float]
+        ] = []  # prices (H,), and the bound on max (o + λ)·V that was proved for them
         self.proved: list[Array] = []  # (J,) proved values of all responses, also of dropped ones
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.exhausted = False  # whether further rounds are useless
@@ -311,6 +314,8 @@ class Game:
         bound = self.aim.bound(price, response.upper_bound)
         if response.weight is not None:
             bound, price = self.aim.bound_at(response.weight, response.upper_bound)
+        else:
+            self.bounds.append((price, response.upper_bound))
         self.last_bound, self.looped = bound, False
         column = Column(response.actions, response.middle, response.value, weight, response.visits)
         if bound < self.upper or self.response is None:
@@ -326,6 +331,14 @@ class Game:
             self.looped = self.add(Column(actions, value, low, weight, is_loop=True)) >= known
         self.watch()
         return column
+
+    def know(self, bounds: Iterable[tuple[Array, float]]) -> None:
+        """Take over bounds on max (o + λ)·V that are proved for prices (H,) of the same model at other thresholds."""
+        for price, response in bounds:
+            self.bounds.append((price, response))
+            bound = self.aim.bound(price, response)
+            if bound < self.upper:
+                self.upper, self.price = bound, price
 
     def add(self, column: Column) -> int:
         """Offer a policy to the master; return its index."""

@@ -150,6 +150,11 @@ class Task(NamedTuple):
     start: Array | None = None  # initial policy (S, A)
     rounds: int = 200  # of best responses that close the gap after the linear program
     columns: Sequence[Column] = ()  # policies that are known already, of the same model at other thresholds
+    prices: Array | None = None  # multipliers (K,) near which the answer is expected, in normalised units
+    bounds: Sequence[
+        tuple[Array, float]
+    ] = ()  # on best responses to prices, of the same model at other thresholds
+    before: Engine | None = None  # that solved a similar model, from whose last policy to go on
 
 
 @runtime_checkable

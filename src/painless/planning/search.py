@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ COARSE = 1e-3  # tolerance of the first response, in the engine's unit
 AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
+LAST = 0.5  # error of a policy's value if there are no constraints, in the same units
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
 LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
@@ -81,23 +83,37 @@ class Searcher:
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
+        self.game.cautious = (
+            not self.problem.shape[2] and not engine.exact
+        )  # values are as exact as the gap asks for
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING
         self._aim = 0.9  # the share of the target at which a mixture is evaluated
 
-    def run(self, start: Array | None = None, columns: Iterable[Column] = ()) -> Searched:
+    def run(
+        self,
+        start: Array | None = None,
+        columns: Iterable[Column] = (),
+        prices: Array | None = None,
+        bounds: Iterable[tuple[Array, float]] = (),
+    ) -> Searched:
         """Search until the gap is proved, no progress is possible, or the search is stopped.
 
         Arguments:
             start: an initial policy (S, A).
             columns: policies of the same model that are known already, from a search at other thresholds.
+            prices: multipliers (K,) near which the answer is expected, such as those of a model that differs a little.
+            bounds: on best responses to prices (K,), proved in such a search.
         """
+        self.game.know(bounds)
         for column in columns:
             self.game.add(column)
         try:
             if start is not None:
-                self._start_from(start)
+                prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
+            if prices is not None and prices.any():
+                self._start_near(prices)
             ending = self._search()
         except (TimeoutError, KeyboardInterrupt) as stop:
             ending = Ending.of(stop)
@@ -110,11 +126,8 @@ class Searcher:
         answer = self.certifier.bounded(answer)
         return Searched(self.certifier, answer, self.slack, feasible, ending, self._solves)
 
-    def _start_from(self, policy: Array) -> None:
-        """Start near the prices that make the actions mixed by a policy equally good, on both sides of the limits."""
-        multiplier = implied_prices(self.engine, policy, COARSE * self.engine.unit)
-        if multiplier is None:
-            return
+    def _start_near(self, multiplier: Array) -> None:
+        """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
         for step in AROUND:
             met = self._met()
             if any(met) and not all(met):
@@ -172,14 +185,21 @@ class Searcher:
 
     @property
     def _precision(self) -> float:
-        return EXACT * self.target(self.game.upper)
+        target = self.target(self.game.upper)
+        if self.problem.shape[2]:
+            return EXACT * target
+        # The policy itself is the answer: nothing is mixed, and its own bounds are what is left of the gap.
+        return LAST * max(target, 0.1 * min(self.game.open, COARSE * self.engine.unit))
 
     def polished(self) -> Answer:
         """Return the stationary policy of the best mixture, which exceeds the thresholds slightly if possible."""
         game, target = self.game, self.target(self.game.upper)
         margin = MARGIN * target / (1 + float(game.price.sum()))
         weights, precision = game.mixture.weights, 0.0
-        if self.slack is not None and margin < 0.1 * self.slack.mixture.value:
+        if not self.problem.shape[2] and not self.engine.exact:
+            known = self.certifier.known()
+            return replace(known, value=known.low)
+        if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             mixture = self._beyond(margin)
             loss = np.inf if mixture is None else game.mixture.value - mixture.value
             if loss > DEAREST * target:  # beyond the thresholds the multipliers differ

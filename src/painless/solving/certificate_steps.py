@@ -6,15 +6,18 @@ Each step is a model of its own, whose values are computed, and then moved until
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless import verify
 from painless.common.arrays import Array
-from painless.solving.certificate_values import Scaled, numbers
+from painless.solving.certificate_values import Scaled, numbers, two_doubles
 from painless.solving.paired_doubles import Outward
 from painless.solving.residuals import pair_surplus, policy_deficit
+
+CLOSE = 1e-12  # relative distance from a limit at which every bit counts
 
 
 class StepwiseFinder:
@@ -26,12 +29,28 @@ class StepwiseFinder:
 
     def lower(self, policy: Array) -> dict[str, Array]:
         """Return constants (J, 2) and W of every utility, (J, H·S), with W ≤ u_π + γP_πW."""
-        found = [self._lower(policy, weight) for weight in np.eye(len(self.model.utility))]
+        found = [
+            self._lower(policy, weight, self._constant(weight)) for weight in np.eye(len(self.model.utility))
+        ]
+        for i, limit in enumerate(self.model.threshold):
+            if abs(self._bound(*found[1 + i]) - limit) <= CLOSE * abs(limit):
+                found[1 + i] = self._centred(policy, 1 + i, *found[1 + i])
         constants, values = (np.array(part) for part in zip(*found, strict=True))
         return {"lower_constant": constants, "lower_value": values}
 
-    def _lower(self, policy: Array, weight: Array) -> tuple[Array, Array]:
-        constant, value = self._constant(weight), np.zeros(len(policy))
+    def _bound(self, constant: Array, value: Array) -> float:
+        """Return what values (H·S,) and their constant (2,) prove at ρ, to rounding."""
+        return float(self.model.initial @ value) + float(constant.sum()) * float(self.model.unit)
+
+    def _centred(self, policy: Array, j: int, constant: Array, value: Array) -> tuple[Array, Array]:
+        """Return lower values as differences from what is collected on average in a step, if that loses less to rounding."""
+        mean = Fraction(float(self.model.initial @ value)) / self.model.unit
+        moved = two_doubles(sum(map(Fraction, constant.tolist()), mean))
+        other = self._lower(policy, np.eye(len(self.model.utility))[j], moved)
+        return other if self._bound(*other) > self._bound(constant, value) else (constant, value)
+
+    def _lower(self, policy: Array, weight: Array, constant: Array) -> tuple[Array, Array]:
+        value = np.zeros(len(policy))
         arithmetic = Outward(*numbers(self.model, policy, constant))
         for step, states, _ in self._steps():
             ahead = self._ahead(value, states)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from painless import verify
-from painless.bellman import policy_transition, policy_utility, resolvent
+from painless.bellman import policy_transition, policy_utility, reachable, resolvent
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
 from painless.engines.chain_gains import recurrent_classes
@@ -44,16 +44,14 @@ class TotalFinder:
 
     def lower(self, policy: Array) -> dict[str, Array]:
         """Return values of every utility, (M, J, S), and numbers of steps (M, S), of policies (M, S, A)."""
-        for table in policy:
-            taken = scipy.sparse.csr_array(policy_transition(self.problem, (table > 0).astype(np.float64)))
-            self.reached = _closed(taken, self.reached)
         found = [self._lower(table) for table in policy]
         values, steps = (np.array(part) for part in zip(*found, strict=True))
-        return {"lower_value": values, "lower_steps": steps, "reach": self.reached.astype(np.float64)}
+        return {"lower_value": values, "lower_steps": steps}
 
     def _lower(self, table: Array) -> tuple[Array, Array]:
         kernel = scipy.sparse.csr_array(policy_transition(self.problem, table))
-        way = self.reached & ~_resting(kernel, self.whole.ending, table)
+        reached = reachable(kernel, self.problem.initial)
+        way = reached & ~_resting(kernel, self.whole.ending, table)
         states = np.flatnonzero(way)
         steps, value = np.zeros(len(table)), np.zeros((len(self.nothing), len(table)))
         each = np.eye(len(value))
@@ -64,7 +62,7 @@ class TotalFinder:
             for _ in range(REFINED):
                 left = [self._residual(table, *one) for one in zip(each, value, strict=True)]
                 value[:, states] += inverse.state_value(np.array(left)[:, states])
-        found = [self._lowered(table, *one, steps) for one in zip(each, value, strict=True)]
+        found = [self._lowered(table, reached, *one, steps) for one in zip(each, value, strict=True)]
         return np.array(found), steps
 
     def _residual(self, table: Array, each: Array, value: Array) -> Array:
@@ -73,9 +71,9 @@ class TotalFinder:
         ahead = self.model.with_end(value)
         return np.asarray(policy_deficit(self.model, outward, table, each, (value,), ahead))
 
-    def _lowered(self, table: Array, each: Array, value: Array, steps: Array) -> Array:
+    def _lowered(self, table: Array, reached: Mask, each: Array, value: Array, steps: Array) -> Array:
         def holds(found: Array) -> bool:
-            return bool((self._residual(table, each, found)[self.reached] >= 0).all())
+            return bool((self._residual(table, each, found)[reached] >= 0).all())
 
         return moved(lambda slip: value - slip * steps, holds, float(np.abs(value).max()))
 
@@ -155,14 +153,6 @@ class TotalFinder:
         choice[quotient.rows.state[rows]] = rows
         most = float(np.abs(best.value).max(initial=0.0))
         return choice if quotient.stops_surely(choice).all() else lead, most
-
-
-def _closed(chain: Any, reached: Mask) -> Mask:
-    """Return the states that a chain may come to from some states, (S,), these among them."""
-    found = reached.copy()
-    while (more := found | (np.asarray(chain.T @ found.astype(np.float64)) > 0)).sum() > found.sum():
-        found = more
-    return found
 
 
 def _resting(chain: Any, ending: Array, table: Array) -> Any:

@@ -33,6 +33,12 @@ SHARE = 0.01  # of the solution's gap, to which a swept bound is priced
 FINER = 0.05  # precision of swept values, relative to that of the solver
 
 
+def two_doubles(number: Fraction) -> Array:
+    """Return the two doubles whose sum is nearest to a number, (2,)."""
+    high = float(number)
+    return np.array([high, float(number - Fraction(high))])
+
+
 class Scaled(NamedTuple):
     """A problem whose utilities are (u − origin)/span, without the pairs that no policy within the limits takes."""
 
@@ -62,7 +68,7 @@ class Scaled(NamedTuple):
         total = sum(
             Fraction(w) * Fraction(o) for w, o in zip(weight.tolist(), self.origin.tolist(), strict=True)
         )
-        return np.array([float(total), float(total - Fraction(float(total)))])
+        return two_doubles(Fraction(total))
 
     def cleared(self, policy: Array, value: Array) -> Array:
         """Return lower values (J, S) with exact zeros from where the policy meets a limit that leaves no choice."""
@@ -116,12 +122,12 @@ def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, 
     return _moved(constant, least, -1.0)
 
 
-def all_lowered(scaled: Scaled, model: verify.Model, policy: Array, value: Array) -> dict[str, Array]:
-    """Return constants (J, 2) with which lower values (J, S) of all utilities hold, and these values."""
+def all_lowered(
+    scaled: Scaled, model: verify.Model, policy: Array, constant: Array, value: Array
+) -> dict[str, Array]:
+    """Return constants near (J, 2) with which lower values (J, S) of all utilities hold, and these values."""
     low, each = scaled.cleared(policy, value), np.eye(len(value))
-    constants = [
-        lowered(model, policy, one, scaled.constant(one), own) for one, own in zip(each, low, strict=True)
-    ]
+    constants = [lowered(model, policy, *one) for one in zip(each, constant, low, strict=True)]
     return {"lower_constant": np.array(constants), "lower_value": low}
 
 
@@ -162,24 +168,45 @@ class ExactFinder:
         self.utility = scaled.problem.utility * scaled.span[:, None, None]
 
     def lower(self, policy: Array) -> dict[str, Array]:
-        """Return constants (J, 2) and W of every utility, (J, S), each residual a little above 0."""
-        problem, each = self.problem, np.eye(len(self.utility))
-        chain = policy_transition(problem, policy)
-        inverse = resolvent(chain, problem.discount)
+        """Return constants (J, 2) and W of every utility, (J, S): as they are, or as differences from ρ·W, whichever loses less to rounding."""
+        chain = policy_transition(self.problem, policy)
+        inverse = resolvent(chain, self.problem.discount)
         value = inverse.state_value(policy_utility(self.utility, policy))
+        constant = np.array([self.scaled.constant(one) for one in np.eye(len(value))])
+        tried = [
+            self._lower(policy, chain, inverse, *start)
+            for start in ((constant, value), self._centred(constant, value))
+        ]
+        bounds = [
+            [bound_of(self.model, *one) for one in zip(*found.values(), strict=True)] for found in tried
+        ]
+        other = np.array(bounds[1]) > np.array(bounds[0])
+        return {name: np.where(other[:, None], tried[1][name], first) for name, first in tried[0].items()}
+
+    def _centred(self, constant: Array, value: Array) -> tuple[Array, Array]:
+        """Return values less what they are at ρ, and constants that make up for it; not where exact zeros count."""
+        mean = np.where(self.scaled.extreme, 0.0, value @ self.model.initial) * (1 - self.problem.discount)
+        moved = [
+            two_doubles(sum(map(Fraction, (*one, shift)), Fraction(0)))
+            for one, shift in zip(constant.tolist(), mean.tolist(), strict=True)
+        ]
+        return np.array(moved), value - mean[:, None] / (1 - self.problem.discount)
+
+    def _lower(
+        self, policy: Array, chain: Any, inverse: Any, constant: Array, value: Array
+    ) -> dict[str, Array]:
+        """Refine values (J, S), each residual a little above 0; return them, and constants with which they hold."""
         for _ in range(REFINED):
-            residual = np.array([self._residual(policy, *one) for one in zip(each, value, strict=True)])
-            size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T)
+            each = zip(np.eye(len(value)), value, constant, strict=True)
+            residual = np.array([self._residual(policy, *one) for one in each])
+            size = np.abs(value) + self.problem.discount * np.asarray((chain @ np.abs(value).T).T)
             holds = residual.min(1, keepdims=True) >= 0
             value = np.where(holds, value, value + inverse.state_value(residual - ROUNDINGS * size))
-        return all_lowered(self.scaled, self.model, policy, value)
+        return all_lowered(self.scaled, self.model, policy, constant, value)
 
-    def _residual(self, policy: Array, weight: Array, value: Array) -> Array:
+    def _residual(self, policy: Array, weight: Array, value: Array, constant: Array) -> Array:
         """w·u + γPV − V under a policy, (S,), almost exactly."""
-        arithmetic, constant = (
-            Outward(*numbers(self.model, policy, value)),
-            self.scaled.constant(weight),
-        )
+        arithmetic = Outward(*numbers(self.model, policy, value))
         return policy_deficit(self.model, arithmetic, policy, weight, (*constant, value), value)
 
     def upper(self, weight: Array) -> dict[str, Array]:
@@ -199,7 +226,9 @@ class ExactFinder:
         for _ in range(IMPROVED):
             inverse = resolvent(action_transition(problem, chosen), problem.discount)
             for _ in range(1 + REFINED):
-                residual = self._residual(np.eye(actions)[chosen], weight, value)
+                residual = self._residual(
+                    np.eye(actions)[chosen], weight, value, self.scaled.constant(weight)
+                )
                 value = value + inverse.state_value(residual[None])[0]
             gain = self._gain(weight, value)
             better = gain.max(1) > 2 * ROUNDINGS * np.abs(value).max()
@@ -242,7 +271,8 @@ class SweptFinder:
         """Return constants (J, 2) and W of every utility, (J, S)."""
         engine = self.engine
         found = engine.pricer.values_of(engine.chain(policy), FINER * PRECISION * engine.unit)
-        return all_lowered(self.scaled, self.model, policy, found.T * self.scaled.span[:, None])
+        constant = np.array([self.scaled.constant(one) for one in np.eye(found.shape[1])])
+        return all_lowered(self.scaled, self.model, policy, constant, found.T * self.scaled.span[:, None])
 
     def upper(self, weight: Array) -> dict[str, Array]:
         """Return a constant (2,) and V (S,) with V ≥ w·u + γPV, to a share of the solution's gap."""

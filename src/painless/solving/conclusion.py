@@ -32,8 +32,8 @@ DRAW = " The policy is a mixture: one table is drawn at the start and kept, and 
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
 
 
-def conclude(found: Planned, task: Task, trace: Trace | None = None) -> Solution:
-    """Return the solution, with price ranges that are narrowed for at most the time that the answer took.
+def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
+    """Return the solution, with price ranges that are narrowed for at most the time that the answer took; not at all without `narrow`.
 
     `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer. Without it, better responses
     found on the way improve the answer.
@@ -42,13 +42,16 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None) -> Solution
     if certifier is None or answer is None:
         return _infeasible(found, clock)
     in_time = not found.ending.out_of_time
-    if in_time:
+    if in_time and narrow:
         clock.allow_again(LEAST_SECONDS)
-        answer = closed_in(certifier, answer, improve=trace is None)
-    else:
+        if (
+            certifier.engine.exact or certifier.problem.shape[2]
+        ):  # else no price needs it, and the gap is as small as asked for
+            answer = closed_in(certifier, answer, improve=trace is None)
+    elif not in_time:
         clock.extend()
-    prices = _prices(found.case, certifier, answer, clock, narrow=in_time)
-    if in_time:
+    prices = _prices(found.case, certifier, answer, clock, narrow=in_time and narrow)
+    if in_time and narrow:
         clock.release()
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
 

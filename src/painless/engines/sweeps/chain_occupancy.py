@@ -3,6 +3,8 @@
 - Along the flow: each state in turn passes its residual on, from the end of the order in which values are swept (see `chain`).
 - Evenly: all states at once, and what would follow if the residual kept its shape is added at once.
 
+If neither is fast, a narrow chain is solved by elimination, and others on several levels (see `multilevel`).
+
 The error is proved, with e = ρ + γdP − d:
 
     ‖d − d_π‖₁ ≤ ‖e‖₁/(1−γ)
@@ -19,10 +21,11 @@ from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order
 from painless.engines.sweeps.chain_values import EPSILON
 from painless.engines.sweeps.elimination import SMALL, eliminate
+from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import TwoThreads
 
-LONG = 60  # sweeps after which elimination is worth a try
+LONG = 60  # sweeps after which another way is worth a try
 
 
 def chain_occupancy(
@@ -44,11 +47,19 @@ def chain_occupancy(
             direct = eliminate(chain, initial, transposed=True)
             if direct is not None:
                 return np.maximum(direct, 0.0)
+            levels = Multilevel.of(chain, tick).transposed()
+            if levels.improve(initial, pushed.held, _sum_of, tolerance) <= tolerance:
+                return np.maximum(pushed.held, 0.0)
+            pushed = _Pushed(chain, discount, initial, pushed.held, pushed.threads)
         left = pushed.along_flow() if along_flow else pushed.evenly()
         sweeps += 1
         tick(1)
         if left <= max(tolerance, 64 * EPSILON):
             return np.maximum(pushed.held, 0.0)
+
+
+def _sum_of(residual: Array) -> float:
+    return float(np.abs(residual).sum())
 
 
 class _Pushed:

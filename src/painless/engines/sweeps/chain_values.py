@@ -6,7 +6,7 @@
   there is a cycle. One sweep then carries a value along a whole path, and the error shrinks with the probability
   of leaving the path, not with γ.
 
-If neither is fast, a narrow chain is solved by elimination (see `elimination`), and others by GMRES.
+If neither is fast, a narrow chain is solved by elimination (see `elimination`), and others on several levels (see `multilevel`).
 
 The errors are proved (MacQueen 1966), with r = u + γPV − V:
 
@@ -24,6 +24,7 @@ from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order, transitions
 from painless.engines.sweeps.elimination import SMALL, eliminate
+from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 
@@ -35,6 +36,7 @@ SLUGGISH = 0.8  # if a sweep shrinks the error by less, the other kind is tried
 DRAGGING = 0.7  # even sweeps that shrink the error by less may be slowed by a few states
 STANDING_OUT = 0.1  # relative change from which a state counts as one of these
 FEW = 200  # maximum number of these
+MANY = 100  # sweeps that cost more than to solve on several levels
 STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
@@ -77,8 +79,8 @@ class ChainValues:
         """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,)."""
         self.order, roundings = None, _most_roundings(chain)
         if self.by_elimination:
-            self._eliminate(chain)
-        width, rate, turns = self.sweep(chain, 1), 0.0, 0
+            self.try_elimination(chain)
+        width, rate, turns, levelled = self.sweep(chain, 1), 0.0, 0, False
         done, entered = 1, width  # sweeps of this kind, and the width when they began
         while True:
             rounding = self._rounding(roundings)
@@ -90,6 +92,15 @@ class ChainValues:
             if rate > DRAGGING and not self.along_flow:
                 self.settle(chain)  # before a sweep: what is proved is proved of the values after it
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
+            if self._expected(rate, goal / width) > MANY and not levelled:
+                levelled = True
+                if self.by_elimination is None:
+                    self.try_elimination(chain)
+                if not self.by_elimination:
+                    self._on_levels(chain, 0.5 * goal)
+                done, entered, rate = 1, self.sweep(chain, 1), 0.0
+                width = entered
+                continue
             before, width = width, self.sweep(chain, count)
             rate = min((width / before) ** (1 / count), 0.999999)
             done += count
@@ -97,11 +108,16 @@ class ChainValues:
                 self.turn()
                 turns += 1
                 if turns == 1 and self.by_elimination is None:
-                    self._eliminate(chain)
-                elif turns % 4 == 0:
-                    self._krylov(chain, tolerance)
+                    self.try_elimination(chain)
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
+
+    def _expected(self, rate: float, share: float) -> float:
+        """Return how many more sweeps it takes to leave so much of the error, by the rate of this solve or that of the last ones."""
+        rate = rate or self.rate[self.along_flow]
+        if self.by_elimination or not self.along_flow or not 0.0 < rate < 1.0 or rate == UNTRIED:
+            return 0.0  # even sweeps are followed by others before anything else is tried
+        return float(np.log(min(share, 1.0)) / np.log(rate))
 
     def _rounding(self, roundings: float) -> float:
         """Return a bound on the rounding error of the values, given that of a sweep, relative to them."""
@@ -112,7 +128,7 @@ class ChainValues:
         self._centre()
         return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
 
-    def _eliminate(self, chain: Chain) -> None:
+    def try_elimination(self, chain: Chain) -> None:
         """Solve directly if the chain is narrow, and remember whether it is."""
         value = eliminate(chain, chain.gain)
         self.by_elimination = value is not None
@@ -203,28 +219,13 @@ class ChainValues:
         """Move V to the middle of the proved bounds."""
         self.value += (self._low + self._high) / (2 * (1 - self.discount))
 
-    def _krylov(self, chain: Chain, tolerance: float) -> None:
-        """Improve V by GMRES, preconditioned by a sweep; keep the result if its error is smaller."""
-        from scipy.sparse.linalg import LinearOperator, gmres
-
-        low, high = np.empty(1), np.empty(1)
-        size = len(chain.stay)
-        silent = chain._replace(gain=np.zeros((size, 1)))
-        order = flow_order(chain, self.threads) if self.order is None else self.order
-
-        def remainder(part: Chain, x: Array) -> Array:
-            swept = np.array(x, order="C").reshape(-1, 1)
-            kernels.flow_sweep(*part, order, swept, swept, low, high, 0, size)
-            self.tick(1)
-            return swept[:, 0] - x.ravel()
-
-        operator = LinearOperator((size, size), matvec=lambda x: -remainder(silent, x), dtype=np.float64)
+    def _on_levels(self, chain: Chain, goal: float) -> None:
+        """Improve V on several levels, one utility after another, until the range of the residual is at most `goal` wide."""
+        levels = Multilevel.of(chain, self.tick)
+        if self._low.size and not self.along_flow:
+            self._centre()
         for j in range(self.value.shape[1]):
-            single = chain._replace(gain=np.ascontiguousarray(chain.gain[:, j : j + 1]))
-            right = remainder(single, self.value[:, j])
-            step, _ = gmres(
-                operator, right, rtol=1e-9, atol=tolerance * (1 - self.discount), restart=20, maxiter=5
-            )
-            after = remainder(single, self.value[:, j] + step)
-            if np.abs(after).max() < np.abs(right).max():
-                self.value[:, j] += step
+            value = np.ascontiguousarray(self.value[:, j])
+            levels.improve(np.ascontiguousarray(chain.gain[:, j]), value, width_of, goal)
+            self.value[:, j] = value
+        self.along_flow = False  # what is left is proved by an even sweep

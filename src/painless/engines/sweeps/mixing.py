@@ -21,6 +21,8 @@ from painless.problem import CMDP
 # Errors of occupancies matter only where the policies differ, and there they cancel but for a thirtieth or less. That is
 # not proved; the mixture's values are.
 CANCELLED = 30.0
+FINEST = 1e-13  # a higher precision is rounding
+KEPT = 4  # occupancies of other policies that are kept; the next mixture often has one of them
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
 COARSEST = 1e-4
 
@@ -37,11 +39,12 @@ class Mixer:
     ) -> tuple[Array, Array, Array]:
         """Return a mixture of policies, each as its pairs (S,), as a table (S, A), with its values (J,) and their errors.
 
-        Its values may differ from the mixture's by about `precision`, relative to 1/(1−γ), and are known to within as much.
+        Its values may differ from the mixture's by about `precision`, relative to 1/(1−γ), and are known to within as much; 0 asks for the
+        usual one.
         """
         used = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
         choices = np.array([policies[k] for k in used])
-        precision = max(precision, PRECISION)
+        precision = max(precision, FINEST) if precision else PRECISION
         shares = self._shares(choices, weights[used], precision)
         # Solved from the policy priced last, which is like the mixture at the end.
         low, error = self.pricer.value_of(
@@ -54,7 +57,8 @@ class Mixer:
         if len(choices) == 1:
             return np.ones(choices.shape)
         keys = [hash(choice.tobytes()) for choice in choices]
-        self._visits = {key: known for key, known in self._visits.items() if key in keys}
+        newest = [*self._visits][-KEPT:]
+        self._visits = {k: known for k, known in self._visits.items() if k in keys or k in newest}
         if precision > PRECISION:  # the precision leaves room for an error
             differ = float((choices[1:] != choices[0]).any(0).mean())
             precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)

@@ -12,7 +12,8 @@ Until they meet, one of two things is done:
 
 - where even sweeps shrink errors fast, the greedy policy is followed for a few of them, for all utilities at once; if the
   bounds do not close in, for longer each time;
-- elsewhere, improvements spread from state to state (see `active_states`), and the policy that they end in is evaluated.
+- elsewhere, by policy iteration from the uniform policy on (see `policy_steps`); where that takes many steps, or chains are
+  narrow, improvements spread from state to state (see `active_states`), and the policy that they end in is evaluated.
 
 In the limit both are policy iteration. A state changes its action only for a gain above rounding, so that it cannot cycle.
 """
@@ -30,6 +31,7 @@ from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, ChainValues
+from painless.engines.sweeps.policy_steps import INEXACT, evaluate_inexactly, uniform_values
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
@@ -39,6 +41,15 @@ STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, 
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
+SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
+TRIED, FLOWING = (
+    8,
+    0.83,
+)  # sweeps along the flow, of which each must leave less than this share of the error, or others are better
+STEADY, IDLE = (
+    0.7,
+    6,
+)  # steps of policy iteration that leave more of the range, in a row, after which it is given up
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -79,12 +90,24 @@ class Pricer:
         )
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
         self._active: ActiveStates | None = None
+        self._started = False  # from the uniform policy
+        self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
         self._error = np.inf  # of the values, as those of the current policy
         # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
         self._roundings = (3 * self.rows.most_successors + STEPS) * EPSILON / 2
         self._sum_roundings = (states / PIECES + STEPS) * EPSILON / 2
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
+
+    def continue_from(self, other: Pricer) -> None:
+        """Start from the last policy and values of another pricer, if it has the same pairs and utilities."""
+        same = self.values.value.shape == other.values.value.shape
+        if not same or not np.array_equal(self.rows.first, other.rows.first):
+            return
+        self._choice = other._choice.copy()
+        self.values.value[:] = other.values.value
+        self.values.rate, self.values.by_elimination = dict(other.values.rate), other.values.by_elimination
+        self._started, self._steps_pay = other._started, other._steps_pay
 
     def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
         """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
@@ -94,6 +117,7 @@ class Pricer:
         self.solves += 1
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
+        widest = 0.0
         for rounds in range(1, LONGEST):
             value = self.values.value @ weight
             evaluated = self._choice.copy()
@@ -109,7 +133,12 @@ class Pricer:
                 self._error = error
             if width <= goal:
                 break
-            if self.along_flow:
+            if self.along_flow and not self._is_narrow() and self._takes_steps():
+                bound = min(bound, self._take_steps(weight, utility, value, goal))
+                if self._steps_pay:
+                    break
+                self.evaluate(value_tolerance)
+            elif self.along_flow:
                 if rounds > TRIES or precision < 0.01 * self._error < np.inf:
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
@@ -123,11 +152,58 @@ class Pricer:
                 )
                 if count > LONGEST:
                     break
-                last = width
-                self._follow(count)
+                last, widest = width, max(width, widest)
+                if rounds > SLOW and width > 0.5 * widest:
+                    self.values.rate[False] = 1.0
+                else:
+                    self._follow(count)
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
+
+    def _is_narrow(self) -> bool:
+        """Whether chains are solved by elimination; found out on first use."""
+        if self.values.by_elimination is None:
+            self._error = np.inf
+            self.values.try_elimination(self._chain.follow(self._choice))
+        return bool(self.values.by_elimination)
+
+    def _takes_steps(self) -> bool:
+        """Whether to go on by policy iteration: where a few sweeps along the flow, tried once, shrink errors slowly."""
+        if self._steps_pay is None:
+            self._error = np.inf
+            chain = self._chain.follow(self._choice)
+            self.values.order = None
+            if not self.values.along_flow:
+                self.values.turn()
+            first, last = (self.values.sweep(chain, count) for count in (2, TRIED))
+            self._steps_pay = last > first * FLOWING**TRIED
+        return self._steps_pay
+
+    def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
+        """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound."""
+        if not self._started:
+            self._started = True
+            value = uniform_values(self.rows, self.discount, utility, self.count)
+        bound, least, idle = np.inf, np.inf, 0
+        self._error = np.inf
+        while True:
+            size = float(np.abs(value).max())
+            at_start, low, high, _ = self._bellman(utility, value, 4 * EPSILON * size)
+            above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
+            bound, goal = min(bound, above), max(goal, rounding)
+            least, idle = (width, 0) if width < STEADY * least else (least, idle + 1)
+            if width <= goal or idle >= IDLE:
+                break
+            needed = 0.3 * goal * (1 - self.discount) / self.discount
+            chain = self._chain.follow(self._choice)
+            evaluate_inexactly(chain, weight, value, max(INEXACT * (high - low), needed), self.count)
+        self._steps_pay = width <= goal
+        if len(weight) == 1:  # the bounds are those of the policy's own values
+            unit = 1 / (1 - self.discount)
+            self.values.value[:, 0] = (value + 0.5 * unit * (low + high)) / weight[0]
+            self._error = (0.5 * unit * (high - low) + rounding) / weight[0]
+        return bound
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:
         self.count.tick()

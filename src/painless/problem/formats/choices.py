@@ -112,6 +112,8 @@ def start_at(model: Choices, given: Mapping[str, Any]) -> Choices:
 
 def without(model: Choices, added: int) -> Choices:
     """Return a model without its last states, and without what leads there."""
+    if not added:
+        return model
     states = len(model.initial) - added
     choices = int(np.searchsorted(model.state, states))
     stop = model.pointer[choices]

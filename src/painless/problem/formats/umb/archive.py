@@ -63,7 +63,7 @@ class Archive:
         """Return where each of `count` rows begins; without the file, each has one entry."""
         if name not in self.members:
             return np.arange(count + 1)
-        found = self.array(name, "<u8", count + 1).astype(np.int64)
+        found = self.array(name, "<u8", count + 1).view("<i8")
         last = found[-1] if total is None else total
         if found[0] != 0 or found[-1] != last or (np.diff(found) < 0).any():
             raise InputError(f"'{name}' does not ascend from 0 to {last}; export the model again")

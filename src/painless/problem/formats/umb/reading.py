@@ -105,7 +105,6 @@ def _choices(archive: Archive, index: Any, counts: _Counts, rewards: Mapping[str
     probability = _probabilities(archive, system, counts)
     name, names = _actions(archive, system, counts)
     state = np.repeat(np.arange(counts.states), np.diff(first))
-    branch = np.repeat(np.arange(counts.choices), np.diff(pointer))
     owners = {"states": state, "branches": None, "choices": slice(None)}
     reward = np.zeros((len(rewards), counts.choices))
     for total, (label, about) in zip(reward, rewards.items(), strict=True):
@@ -115,11 +114,12 @@ def _choices(archive: Archive, index: Any, counts: _Counts, rewards: Mapping[str
                 float
             )
             if kind == "branches":
+                branch = np.repeat(np.arange(counts.choices), np.diff(pointer))
                 total += np.bincount(branch, values * probability, minlength=counts.choices)
             else:
                 total += values[owners[kind]]
     return Choices(
-        *(pointer, successor.astype(np.int64), probability, state, name, names, reward, initial),
+        *(pointer, successor.view("<i8"), probability, state, name, names, reward, initial),
         state_names=state_names(archive, index, counts.states),
         labels=_labels(archive, index, counts.states),
     )

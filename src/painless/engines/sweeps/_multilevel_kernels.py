@@ -1,0 +1,159 @@
+"""Solving a chain on several levels, compiled. The equations are in `multilevel`.
+
+A level is a system D x − W x = b with W ≥ 0 and no entry of W on the diagonal, in sparse rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.common.compiling import njit
+
+Indices = NDArray[np.uint32]
+
+
+@njit
+def pair_up(
+    start: Indices, stop: Indices, target: Indices, weight: Array, least: float, group: Indices, size: Indices
+) -> int:
+    """Put every state into a group with the one that it leads to most; return the number of groups.
+
+    One that is left alone joins the group of the state that it leads to most, unless that has three already. Two whose
+    weight is below `least` of the largest do not make a pair. `size` (S,) is scratch space.
+    """
+    states, count = len(start), np.uint32(0)
+    none = np.uint32(2**32 - 1)
+    for i in range(states):
+        group[i] = none
+    for i in range(states):
+        if group[i] != none:
+            continue
+        largest, most, partner, at = 0.0, 0.0, none, none
+        for k in range(start[i], stop[i]):
+            if weight[k] > largest:
+                largest, at = weight[k], target[k]
+            if weight[k] > most and group[target[k]] == none:
+                most, partner = weight[k], target[k]
+        if partner != none and most >= least * largest:
+            group[i] = group[partner] = count
+            size[count] = 2
+        elif at != none and group[at] != none and size[group[at]] < 3:
+            group[i] = group[at]
+            size[group[at]] += np.uint32(1)
+            continue
+        else:
+            group[i] = count
+            size[count] = 1
+        count += np.uint32(1)
+    return int(count)
+
+
+@njit
+def coarsen(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    diagonal: Array,
+    group: Indices,
+    member: NDArray[np.intp],
+    first: NDArray[np.intp],
+    groups: tuple[Indices, Indices, Array, Array],
+    mark: NDArray[np.intp],
+) -> int:
+    """Write the system of the groups, the sums of the entries of their members; return how many entries it has.
+
+    The members of group g are member[first[g]..first[g + 1] − 1]; `mark` holds −1 for each group at first.
+    """
+    begin, to, mass, own = groups
+    at = 0
+    for g in range(len(own)):
+        row, total = at, 0.0
+        for q in range(first[g], first[g + 1]):
+            i = member[q]
+            total += diagonal[i]
+            for k in range(start[i], stop[i]):
+                h = group[target[k]]
+                if h == g:
+                    total -= weight[k]
+                elif mark[h] >= row:
+                    mass[mark[h]] += weight[k]
+                else:
+                    mark[h] = at
+                    to[at], mass[at] = h, weight[k]
+                    at += 1
+        begin[g], own[g] = row, total
+    begin[len(own)] = at
+    return at
+
+
+@njit
+def sweep(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    diagonal: Array,
+    order: Indices,
+    right: Array,
+    x: Array,
+    forward: bool,
+) -> None:
+    """One Gauss–Seidel sweep of D x = W x + b in an order, or backwards, in place."""
+    states = len(order)
+    for n in range(states):
+        i = np.uint64(order[n if forward else states - 1 - n])
+        total = right[i]
+        for k in range(start[i], stop[i]):
+            total += weight[k] * x[target[k]]
+        x[i] = total / diagonal[i]
+
+
+@njit
+def residual(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    diagonal: Array,
+    right: Array,
+    x: Array,
+    left: Array,
+) -> None:
+    """Write b − D x + W x."""
+    for i in range(np.uint64(len(diagonal))):
+        total = right[i] - diagonal[i] * x[i]
+        for k in range(start[i], stop[i]):
+            total += weight[k] * x[target[k]]
+        left[i] = total
+
+
+@njit
+def restrict(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    diagonal: Array,
+    right: Array,
+    x: Array,
+    group: Indices,
+    sums: Array,
+) -> None:
+    """Write the sum of b − D x + W x over the members of each group."""
+    for g in range(len(sums)):
+        sums[g] = 0.0
+    for i in range(np.uint64(len(diagonal))):
+        total = right[i] - diagonal[i] * x[i]
+        for k in range(start[i], stop[i]):
+            total += weight[k] * x[target[k]]
+        sums[group[i]] += total
+
+
+@njit
+def prolong(x: Array, group: Indices, correction: Array) -> None:
+    """Add the correction of its group to each state."""
+    for i in range(np.uint64(len(x))):
+        x[i] += correction[group[i]]

@@ -1,0 +1,213 @@
+"""The system (I − γP)V = u of a slowly mixing chain, by Krylov steps on groups of states (aggregation multigrid).
+
+Sweeps smooth what is wrong with V between neighbours, and hardly touch what is the same over long distances. That is found
+on groups: states are paired with the one that they lead to most, pairs with pairs, and the groups' own system, the sums of
+their members' rows, is solved in the same way, down to a few hundred groups, which are solved directly:
+
+    x ← sweep along the flow;   x_i ← x_i + e_g(i),  A_G e = Σ_{i in g} (b − Ax)_i  (twice around);   x ← sweep backwards
+
+(Notay, ETNA 2010: the sums of an M-matrix are an M-matrix). One such cycle M⁻¹ is the preconditioner of GMRES, A M⁻¹ y = b (Saad & Schultz 1986).
+The transposed system, for visits, has the transposed cycle. Whoever asks proves the error of what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from painless.common.arrays import Array
+from painless.engines.sweeps import _multilevel_kernels as kernels
+from painless.engines.sweeps._chain_kernels import flow_order
+from painless.engines.sweeps.chain import Chain, transitions
+from painless.engines.sweeps.sparse_rows import Indices
+
+DIRECT = 300  # groups that are solved directly
+ALONE = 0.8  # a level with more groups than this share of its states is the last
+WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
+RESTART = 20  # steps of GMRES from one start
+SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
+
+
+def width_of(residual: Array) -> float:
+    """Return the width of the range of a residual, which decides how exact values are (MacQueen 1966)."""
+    return float(residual.max() - residual.min())
+
+
+class Level(NamedTuple):
+    """The system D x − W x = b of one level, the order of its sweeps, and the group of each of its states."""
+
+    start: Indices
+    stop: Indices
+    target: Indices
+    weight: Array
+    diagonal: Array
+    order: Indices
+    group: Indices  # empty on the last level
+
+    @property
+    def rows(self) -> tuple[Indices, Indices, Indices, Array, Array]:
+        """The system alone."""
+        return self[:5]
+
+    def transposed(self) -> Level:
+        """Return the level of the transposed system."""
+        size, length = len(self.diagonal), (self.stop - self.start).astype(np.intp)
+        place = np.repeat(self.start.astype(np.intp) - np.cumsum(length) + length, length) + np.arange(
+            length.sum()
+        )
+        row = np.repeat(np.arange(size), length)
+        matrix = scipy.sparse.csr_array(
+            (self.weight[place], (self.target[place].astype(np.intp), row)), shape=(size, size)
+        )
+        pointer = matrix.indptr.astype(np.uint32)
+        return Level(
+            *(pointer[:-1], pointer[1:], matrix.indices.astype(np.uint32), matrix.data),
+            *(self.diagonal, self.order, self.group),
+        )
+
+
+class Multilevel:
+    """Solves the system of one chain, or of its transpose, for one right side after another."""
+
+    def __init__(self, levels: list[Level], tick: Callable[[int], None]) -> None:
+        self.levels, self.tick = levels, tick
+        self._x = [np.empty(len(level.diagonal)) for level in levels]
+        self._right = [np.empty(len(level.diagonal)) for level in levels]
+
+    @classmethod
+    def of(cls, chain: Chain, tick: Callable[[int], None] = lambda _: None) -> Multilevel:
+        """Return the levels of a chain."""
+        return cls.from_level(ordered_level(*chain[:4], 1.0 - chain.stay), tick)
+
+    @classmethod
+    def from_level(cls, level: Level, tick: Callable[[int], None]) -> Multilevel:
+        """Return the levels below a first one."""
+        levels = []
+        while len(level.diagonal) > DIRECT:
+            group, pairs = _grouped(level)
+            once, groups = _grouped(pairs)
+            group = once[group]
+            if len(groups.diagonal) > ALONE * len(level.diagonal):
+                break
+            levels.append(level._replace(group=group))
+            level = ordered_level(*groups.rows)
+        return cls([*levels, level], tick)
+
+    def transposed(self) -> Multilevel:
+        """Return the levels of the transposed system."""
+        return Multilevel([level.transposed() for level in self.levels], self.tick)
+
+    @cached_property
+    def _inverse(self) -> Array | None:
+        last = self.levels[-1]
+        if len(last.diagonal) > 4 * DIRECT:
+            return None
+        return np.asarray(np.linalg.inv(_dense(last)), dtype=np.float64)
+
+    def improve(self, right: Array, x: Array, measure: Callable[[Array], float], goal: float) -> float:
+        """Improve x (S,), in place, until `measure` of the residual is at most `goal`; return the measure that is reached."""
+        left = np.empty_like(right)
+        kernels.residual(*self.levels[0].rows, right, x, left)
+        norm, reached = float(np.sqrt(left @ left)), measure(left)
+        while reached > goal and norm > 0:
+            step = self._krylov(left, 0.3 * goal / reached)
+            x += step
+            kernels.residual(*self.levels[0].rows, right, x, left)
+            before, norm = norm, float(np.sqrt(left @ left))
+            if not norm < before:
+                x -= step
+                break
+            reached = measure(left)
+            if norm > SLOW * before:
+                break
+        return reached
+
+    def _krylov(self, right: Array, share: float) -> Array:
+        """Return an approximate solution, by one start of GMRES; it ends when that share of the residual's norm is left."""
+        size, count = len(right), 0
+        basis, hessenberg = np.empty((RESTART + 1, size)), np.zeros((RESTART + 1, RESTART))
+        norm = float(np.sqrt(right @ right))
+        basis[0] = right / norm
+        zero = np.zeros(size)
+        weights: Array = np.empty(0)
+        for n in range(RESTART):
+            new = basis[n + 1]
+            kernels.residual(*self.levels[0].rows, zero, self.cycle(basis[n]), new)
+            np.negative(new, out=new)
+            for k in range(n + 1):
+                hessenberg[k, n] = basis[k] @ new
+                new -= hessenberg[k, n] * basis[k]
+            hessenberg[n + 1, n] = np.sqrt(new @ new)
+            count = n + 1
+            self.tick(2)
+            first = np.zeros(count + 1)
+            first[0] = norm
+            part = hessenberg[: count + 1, :count]
+            weights = np.asarray(np.linalg.lstsq(part, first, rcond=None)[0], dtype=np.float64)
+            left = first - part @ weights
+            if hessenberg[n + 1, n] <= 1e-14 * norm or np.sqrt(left @ left) <= share * norm:
+                break
+            new /= hessenberg[n + 1, n]
+        return self.cycle(weights @ basis[:count]).copy()
+
+    def cycle(self, right: Array) -> Array:
+        """Return M⁻¹b by one cycle, in scratch space that the next one overwrites."""
+        x = self._x[0]
+        x.fill(0.0)
+        self._cycle(0, right, x)
+        return x
+
+    def _cycle(self, depth: int, right: Array, x: Array) -> None:
+        level = self.levels[depth]
+        last = depth == len(self.levels) - 1
+        if last and self._inverse is not None:
+            np.dot(self._inverse, right, out=x)
+            return
+        kernels.sweep(*level[:6], right, x, True)
+        if not last:
+            sums, correction = self._right[depth + 1], self._x[depth + 1]
+            kernels.restrict(*level.rows, right, x, level.group, sums)
+            correction.fill(0.0)
+            self._cycle(depth + 1, sums, correction)
+            if depth + 2 < len(self.levels):
+                self._cycle(depth + 1, sums, correction)
+            kernels.prolong(x, level.group, correction)
+        kernels.sweep(*level[:6], right, x, False)
+
+
+def ordered_level(start: Indices, stop: Indices, target: Indices, weight: Array, diagonal: Array) -> Level:
+    """Return a level whose sweeps go along the flow."""
+    states = len(diagonal)
+    order, path, seen = np.empty(states, np.uint32), np.empty(states, np.uint32), np.zeros(states, bool)
+    flow_order(start, stop, target, weight, path, seen, order, 0, states)
+    return Level(start, stop, target, weight, diagonal, order, np.empty(0, np.uint32))
+
+
+def _grouped(level: Level) -> tuple[Indices, Level]:
+    """Return the pair of each state, and the system of the pairs."""
+    states, entries = len(level.diagonal), len(level.target)
+    group, size = np.empty(states, np.uint32), np.empty(states, np.uint32)
+    count = kernels.pair_up(*level[:4], WEAK, group, size)
+    member = np.argsort(group, kind="stable")
+    first = np.zeros(count + 1, np.intp)
+    np.cumsum(np.bincount(group, minlength=count), out=first[1:])
+    begin, own = np.empty(count + 1, np.uint32), np.empty(count)
+    to, mass = np.empty(entries, np.uint32), np.empty(entries)
+    mark = np.full(count, -1, np.intp)
+    used = kernels.coarsen(*level.rows, group, member, first, (begin, to, mass, own), mark)
+    nothing = np.empty(0, np.uint32)
+    return group, Level(begin[:-1], begin[1:], to[:used].copy(), mass[:used].copy(), own, nothing, nothing)
+
+
+def _dense(level: Level) -> Array:
+    """Return the system of a level as a matrix."""
+    origin, target, weight = transitions(
+        Chain(*level[:4], 1.0 - level.diagonal, np.empty((len(level.diagonal), 0)))
+    )
+    system = np.diag(level.diagonal)
+    np.subtract.at(system, (origin, target), weight)
+    return system

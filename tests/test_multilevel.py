@@ -1,0 +1,163 @@
+"""Slowly mixing chains on several levels: kernels, levels, and what they save."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import painless
+from painless.engines.factorised import Factorised
+from painless.engines.sweeps import _multilevel_kernels as kernels
+from painless.engines.sweeps.chain import chain_of, transitions
+from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.chain_values import ChainValues
+from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_of
+from painless.engines.sweeps.policy_steps import uniform_values
+from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.sparse_rows import sparse_rows
+from painless.planning import ColumnGeneration
+from painless.planning.planner import Ending
+from painless.problem.units import normalise
+
+DISCOUNT = 0.999
+
+
+@pytest.fixture(scope="module")
+def maze():
+    return normalise(
+        painless.problems.slippery_grid(height=28, width=28, discount=DISCOUNT, budget=1.0, dense=False)
+    )[0]
+
+
+@pytest.fixture(scope="module")
+def chain(maze):
+    """The chain of some policy: one move for each state, at random."""
+    rows = sparse_rows(maze)
+    move = np.random.default_rng(0).integers(0, 4, maze.shape[0]).astype(np.uint32)
+    return chain_of(rows, DISCOUNT, rows.first[:-1] + move)
+
+
+def dense(chain):
+    """I − γP as a matrix."""
+    origin, target, weight = transitions(chain)
+    system = np.diag(1 - chain.stay)
+    np.subtract.at(system, (origin, target), weight)
+    return system
+
+
+def test_levels_solve_a_chain_and_its_transpose(chain):
+    system, levels = dense(chain), Multilevel.of(chain)
+    assert len(levels.levels) > 1
+    right = np.random.default_rng(1).random(len(system))
+    for matrix, solver in ((system, levels), (system.T, levels.transposed())):
+        x = np.zeros(len(right))
+        reached = solver.improve(right, x, width_of, 1e-11)
+        assert reached <= 1e-11
+        assert width_of(right - matrix @ x) <= 1e-10
+        np.testing.assert_allclose(x, np.linalg.solve(matrix, right), rtol=1e-6, atol=1e-6)
+
+
+def test_an_improvement_never_makes_it_worse(chain):
+    """Not even from the solution."""
+    system, levels = dense(chain), Multilevel.of(chain)
+    right = np.random.default_rng(2).random(len(system))
+    x = np.linalg.solve(system, right)
+    before = width_of(right - system @ x)
+    assert levels.improve(right, x, width_of, 0.0) <= 2 * before + 1e-12
+
+
+def test_groups_sum_the_rows_of_their_members(chain):
+    """Each level is the Galerkin product of the one above, and stays an M-matrix."""
+    levels = Multilevel.of(chain).levels
+    above = dense(chain)
+    for level, below in itertools.pairwise(levels):
+        member = np.eye(len(below.diagonal))[level.group]
+        system = np.diag(below.diagonal)
+        for row, (start, stop) in enumerate(zip(below.start, below.stop, strict=True)):
+            np.subtract.at(system[row], below.target[start:stop], below.weight[start:stop])
+        np.testing.assert_allclose(system, member.T @ above @ member, atol=1e-12)
+        assert (below.weight > 0).all()
+        assert (system.sum(1) > 0).all()
+        above = system
+
+
+def test_kernels_equal_numpy(chain):
+    level, system = ordered_level(*chain[:4], 1.0 - chain.stay), dense(chain)
+    rng = np.random.default_rng(3)
+    right, x = rng.random((2, len(system)))
+    left = np.empty_like(x)
+    kernels.residual(*level.rows, right, x, left)
+    np.testing.assert_allclose(left, right - system @ x, atol=1e-13)
+    group = (np.arange(len(x)) // 3).astype(np.uint32)
+    sums = np.empty(group[-1] + 1)
+    kernels.restrict(*level.rows, right, x, group, sums)
+    np.testing.assert_allclose(sums, np.bincount(group, right - system @ x), atol=1e-13)
+    for forward in (True, False):
+        swept, reference = x.copy(), x.copy()
+        kernels.sweep(*level[:6], right, swept, forward)
+        for i in level.order if forward else level.order[::-1]:
+            reference[i] += (right[i] - system[i] @ reference) / system[i, i]
+        np.testing.assert_allclose(swept, reference, atol=1e-12)
+
+
+def test_every_state_is_in_a_small_group(chain):
+    states = len(chain.stay)
+    group, size = np.empty(states, np.uint32), np.empty(states, np.uint32)
+    count = kernels.pair_up(*chain[:4], 0.25, group, size)
+    members = np.bincount(group, minlength=count)
+    assert len(members) == count < 0.7 * states
+    assert members.min() >= 1
+    assert members.max() <= 3
+
+
+def test_the_uniform_policy_has_its_values(maze):
+    utility = maze.reward
+    value = uniform_values(sparse_rows(maze), DISCOUNT, utility.ravel(), lambda _: None)
+    system = np.eye(len(value)) - DISCOUNT * maze.transition.toarray().reshape(*maze.actions.shape, -1).mean(
+        1
+    )
+    np.testing.assert_allclose(value, np.linalg.solve(system, utility.mean(1)), rtol=1e-9, atol=1e-13)
+
+
+def test_slow_chains_take_few_sweeps(chain):
+    """Sweeps alone take thousands."""
+    sweeps = []
+    values = ChainValues(np.zeros_like(chain.gain), DISCOUNT, sweeps.append)
+    error = values.solve(chain, 1e-6)
+    exact = np.linalg.solve(dense(chain), chain.gain)
+    assert (np.abs(values.value - exact) <= error + 1e-12).all()
+    assert sum(sweeps) < 500
+
+
+def test_visits_of_a_slow_chain(maze, chain):
+    visits = chain_occupancy(chain, DISCOUNT, maze.initial, 1e-9, lambda _: None)
+    exact = np.linalg.solve(dense(chain).T, maze.initial)
+    assert np.abs(visits - exact).sum() <= 1e-9 / (1 - DISCOUNT)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-8])
+def test_a_slow_model_is_as_exact_as_asked(maze, tolerance):
+    free = normalise(painless.CMDP(maze.transition, maze.reward, initial=maze.initial, discount=DISCOUNT))[0]
+    found = ColumnGeneration().plan(free, tolerance)
+    best = Factorised(free).best(np.ones(1), 0.0, 0.0)
+    assert found.ending is Ending.PROVED
+    assert found.answer.value[0] <= best.upper_bound
+    assert found.answer.upper_bound >= best.weighted_value
+    assert found.answer.gap <= tolerance * abs(found.answer.upper_bound)
+    assert found.answer.gap >= found.answer.upper_bound - best.upper_bound
+
+
+def test_policy_iteration_from_the_uniform_policy_takes_few_bellman_sweeps(maze):
+    pricer = Pricer(maze)
+    weight = np.array([1.0, 0.0])
+    priced = pricer.price(weight, 1e-6, 1e-6)
+    best = Factorised(maze).best(weight, 0.0, 0.0)
+    assert priced.upper_bound >= best.weighted_value
+    assert priced.value[0] >= best.weighted_value - 2e-6
+    assert pricer.bellman_sweeps < 60
+
+
+def test_the_same_bits_twice(maze):
+    once, again = (ColumnGeneration().plan(maze, 1e-6) for _ in range(2))
+    assert once.answer.upper_bound == again.answer.upper_bound
+    np.testing.assert_array_equal(once.answer.policy, again.answer.policy)
