@@ -234,11 +234,58 @@ def test_nothing_else_beside_it(other):
         stay_or_go(**other)
 
 
+def moved(problem, step, **changes):
+    """Return by how much the optimal value moves, per unit of a change of `step`."""
+    values = [
+        painless.solve(
+            problem._replace(**{name: one(sign * step) for name, one in changes.items()}), tolerance=1e-10
+        )
+        for sign in (1, -1)
+    ]
+    return (values[0].reward_value - values[1].reward_value) / (2 * step)
+
+
+@pytest.mark.parametrize("transient", [False, True])
+def test_sensitivity_is_how_the_optimum_moves(transient):
+    """By finite differences: of rewards, of probabilities, and of limits; also where the process settles for good."""
+    rng = np.random.default_rng(3)
+    kernel = rng.dirichlet(np.ones(4), size=(4, 2))
+    if transient:  # from 0 to either of two classes
+        kernel[1:, :, :] = 0.0
+        kernel[1, :, 1] = kernel[2, :, 3] = kernel[3, :, 2] = 1.0
+    reward, cost = rng.random((4, 2)), rng.random((1, 4, 2))
+    given = {"initial": [1.0, 0, 0, 0], "average": True, "constraint_cost": cost}
+    free = painless.solve(painless.CMDP(kernel, reward, budget=[10.0], **given))
+    budget = float(free.constraint_value[0]) * (1.0 if transient else 0.97) + (0.05 if transient else 0.0)
+    problem = painless.CMDP(kernel, reward, budget=[budget], **given)
+    found = painless.sensitivity(problem, painless.solve(problem, tolerance=1e-10), step=1e-3)
+    assert np.isnan(found.discount)
+    for state, action in np.ndindex(4, 2):
+        shift = np.zeros((4, 2))
+        shift[state, action] = 1.0
+
+        def rewarded(step, shift=shift):
+            return reward + step * shift
+
+        assert found.reward[state, action] == pytest.approx(moved(problem, 1e-5, reward=rewarded), abs=1e-4)
+    direction = np.zeros((4, 2, 4))
+    direction[0, :, 1], direction[0, :, 2] = -1.0, 1.0
+    expected = float((found.transition * direction).sum())
+    actual = moved(problem, 1e-6, transition=lambda step: kernel + step * direction)
+    assert expected == pytest.approx(actual, abs=1e-4)
+    assert found.gain[0] == pytest.approx(1e-3 * found.solution.multiplier[0], abs=1e-5)
+
+
+def test_sensitivity_of_a_draw():
+    problem = stay_or_go()
+    found = painless.sensitivity(problem)
+    assert found.reward.shape == (2, 2)
+    assert found.reward.sum() == pytest.approx(1.0)
+
+
 def test_refusals():
     with pytest.raises(painless.InputError, match="average is 'yes'"):
         painless.CMDP(STAY_OR_GO, np.zeros((2, 2)), initial=[1.0, 0.0], average="yes")
-    with pytest.raises(painless.InputError, match="sensitivity needs a problem with a discount"):
-        painless.sensitivity(painless.make("maintenance", average=True))
     with pytest.raises(painless.InputError, match="has no discount"):
         stay_or_go().with_discount(0.9)
     with pytest.raises(painless.InputError, match="not the long-run average"):

@@ -9,7 +9,7 @@ import painless
 from painless import CartPole, InputError
 from painless.evaluators import ExactEvaluator
 from painless.features import OneHot, TileCoding
-from painless.learners import Cocob, CoinBetting, ExponentiatedGradient, RegretMatching
+from painless.learners import Cocob, CoinBetting, Decaying, ExponentiatedGradient, RegretMatching
 from painless.policies import (
     FoldedPolicy,
     History,
@@ -20,6 +20,7 @@ from painless.policies import (
     start_policy,
 )
 from painless.policies.cell_bettors import Bettors, Cells, replay
+from painless.policies.cell_states import CellStates, fold
 from painless.policies.storage import READERS, load_policy, save_policy, to_arrays
 from painless.policies.table import LearningTable, TabularQ
 from painless.storage import checked_entries as entries
@@ -324,3 +325,49 @@ def test_a_new_kind_of_policy_brings_its_own_storage(tmp_path, monkeypatch):
     results.write(tmp_path / "policy.npz", "policy", to_arrays(mixture) | {"tables": np.ones((2, 2))})
     with pytest.raises(InputError, match="'tables' does not sum to 1"):
         load_policy(tmp_path / "policy.npz")
+
+
+class Counting:
+    """Hedge that counts how often it is updated, with a state that holds a count of rounds and a nested state."""
+
+    def __init__(self):
+        self.inner, self.calls = Decaying(ExponentiatedGradient(0.3)), 0
+
+    def init(self, prior):
+        return self.inner.init(prior)
+
+    def update(self, gain, state):
+        self.calls += 1
+        return self.inner.update(gain, state)
+
+
+def test_a_learner_of_a_user_is_updated_once_for_all_cells_that_it_knows():
+    features = TileCoding([0.0], [1.0], 4, 2, 3)
+    learner, rng = Counting(), np.random.default_rng(0)
+    policy = start_policy(learner, features)
+    assert isinstance(policy, FoldedPolicy)
+    states, calls = rng.random((40, 1)), []
+    for _ in range(6):
+        policy.at(states)
+        before = learner.calls
+        q = LinearQ(features, rng.normal(size=(1, 1, features.dimension)))
+        policy = policy.advance(np.ones((1, 1)), q)
+        newest = policy.at(states)
+        calls.append(learner.calls - before)
+    assert calls == [1] * 6
+    unknown = rng.random((5, 1)) * 1e-3  # some cells that were seen, and perhaps one that was not
+    for asked in (states, unknown, rng.random((30, 1))):
+        older = FoldedPolicy(learner, features, policy.history, policy.updates)  # without any memory
+        np.testing.assert_array_equal(policy.at(asked), older.at(asked))
+    np.testing.assert_array_equal(newest, policy.at(states))
+
+
+def test_cells_of_any_learner_start_again_when_there_are_too_many():
+    features = TileCoding([0.0], [1.0], 8, 1, 2)
+    learner, rng = Decaying(ExponentiatedGradient(0.3)), np.random.default_rng(1)
+    cells = CellStates(learner, features, most=3, first=1)
+    history = rng.normal(size=(features.dimension, 4))
+    for count in (1, 3, 8):
+        states = rng.random((count, 1))
+        expected = fold(learner, features.active(states), history, 4).decision
+        np.testing.assert_array_equal(cells.decisions(states, history, 4), expected)

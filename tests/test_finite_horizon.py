@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 import painless
 from painless import CMDP, InputError
+from painless.engines import finite_horizon
 from painless.policies.timed import TimedPolicy
 from painless.solving.solution import Kind
 
@@ -335,14 +336,12 @@ def test_kernels_for_each_step_are_as_many_as_steps():
         CMDP(np.ones((3, 1, 2, 1)), [[1.0, 0.0]], initial=[1.0], horizon=10)
 
 
-def test_what_needs_a_discount_says_so(tmp_path):
+def test_what_needs_a_discount_says_so():
     problem = ten_steps()
     with pytest.raises(InputError, match="needs a problem with a discount"):
         painless.evaluate(np.ones((10, 2)) / 2, problem)
     with pytest.raises(InputError, match="has a horizon already"):
         problem.with_horizon(3)
-    with pytest.raises(InputError, match="has no horizon"):
-        problem.save(tmp_path / "model.drn")
 
 
 @settings(max_examples=15)
@@ -441,3 +440,42 @@ def test_a_sweep_over_horizons(run, tmp_path, monkeypatch):
     assert code == 0, error
     assert "ten.npz" in shown
     assert "world.drn" in shown
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise):
+    """Best responses, values of tables and actions, with masks, and kernels that change with time."""
+    rng = np.random.default_rng(8)
+    steps, states, actions = 5, 30, 3
+    count = steps if stepwise else 1
+    dense = rng.dirichlet(np.ones(states), size=(count, states, actions))
+    dense *= rng.random(dense.shape) < 0.3
+    dense /= dense.sum(-1, keepdims=True)
+    kernels = [scipy.sparse.csr_array(one.reshape(-1, states)) for one in dense]
+    mask = rng.random((states, actions)) < 0.7
+    mask[:, 0] = True
+    problem = CMDP(
+        kernels if stepwise else kernels[0],
+        rng.normal(size=(steps, states, actions)),
+        initial=rng.dirichlet(np.ones(states)),
+        horizon=steps,
+        discount=0.9,
+        actions=mask,
+        constraint_reward=rng.normal(size=(2, states, actions)),
+        threshold=[0.0, 0.0],
+    )
+    weight = np.array([1.0, 0.3, 2.0])
+    plain = finite_horizon.FiniteHorizon(problem)
+    table = rng.dirichlet(np.ones(actions), size=steps * states) * problem.actions
+    table /= table.sum(1, keepdims=True)
+    expected, evaluated = plain.best(weight, 0.0, 0.0), plain.values(table)
+    monkeypatch.setattr(finite_horizon, "COMPILED", -1)
+    compiled = finite_horizon.FiniteHorizon(problem)
+    found = compiled.best(weight, 0.0, 0.0)
+    np.testing.assert_array_equal(found.actions, expected.actions)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
+    assert found.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
+    for one, other in zip(compiled.values(table), evaluated, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    for one, other in zip(compiled.values(found.actions), plain.values(found.actions), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

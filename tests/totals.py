@@ -97,10 +97,30 @@ class Drawn:
                 return rests
             rests = kept
 
+    def stopping(self, rests):
+        """Return the pairs (S, A) after which one can still stop almost surely: no other may be visited at all.
+
+        Without this the program would count rounds in a loop that nobody leaves, and that nobody who stops comes to.
+        """
+        kept = self.mask.copy()
+        while True:
+            leaves = self.kernel.sum(-1) < 1 - 1e-9
+            stops = self.end | rests | (kept & leaves).any(1)
+            while True:
+                more = stops | (kept & (self.kernel[:, :, stops] > 0).any(-1)).any(1)
+                if (more == stops).all():
+                    break
+                stops = more
+            left = kept & ~(self.kernel[:, :, ~stops] > 0).any(-1) & stops[:, None]
+            if (left == kept).all():
+                return kept
+            kept = left
+
     def program(self):
         """Solve the linear program; return SciPy's result."""
         states, reached, rests = len(self.end), self.reached(), self.rests()
-        pairs = [(s, a) for s, a in np.argwhere(self.mask) if not self.end[s] and s in reached]
+        stopping = self.stopping(rests)
+        pairs = [(s, a) for s, a in np.argwhere(stopping) if not self.end[s] and s in reached]
         flow = np.zeros((states, len(pairs) + states))
         for column, (s, a) in enumerate(pairs):
             flow[s, column] += 1

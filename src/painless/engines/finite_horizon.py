@@ -9,7 +9,7 @@ off by at most Σ_t γ^t e.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,13 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
+from painless.engines.sweeps.backward import best_step, follow_step
+from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
 from painless.problem.stages import Stages
 from painless.problem.transitions import require_sound
+
+COMPILED = 20_000  # transitions of a step from which compiled code is worth its loading
 
 
 class FiniteHorizon(BaseEngine):
@@ -50,6 +54,8 @@ class FiniteHorizon(BaseEngine):
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,)."""
         del tolerance, precision  # exact to rounding
+        if self._compiled:
+            return self._swept_best(weight)
         steps, states, _ = self._shape
         mask = self.problem.actions.reshape(self._shape)
         actions = np.empty((steps, states), dtype=self.compact)
@@ -64,11 +70,45 @@ class FiniteHorizon(BaseEngine):
             ahead = q.max(1)
             largest = max(largest, float(np.abs(ahead).max(initial=0.0)))
         chosen = actions.reshape(-1)
-        value = self.values(chosen)
-        best = float(ahead @ self.problem.initial[:states])
+        return self._response(weight, chosen, ahead, largest, self.values(chosen))
+
+    def _response(
+        self, weight: Array, actions: Actions, value: Array, largest: float, each: Bracket
+    ) -> Response:
+        states = self.process.states
+        best = float(value @ self.problem.initial[:states])
         # Each step rounds Σ_j w_j u_j + γ Σ P V, which is at most twice as large as the largest of its terms.
         off = 2 * (self._terms + len(weight) + states) * UNIT_ROUNDOFF * self.unit * largest
-        return Response(chosen, value.low, value.guess, best + off, best - off, 2 * off)
+        return Response(actions, each.low, each.guess, best + off, best - off, 2 * off)
+
+    @cached_property
+    def _compiled(self) -> bool:
+        """Whether passes are compiled: over many transitions of sparse kernels."""
+        kernels = self.process.kernels
+        return all(not isinstance(one, np.ndarray) and one.nnz > COMPILED for one in kernels)
+
+    def _swept_best(self, weight: Array) -> Response:
+        """Find the best actions and the values of all utilities in one pass."""
+        steps, states, _ = self._shape
+        mask, threads = self.problem.actions.reshape(self._shape), TwoThreads()
+        actions = np.empty((steps, states), dtype=self.compact)
+        ahead, values = np.zeros(states), np.zeros((states, 2 * len(self._utility)))
+        largest = float(np.abs(weight) @ self._sizes)
+        for t in reversed(range(steps)):
+            self._tick()
+            kernel, before, values_before = self.process.kernel(t), ahead, values
+            ahead, values = np.empty_like(ahead), np.empty_like(values)
+            threads.share(
+                partial(
+                    best_step,
+                    *(kernel.indptr, kernel.indices, kernel.data, self._utility, mask, t, weight),
+                    *(self.problem.discount, before, values_before, actions[t], ahead, values),
+                ),
+                states,
+                PIECES,
+            )
+            largest = max(largest, float(np.abs(ahead).max(initial=0.0)))
+        return self._response(weight, actions.reshape(-1), ahead, largest, self._bracket(values.T))
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (H·S, A) or actions (H·S,)."""
@@ -79,13 +119,32 @@ class FiniteHorizon(BaseEngine):
         for t in reversed(range(steps)):
             self._tick()
             utility = self._utility[:, t]
-            if deterministic:
+            if self._compiled:
+                value = self._followed(t, as_table(table[t], self.process.actions), value)
+            elif deterministic:
                 chosen = utility[:, np.arange(states), table[t]]
                 ahead = self.process.ahead_of(t, table[t].astype(np.intp), value)
                 value = np.concatenate([chosen, np.abs(chosen)]) + discount * ahead
             else:
                 q = np.concatenate([utility, np.abs(utility)]) + discount * self.process.ahead(t, value)
                 value = (q * table[t]).sum(-1)
+        return self._bracket(value)
+
+    def _followed(self, step: int, table: Array, ahead: Array) -> Array:
+        """Return the values (2J, S) of a step from those of the next one, compiled."""
+        kernel, before = self.process.kernel(step), np.ascontiguousarray(ahead.T)
+        values = np.empty_like(before)
+        part = partial(
+            follow_step,
+            *(kernel.indptr, kernel.indices, kernel.data, self._utility, np.ascontiguousarray(table), step),
+            *(self.problem.discount, before, values),
+        )
+        TwoThreads().share(part, len(values), PIECES)
+        return values.T
+
+    def _bracket(self, value: Array) -> Bracket:
+        """Return bounds from the values of all utilities and their sizes at the first step, (2J, S)."""
+        steps, states, _ = self._shape
         value, size = np.split(value, 2)
         at_start = value @ self.problem.initial[:states]
         # Each step rounds sums of |u| at most `terms` times, and there are `steps` of them in a row.
@@ -97,13 +156,15 @@ class FiniteHorizon(BaseEngine):
         """Return d(t, s) = γ^t P(s_t = s), (H·S,)."""
         del precision  # exact to rounding
         steps, states, actions = self._shape
-        table = as_table(policy, actions).reshape(self._shape)
+        rows = policy.reshape(steps, states, *policy.shape[1:])
         visits = np.empty((steps, states))
         here = self.problem.initial[:states]
         for t in range(steps):
             visits[t] = here
             if t + 1 < steps:
-                here = self.problem.discount * self.process.flow(t, here[:, None] * table[t])
+                here = self.problem.discount * self.process.flow(
+                    t, here[:, None] * as_table(rows[t], actions)
+                )
         return visits.reshape(-1)
 
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:

@@ -97,8 +97,7 @@ class PRM:
 
     The default algorithm of `solve` with `iterations`. The multipliers start at 1, react to each shortfall before the policy
     moves, and need no bound U; the policy needs no normaliser. `painless score` compares it with tuned baselines. In `train`,
-    where values come from episodes, it makes no predictions, which would follow the noise of the latest ones, and it replays
-    its whole history at every step: the time is quadratic in the iterations.
+    where values come from episodes, it makes no predictions, which would follow the noise of the latest ones.
 
     Arguments:
         growth: k; the n-th iterate has the weight n^k in the policy's update.

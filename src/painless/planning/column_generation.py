@@ -31,6 +31,7 @@ from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
 from painless.planning.search import Searched, Searcher
 from painless.problem import CMDP
+from painless.problem.units import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ class ColumnGeneration:
             why = "The constraints are feasible only at the boundary (no Slater point)"
             if found.ending is Ending.ROUNDING:
                 why = "Sweeps cannot prove this tolerance"
+            elif found.slack is not None and found.slack.upper > TOLERANCE * found.certifier.engine.unit:
+                why = "It is not known whether any policy meets all constraints"
             reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
         case = case.known(found.certifier.engine, found.slater)

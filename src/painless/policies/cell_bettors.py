@@ -106,8 +106,12 @@ class Cells:
             self._find(cells, self.count)
             self.cells = known
         self.active[self.count : end] = active
-        replay(self.learner, active, history, updates, self.bettors.rows(self.count, end))
+        self._replayed(active, history, updates, self.count, end)
         self.count = end
+
+    def _replayed(self, active: Indices, history: Array, updates: int, start: int, end: int) -> None:
+        """Fold the history over new cells, into the rows from `start` to `end`."""
+        replay(self.learner, active, history, updates, self.bettors.rows(start, end))
 
     def advance(self, weight: Array, rounds: int) -> None:
         """Update every cell by the weight of round number `rounds`."""

@@ -17,13 +17,14 @@ from painless.common.compiling import inner, njit
 from painless.features.base import Indices
 from painless.features.tile_coding import TileGrid
 from painless.features.tile_kernels import cell, locate, scratch, tile
-from painless.policies import ReplayedPolicy, SummedPolicy
+from painless.policies import FoldedPolicy, ReplayedPolicy, SummedPolicy
 from painless.policies.cell_bettors import Compiled
 from painless.policies.replay_kernels import place_of
-from painless.problems._cartpole_kernel import move
+from painless.problems._cartpole_kernel import move, step
 from painless.simulation.rollouts import Trajectories, draw_actions
 from painless.simulation.simulator import Specification
 
+AHEAD = 3  # steps for which the policy is asked at once
 DOUBT = 1e-12  # rounding of an action's probability, for logits of size 1; the policy itself decides so close a draw
 
 
@@ -45,7 +46,7 @@ class Log(NamedTuple):
 
 def roll_out(
     specification: Specification,
-    policy: ReplayedPolicy | SummedPolicy,
+    policy: ReplayedPolicy | SummedPolicy | FoldedPolicy,
     grid: TileGrid,
     states: Array,
     span: Array,
@@ -59,6 +60,10 @@ def roll_out(
     states, alive, room = states.copy(), np.arange(count), scratch(grid)
     left, time, steps, factor = count, 0, 0, 1.0
     while left and time < limit:
+        if isinstance(policy, FoldedPolicy):
+            policy.at(
+                with_successors(states[:left], AHEAD)
+            )  # a fold of many cells takes as long as one of few
         actions = draw_actions(policy.at(states[:left])[0], draws)
         left, time, steps, used, factor = play(
             policy.compiled(grid),
@@ -89,6 +94,16 @@ def roll_out(
         log.terminated[:steps],
         returns,
     )
+
+
+def with_successors(states: Array, steps: int) -> Array:
+    """Return states (n, 4), and those that any actions lead to within some steps."""
+    found = [states]
+    for _ in range(steps):
+        repeated = np.repeat(found[-1], 2, axis=0)
+        actions = np.tile(np.arange(2), len(found[-1]))
+        found.append(np.asarray(step(repeated, actions)[0]))
+    return np.concatenate(found)
 
 
 @njit

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.features import TileCoding
-from painless.policies import ReplayedPolicy, SummedPolicy
+from painless.policies import FoldedPolicy, ReplayedPolicy, SummedPolicy
 from painless.simulation.rollouts import Acts, Trajectories
 from painless.simulation.simulator import Outcome, Specification, States
 
@@ -80,7 +80,7 @@ class CartPole:
         self, policy: Acts, episodes: int, rng: np.random.Generator, span: Array
     ) -> Trajectories | None:
         """Return what `lockstep` does, faster, with utilities divided by `span`; None for policies it does not know."""
-        if type(self) is not CartPole or not isinstance(policy, ReplayedPolicy | SummedPolicy):
+        if type(self) is not CartPole or not isinstance(policy, ReplayedPolicy | SummedPolicy | FoldedPolicy):
             return None
         features = policy.features
         if not isinstance(features, TileCoding) or features.actions != 2 or len(features.grid.lower) != 4:

@@ -6,7 +6,9 @@ V_λ the state values of r + Σ λ_i c_i,
     ∂V*/∂r(s, a) = d(s, a),      ∂V*/∂c_i(s, a) = λ_i d(s, a),      ∂V*/∂γ = Σ d(s, a) P(s'|s, a) V_λ(s'),
     ∂V*/∂P(s'|s, a) = γ d(s, a) (V_λ(s') − Σ_t P(t|s, a) V_λ(t)),    for changes that keep the sum of the row.
 
-With a horizon, states are pairs (t, s), V_λ(s') is that of the next step, and the derivative by a probability that all steps share is the sum over them.
+With a horizon, states are pairs (t, s), V_λ(s') is that of the next step, and the derivative by a probability that all steps share is the sum over them. Of a long-run
+average, d is the share of time, and V_λ the bias; before the process settles, the gain of where it leads takes its place, weighed by the visits on the way. If the answer
+is a draw between policies, derivatives are those of all of them, averaged.
 They hold where the optimal policy and the prices are unique; elsewhere they are one of the one-sided ones.
 """
 
@@ -19,14 +21,16 @@ from typing import Any
 import numpy as np
 import scipy
 
-from painless.bellman import policy_transition
+from painless.bellman import policy_transition, policy_utility
 from painless.common import render
 from painless.common.arguments import number
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
+from painless.engines.chain_gains import RecurrentChain
 from painless.engines.finite_horizon import action_values
 from painless.planning.planner import Case
+from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP, Criterion, Transition, require_problem
 from painless.problem.stages import Stages
 from painless.solving.solution import Solution
@@ -50,7 +54,7 @@ class Sensitivity:
     solution: Solution
     step: float  # by how much limits are loosened
     gain: Array  # (K,)
-    discount: float  # by γ; NaN with a horizon, whose last utility is part of the last step
+    discount: float  # by γ; NaN without one, and with a horizon, whose last utility is part of the last step
     reward: Array  # (S, A) by the reward, or the cost, of each pair: the occupancy
     constraint: Array  # (K, S, A) by each constraint reward or cost
     transition: Any  # by each probability, as the problem stores them; for changes that keep the sum of a row
@@ -143,8 +147,7 @@ def sensitivity(problem: CMDP, solution: Solution | None = None, *, step: float 
     >>> found.loosen_first, found.gain.round(4)
     ('constraint 2', array([0.001 , 0.0359, 0.0043]))
     """
-    if require_problem(problem).criterion is Criterion.AVERAGE:
-        problem.require_discount("sensitivity")
+    require_problem(problem)
     if not number("step", step, "give one such as 1") > 0:
         raise InputError(f"step is {step}; give by how much to loosen limits, such as 1")
     if solution is None:
@@ -168,35 +171,66 @@ def _gain(problem: CMDP, solution: Solution, index: int, step: float) -> float:
     if solution.multiplier[index] == 0 and slack > 0:
         return 0.0
     limits[index] -= step * sign
-    other = solve(problem.with_limits(limits), tolerance=TOLERANCE, initial_policy=solution.table)
+    start = None if isinstance(solution.policy, TableMixture) else solution.table
+    other = solve(problem.with_limits(limits), tolerance=TOLERANCE, initial_policy=start)
     return max(float(problem.sign[0]) * (other.reward_value - solution.reward_value), 0.0)
 
 
 def _derivatives(case: Case, solution: Solution, gain: Array, step: float) -> Sensitivity:
-    problem, table = case.problem, solution.table.probabilities
+    problem, sign, policy = case.problem, case.problem.sign, solution.policy
     multiplier = np.nan_to_num(solution.multiplier, nan=0.0)
-    visits = np.maximum(case.engine.visits(table), 0.0)
-    occupancy = visits[:, None] * table
-    ahead = _lagrangian_value(case, table, multiplier)
-    sign = problem.sign
     names: dict[str, Any] = dict(problem.names)
-    weight = sign[0] * problem.discount * occupancy
     if problem.stages is not None:
         names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
+    tables, shares = solution.table.probabilities[None], np.ones(1)
+    if isinstance(policy, TableMixture):
+        tables, shares = policy.probabilities, policy.weights
+    found = [
+        _of_table(case, table, multiplier, sign[0] * share)
+        for table, share in zip(tables, shares, strict=True)
+    ]
+    each, by_transition, by_discount = zip(*found, strict=True)
+    occupancy = np.tensordot(shares, each, 1)
     return Sensitivity(
         solution=solution,
         step=step,
         gain=gain,
-        discount=np.nan
-        if problem.stages is not None
-        else float(sign[0] * (visits @ np.asarray(policy_transition(problem, table) @ ahead))),
+        discount=float(sum(by_discount)),
         reward=occupancy,
         constraint=(sign[0] * sign[1:] * multiplier)[:, None, None] * occupancy,
-        transition=_by_step(problem.stages, weight, ahead)
-        if problem.stages is not None
-        else _by_probability(problem.transition, weight, ahead),
+        transition=sum(by_transition[1:], start=by_transition[0]),
         names=names,
     )
+
+
+def _of_table(case: Case, table: Array, multiplier: Array, share: float) -> tuple[Array, Any, float]:
+    """Return the occupancy (S, A) of a table, and the derivatives of its Lagrangian by the probabilities and by γ, times `share`."""
+    problem = case.problem
+    if problem.criterion is Criterion.AVERAGE:
+        return _of_average(problem, table, multiplier, share)
+    visits = np.maximum(case.engine.visits(table), 0.0)
+    occupancy = visits[:, None] * table
+    ahead = _lagrangian_value(case, table, multiplier)
+    weight = share * problem.discount * occupancy
+    if problem.stages is not None:
+        return occupancy, _by_step(problem.stages, weight, ahead), np.nan
+    by_discount = share * float(visits @ np.asarray(policy_transition(problem, table) @ ahead))
+    by_discount = np.nan if problem.criterion is Criterion.TOTAL else by_discount
+    return occupancy, _by_probability(problem.transition, weight, ahead), by_discount
+
+
+def _of_average(problem: CMDP, table: Array, multiplier: Array, share: float) -> tuple[Array, Any, float]:
+    """Return the same of a long-run average: the share of time d with the bias, and the visits on the way with the gain."""
+    kernel = policy_transition(problem, table)
+    utility = np.tensordot(np.append(1.0, multiplier), problem.utility, 1)
+    everywhere = RecurrentChain(kernel, np.full(len(table), 1 / len(table)))
+    gain, bias = (part[0] for part in everywhere.gain_and_bias(policy_utility(utility[None], table)))
+    often, way = (visits[:, None] * table for visits in RecurrentChain(kernel, problem.initial).visits())
+    by_time, by_way = (
+        _by_probability(problem.transition, share * weight, ahead)
+        for weight, ahead in ((often, bias), (way, gain))
+    )
+    return often, by_time + by_way, np.nan
 
 
 def _lagrangian_value(case: Case, table: Array, multiplier: Array) -> Array:
