@@ -241,6 +241,7 @@ CHOSEN = {  # on which the constants were chosen
     },
     "lake 4x4": lambda: of_toy_text("FrozenLake-v1", lambda s, t, r, end: float(end and r == 0), 0.99, 100),
     "stock": stock,
+    "queueing": lambda: of_problem("queueing", painless.make("queueing")),
 }
 HELD_OUT = {  # on which they were confirmed
     **{
@@ -256,7 +257,6 @@ HELD_OUT = {  # on which they were confirmed
     "two stocks": two_stocks,
     "taxi": lambda: of_toy_text("Taxi-v4", lambda s, t, r, end: float(t // 20 % 5 == 2), 0.95, 200),
     "cliff": lambda: of_toy_text("CliffWalking-v1", lambda s, t, r, end: float(t // 12 == 2), 0.95, 200),
-    "queueing": lambda: of_problem("queueing", painless.make("queueing")),
     "maintenance": lambda: of_problem("maintenance", painless.make("maintenance")),
     "slippery grid": lambda: of_problem("slippery grid", painless.make("slippery-grid")),
 }

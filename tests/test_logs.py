@@ -562,6 +562,18 @@ def test_what_solve_refuses(log):
         painless.solve(painless.gridworld(), confidence=0.9)
 
 
+def test_what_nobody_saw_may_be_as_bad_as_the_log(log, solution):
+    """A plan of which every state is cheap is not certain: beyond them it may cost what the log itself paid."""
+    was = solution.behaviour.model_value * log.sign
+    np.testing.assert_allclose(log.model.typical_ahead, 0.9 * was)
+    rows = [("a", "pay", "a", 0.0, 1.0)] * 200 + [("a", "free", "a", 0.0, 0.0)] * 2
+    cheap = painless.from_log(rows, constraint_cost={4: 2.0}, discount=0.9, initial="a")
+    assert cheap.problem.names["actions"] == ("free", "pay")
+    free = cheap.model.judge(np.array([[1.0, 0.0]]))
+    assert free.value[1] == 0.0
+    assert free.error[1] > 1.0
+
+
 # What comes with an answer
 
 

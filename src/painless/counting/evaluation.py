@@ -80,9 +80,13 @@ def by_density(chain: Any) -> Any:
     return chain.toarray()
 
 
-def _half_range(model: LearnedModel, value: Array) -> Array:
-    """Return half the range of values (…, S + 2) over the states that were acted in, (…,); −∞ and nothing count as no value."""
+def _half_range(model: LearnedModel, value: Array, typical: Array | None = None) -> Array:
+    """Return half the range of values (…, S + 2) over the states that were acted in, (…,); −∞ and nothing count as no value.
+
+    A state that nobody saw may be as bad as what the data themselves achieved, `typical` (…,), on which a plan does not depend.
+    """
     live = value[..., : model.states][..., model.tried.any(1)]
+    live = live if typical is None else np.concatenate([live, typical[..., None]], -1)
     known = np.where(np.isfinite(live), live, np.nan)
     with np.errstate(invalid="ignore"):
         return np.asarray(0.5 * np.nan_to_num(np.nanmax(known, -1) - np.nanmin(known, -1)))
@@ -100,7 +104,7 @@ def _stationary(model: LearnedModel, policy: Array, value: Array, visits: Array)
         first,
         occupancy,
         weight[model.pairs] * ahead[:, model.successors],
-        weight * _half_range(model, ahead)[:, None],
+        weight * _half_range(model, ahead, model.typical_ahead)[:, None],
     )
 
 
@@ -131,7 +135,7 @@ def _horizon(model: LearnedModel, policy: Array) -> Evaluated:
     following = np.zeros((len(utility), len(model.pairs)))
     for t in range(len(table)):
         following += gamma * weight[t][model.pairs] * value[:, t + 1][:, model.successors]
-    reach = gamma * _half_range(model, value[:, 1:]) @ weight
+    reach = _half_range(model, gamma * value[:, 1:], model.typical_ahead) @ weight
     first = value[:, 0, :states]
     return Evaluated(
         policy, first @ model.initial, value, first, stages.sum(0), following, reach, stages=stages

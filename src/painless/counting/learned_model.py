@@ -128,6 +128,22 @@ class LearnedModel:
         return self.novelty * self.visits / np.maximum(1 - self.novelty, 1e-12)
 
     @cached_property
+    def typical_ahead(self) -> Array | None:
+        """γ times what the data themselves achieved by the model, (J,), or (J, H) after each step; in logs alone, and not on average."""
+        if not self.logged or self.average:
+            return None
+        visits = self.memory.visits
+        total = visits.sum(1, keepdims=True)
+        policy = np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
+        self.__dict__["typical_ahead"] = None  # for the values of this policy itself
+        if self.horizon is not None:
+            found = evaluated(self, np.broadcast_to(policy, (self.horizon, *policy.shape)))
+            value = found.full_value[:, 1:, : self.states] @ self.initial
+        else:
+            value = evaluated(self, policy).value
+        return self.discount * np.where(np.isfinite(value), value, np.nan)
+
+    @cached_property
     def doubtful_rows(self) -> Array:
         """How many imaginary observations each pair counts, (J, S·A).
 
