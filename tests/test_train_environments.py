@@ -605,3 +605,16 @@ def test_a_large_model_has_counts_but_no_slider():
     assert model_explorer(large) == {}
     assert len(counts_group(large, np.ones((states, 2)))[0]["tables"][0]["rows"]) == 500
     assert counts_group(training.model, None) == []
+
+
+def test_a_package_that_is_missing_is_named():
+    def make():
+        raise gymnasium.error.DependencyNotInstalled(
+            "Box3D is not installed,\n run `pip install box3d` " + "x" * 300
+        )
+
+    with pytest.raises(
+        InputError, match="could not be made: Box3D is not installed, run `pip install box3d`"
+    ) as caught:
+        quick(make)
+    assert len(str(caught.value)) <= 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import math
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +33,7 @@ PILOT_STEPS = 4000  # after which no other of them begins
 PILOT_NUMBERS = 4 * 10**6  # that are kept of their observations; images are large
 REPEATED = 0.5  # the share of new observations among those of random actions up to which they can be counted
 STEPS = 1000  # the time limit of an environment that has none
+LONGEST = 200  # characters of an error
 
 Maker = Callable[[], Any]
 
@@ -154,6 +156,9 @@ def _made(make: Maker, environment: Any) -> Any:
     """Make the first environment, or say in one line why not."""
     try:
         first = make()
+    except gymnasium.error.DependencyNotInstalled as error:  # it says what to install
+        text = f"{shown(environment)} could not be made: {error}"
+        raise InputError(textwrap.shorten(text, LONGEST, placeholder="…")) from error
     except Exception as error:
         raise InputError(
             f"{shown(environment)} could not be made: {shown(error)}; check its arguments"
