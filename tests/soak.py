@@ -4,7 +4,7 @@
 - `tests.fuzz`: thousands of problems, and every claim of every answer against an independent judge.
 - `tests.damage`: thousands of damaged files.
 - `tests.mutants`: thousands of changed certificates, a thousand of every array.
-- `tests.totals`: hundreds of random totals until an end against a linear program.
+- `tests.totals`: hundreds of random totals until an end against a linear program, factorised and swept.
 - `tests.averages`: the same for long-run averages.
 - The property tests with fresh examples.
 
@@ -158,6 +158,9 @@ def main():
     if given.files and find_spec("tests.damage") is not None:
         passed &= damaged(given.files, seed)
     passed &= not given.totals or started("tests.totals", "--count", given.totals, "--seed", seed)
+    passed &= not given.totals or started(
+        "tests.totals", "--swept", "--count", given.totals, "--seed", seed + given.totals
+    )
     passed &= not given.averages or started("tests.averages", "--count", given.averages, "--seed", seed)
     passed &= not given.mutants or started("tests.mutants", "--count", given.mutants, "--seed", seed)
     for run in range(given.properties):

@@ -162,3 +162,35 @@ def test_limits_by_name_of_a_log(run, tmp_path):
 def test_what_makes_a_problem_of_it(thing, advice):
     with pytest.raises(InputError, match=f"give a CMDP, .*{advice}"):
         painless.solve(thing())
+
+
+def test_a_toy_text_table_limits_the_probability_of_a_hole():
+    """Within P(hole) ≤ 0.3 the goal is reached as often as a linear program over the same table says."""
+    from painless.environments import table_from_gymnasium
+
+    holes, goal = [5, 7, 11, 12], [15]
+    lake = table_from_gymnasium(
+        "FrozenLake-v1", discount=1.0, constraint_cost=painless.reach(holes), budget=0.3
+    )
+    solution = painless.solve(lake, tolerance=1e-6)
+    assert solution.constraint_value[0] <= 0.3 + 1e-9
+    again = painless.solve(
+        painless.CMDP(
+            lake.transition,
+            painless.reach(goal),
+            initial=lake.initial,
+            discount=1.0,
+            constraint_cost=painless.reach(holes),
+            budget=0.3,
+        ),
+        painless.LinearProgram(),
+    )
+    assert_allclose(solution.reward_value, again.reward_value, rtol=1e-6)
+    with pytest.raises(InputError, match="reach needs terminal states that stay"):
+        painless.problem.sources.from_toy_text(
+            {0: {0: [(1.0, 1, 0.0, True)]}, 1: {0: [(1.0, 0, 1.0, False)]}},
+            initial=[1, 0],
+            constraint_cost=painless.reach([1]),
+            budget=1,
+            discount=1.0,
+        )

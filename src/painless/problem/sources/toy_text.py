@@ -14,6 +14,7 @@ from painless.common.arguments import as_floats
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import CMDP, validation
+from painless.problem.reaching import Reach
 from painless.problem.sources.rows import from_rows
 
 UTILITIES = ("constraint_reward", "constraint_cost")
@@ -43,7 +44,7 @@ def from_toy_text(
 
     A transition that terminates leads to an absorbing end with no utility; that state is added, last, where
     a terminal state does not absorb by itself. Constraints come as arrays (K, S, A) over the table's own
-    states, with `threshold` or `budget`, as in `CMDP`. `negate` reads rewards as costs to minimise.
+    states, with `threshold` or `budget`, as in `CMDP`, or as `painless.reach(states)`. `negate` reads rewards as costs to minimise.
     """
     outcomes = _outcomes(table)
     start = validation.initial(initial)
@@ -52,8 +53,13 @@ def from_toy_text(
         raise InputError(
             f"initial has {len(start)} entries, the table {len(table)} states; give one for each"
         )
-    options |= _constraint_arrays(options, shape)
-    adds_end = _needs_end(outcomes, [options[name] for name in UTILITIES if options.get(name) is not None])
+    arrays = _constraint_arrays(options, shape)
+    options |= arrays
+    adds_end = _needs_end(outcomes, [*arrays.values()])
+    if adds_end and len(arrays) < sum(options.get(name) is not None for name in UTILITIES):
+        raise InputError(
+            "reach needs terminal states that stay where they are and pay nothing; give the arrays to CMDP instead"
+        )
     rows = [_row(one, len(table) if one.end and adds_end else one.successor) for one in outcomes]
     if adds_end:
         rows += [(shape[0], a, shape[0], 1.0, 0.0) for a in range(shape[1])]
@@ -94,7 +100,11 @@ def _row(outcome: ToyOutcome, successor: int) -> tuple[float, ...]:
 
 
 def _constraint_arrays(options: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Array]:
-    arrays = {name: as_floats(name, options[name]) for name in UTILITIES if options.get(name) is not None}
+    arrays = {
+        name: as_floats(name, options[name])
+        for name in UTILITIES
+        if options.get(name) is not None and not isinstance(options[name], Reach)
+    }
     for name, array in arrays.items():
         if array.ndim not in (2, 3) or array.shape[-2:] != shape:
             raise InputError(
