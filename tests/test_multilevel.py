@@ -67,9 +67,10 @@ def test_an_improvement_never_makes_it_worse(chain):
 
 
 def test_groups_sum_the_rows_of_their_members(chain):
-    """Each level is the Galerkin product of the one above, and stays an M-matrix."""
-    levels = Multilevel.of(chain).levels
-    above = dense(chain)
+    """Each level is the Galerkin product of the one above, rows weighted by mass, and stays an M-matrix."""
+    multilevel = Multilevel.of(chain)
+    levels = multilevel.levels
+    above = multilevel.mass[:, None] * dense(chain)
     for level, below in itertools.pairwise(levels):
         member = np.eye(len(below.diagonal))[level.group]
         system = np.diag(below.diagonal)
@@ -90,8 +91,18 @@ def test_kernels_equal_numpy(chain):
     np.testing.assert_allclose(left, right - system @ x, atol=1e-13)
     group = (np.arange(len(x)) // 3).astype(np.uint32)
     sums = np.empty(group[-1] + 1)
-    kernels.restrict(*level.rows, right, x, group, sums)
-    np.testing.assert_allclose(sums, np.bincount(group, right - system @ x), atol=1e-13)
+    mass = rng.random(len(x))
+    for given, counted in ((mass, mass), (np.empty(0), np.ones(len(x)))):
+        kernels.restrict(*level.rows, right, x, group, given, sums)
+        np.testing.assert_allclose(sums, np.bincount(group, counted * (right - system @ x)), atol=1e-13)
+        moved = x.copy()
+        kernels.prolong(moved, group, given, sums)
+        np.testing.assert_allclose(moved, x + counted * sums[group], atol=1e-13)
+    weight = level.weight.copy()
+    kernels.scale(level.start, level.stop, weight, mass)
+    rows = np.repeat(np.arange(len(x)), level.stop - level.start)
+    used = transitions(chain)[2]
+    np.testing.assert_allclose(transitions(chain._replace(weight=weight))[2], used * mass[rows], atol=0)
     for forward in (True, False):
         swept, reference = x.copy(), x.copy()
         kernels.sweep(*level[:6], right, swept, forward)

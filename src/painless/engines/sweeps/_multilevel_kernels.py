@@ -140,20 +140,29 @@ def restrict(
     right: Array,
     x: Array,
     group: Indices,
+    mass: Array,
     sums: Array,
 ) -> None:
-    """Write the sum of b − D x + W x over the members of each group."""
+    """Write the sum of b − D x + W x over the members of each group, times their mass; 1 each if `mass` is empty."""
     for g in range(len(sums)):
         sums[g] = 0.0
     for i in range(np.uint64(len(diagonal))):
         total = right[i] - diagonal[i] * x[i]
         for k in range(start[i], stop[i]):
             total += weight[k] * x[target[k]]
-        sums[group[i]] += total
+        sums[group[i]] += total * mass[i] if len(mass) else total
 
 
 @njit
-def prolong(x: Array, group: Indices, correction: Array) -> None:
-    """Add the correction of its group to each state."""
+def prolong(x: Array, group: Indices, mass: Array, correction: Array) -> None:
+    """Add the correction of its group to each state, times its mass; 1 each if `mass` is empty."""
     for i in range(np.uint64(len(x))):
-        x[i] += correction[group[i]]
+        x[i] += mass[i] * correction[group[i]] if len(mass) else correction[group[i]]
+
+
+@njit
+def scale(start: Indices, stop: Indices, weight: Array, mass: Array) -> None:
+    """Multiply every row by its mass, in place."""
+    for i in range(np.uint64(len(mass))):
+        for k in range(start[i], stop[i]):
+            weight[k] *= mass[i]

@@ -2,9 +2,9 @@
 
 Sweeps smooth what is wrong with V between neighbours, and hardly touch what is the same over long distances. That is found
 on groups: states are paired with the one that they lead to most, pairs with pairs, and the groups' own system, the sums of
-their members' rows, is solved in the same way, down to a few hundred groups, which are solved directly:
+their members' rows weighted by how often the chain is there (mass m), is solved in the same way, down to a few hundred groups, which are solved directly:
 
-    x ← sweep along the flow;   x_i ← x_i + e_g(i),  A_G e = Σ_{i in g} (b − Ax)_i  (twice around);   x ← sweep backwards
+    x ← sweep along the flow;   x_i ← x_i + e_g(i),  A_G e = Σ_{i in g} m_i (b − Ax)_i  (twice around);   x ← sweep backwards
 
 (Notay, ETNA 2010: the sums of an M-matrix are an M-matrix). One such cycle M⁻¹ is the preconditioner of GMRES, A M⁻¹ y = b (Saad & Schultz 1986).
 The transposed system, for visits, has the transposed cycle. Whoever asks proves the error of what is found.
@@ -21,13 +21,16 @@ import scipy
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _multilevel_kernels as kernels
-from painless.engines.sweeps._chain_kernels import flow_order
+from painless.engines.sweeps._chain_kernels import flow_order, occupancy_sweep
 from painless.engines.sweeps.chain import Chain, transitions
 from painless.engines.sweeps.sparse_rows import Indices
 
 DIRECT = 300  # groups that are solved directly
 ALONE = 0.8  # a level with more groups than this share of its states is the last
 WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
+PUSHED = 4  # sweeps that carry mass to where the chain stays
+LEAST_MASS = 1e-3  # of a state, relative to the mean
+NO_MASS: Array = np.empty(0)  # stands for 1 everywhere
 RESTART = 20  # steps of GMRES from one start
 SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 
@@ -73,8 +76,10 @@ class Level(NamedTuple):
 class Multilevel:
     """Solves the system of one chain, or of its transpose, for one right side after another."""
 
-    def __init__(self, levels: list[Level], tick: Callable[[int], None]) -> None:
-        self.levels, self.tick = levels, tick
+    def __init__(
+        self, levels: list[Level], mass: Array, tick: Callable[[int], None], is_transposed: bool = False
+    ) -> None:
+        self.levels, self.mass, self.tick, self.is_transposed = levels, mass, tick, is_transposed
         self._x = [np.empty(len(level.diagonal)) for level in levels]
         self._right = [np.empty(len(level.diagonal)) for level in levels]
 
@@ -86,20 +91,22 @@ class Multilevel:
     @classmethod
     def from_level(cls, level: Level, tick: Callable[[int], None]) -> Multilevel:
         """Return the levels below a first one."""
-        levels = []
+        levels: list[Level] = []
+        first, mass = level, _mass(level)
+        level = _scaled(level, mass)
         while len(level.diagonal) > DIRECT:
             group, pairs = _grouped(level)
             once, groups = _grouped(pairs)
             group = once[group]
             if len(groups.diagonal) > ALONE * len(level.diagonal):
                 break
-            levels.append(level._replace(group=group))
+            levels.append((level if levels else first)._replace(group=group))
             level = ordered_level(*groups.rows)
-        return cls([*levels, level], tick)
+        return cls([*levels, level if levels else first], mass, tick)
 
     def transposed(self) -> Multilevel:
         """Return the levels of the transposed system."""
-        return Multilevel([level.transposed() for level in self.levels], self.tick)
+        return Multilevel([level.transposed() for level in self.levels], self.mass, self.tick, True)
 
     @cached_property
     def _inverse(self) -> Array | None:
@@ -170,12 +177,14 @@ class Multilevel:
         kernels.sweep(*level[:6], right, x, True)
         if not last:
             sums, correction = self._right[depth + 1], self._x[depth + 1]
-            kernels.restrict(*level.rows, right, x, level.group, sums)
+            even = depth > 0 or self.is_transposed
+            kernels.restrict(*level.rows, right, x, level.group, NO_MASS if even else self.mass, sums)
             correction.fill(0.0)
             self._cycle(depth + 1, sums, correction)
             if depth + 2 < len(self.levels):
                 self._cycle(depth + 1, sums, correction)
-            kernels.prolong(x, level.group, correction)
+            even = depth > 0 or not self.is_transposed
+            kernels.prolong(x, level.group, NO_MASS if even else self.mass, correction)
         kernels.sweep(*level[:6], right, x, False)
 
 
@@ -185,6 +194,22 @@ def ordered_level(start: Indices, stop: Indices, target: Indices, weight: Array,
     order, path, seen = np.empty(states, np.uint32), np.empty(states, np.uint32), np.zeros(states, bool)
     flow_order(start, stop, target, weight, path, seen, order, 0, states)
     return Level(start, stop, target, weight, diagonal, order, np.empty(0, np.uint32))
+
+
+def _mass(level: Level) -> Array:
+    """Return how much of a uniform start is seen in each state within a few sweeps, (S,): what decides about the value of a group."""
+    states = len(level.diagonal)
+    rest, held = np.full(states, 1.0 / states), np.zeros(states)
+    for _ in range(PUSHED):
+        occupancy_sweep(*level[:4], 1.0 - level.diagonal, level.order, rest, held)
+    return np.asarray(np.maximum(held / held.mean(), LEAST_MASS))
+
+
+def _scaled(level: Level, mass: Array) -> Level:
+    """Return a level with every row times its mass."""
+    weight = level.weight.copy()
+    kernels.scale(level.start, level.stop, weight, mass)
+    return level._replace(weight=weight, diagonal=level.diagonal * mass)
 
 
 def _grouped(level: Level) -> tuple[Indices, Level]:
