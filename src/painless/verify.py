@@ -15,7 +15,7 @@ latter is a lower bound on V_j(π). By criterion, with ρ the initial distributi
 With w_0 = 1 no policy that meets all limits exceeds B − Σ_j w_j b_j; with w_0 = 0 and B < Σ_j w_j b_j none meets them.
 
 Nothing is rounded: a double is a whole number times a power of two, and so are sums and products of them. Probabilities are the quotients
-p/Σp, ρ/Σρ and π/Σπ of what is stored. docs/certificates.md says why the inequalities prove what they prove, and what the files hold.
+p/Σp, ρ/Σρ and π/Σπ of what is stored. The documentation's page on certificates says why the inequalities prove what they prove, and what the files hold.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -177,7 +178,7 @@ def place_of(given: Any) -> str | None:
     module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "")
     if module in (None, "__main__") or not name.isidentifier():
         return None
-    return f"{module}:{name}" if getattr(importlib.import_module(module), name, None) is given else None
+    return f"{module}:{name}" if getattr(sys.modules.get(str(module)), name, None) is given else None
 
 
 def _source(environment: Any, first: Any, options: dict[str, Any]) -> dict[str, Any] | None:
