@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -197,8 +196,7 @@ class Searcher:
         margin = MARGIN * target / (1 + float(game.price.sum()))
         weights, precision = game.mixture.weights, 0.0
         if not self.problem.shape[2] and not self.engine.exact:
-            known = self.certifier.known()
-            return replace(known, value=known.low)
+            return self.certifier.answer(weights, EXACT * target)
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             mixture = self._beyond(margin)
             loss = np.inf if mixture is None else game.mixture.value - mixture.value

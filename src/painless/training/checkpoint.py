@@ -92,7 +92,7 @@ def require_same(
     path: str | os.PathLike[str], stored: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> None:
     """Reject a checkpoint of a run with other settings."""
-    for name in sorted({*stored, *settings}):
+    for name in dict.fromkeys([*settings, *stored]):
         given = json.loads(json.dumps(settings.get(name)))
         if stored.get(name) != given:
             raise InputError(
