@@ -484,7 +484,7 @@ def test_a_signal_ends_the_workers_too(tmp_path, command):
     started(process, 2, mark)
     process.terminate()
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == 128 + signal.SIGTERM, err
     assert err == f"{'' if COMPILING not in err else COMPILING + chr(10)}Error: ended by SIGTERM\n"
     assert mark is None or painless.storage.files.read(mark)
 

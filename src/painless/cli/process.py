@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -36,8 +37,10 @@ def ending_in_order() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
+        ended.append(number)
         for one in SIGNALS:
             signal.signal(one, signal.SIG_DFL)
         # Threads of a pool that is torn down may fail, which is of no interest to anybody now.
@@ -49,9 +52,17 @@ def ending_in_order() -> Iterator[None]:
             if before[number] == signal.SIG_DFL:  # not ignored, as with nohup, nor handled elsewhere
                 signal.signal(number, end)
         yield
+    except BaseException as error:
+        if ended and not isinstance(error, Terminated):  # what failed while a pool was torn down
+            raise Terminated(ended[0]) from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if ended:  # a pool that the signal met half-made does not end its workers
+            for child in multiprocessing.active_children():
+                with suppress(AttributeError, OSError):  # it has ended by itself, or was never started
+                    child.terminate()
 
 
 @contextmanager
