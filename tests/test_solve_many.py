@@ -6,7 +6,7 @@ import pytest
 import painless
 from painless.backends import Local
 from painless.planning import ColumnGeneration
-from painless.planning.planner import Case, Task
+from painless.planning.planner import Case, Ending, Planned, Task
 from painless.problem.units import normalise
 from painless.solving import many
 
@@ -135,3 +135,11 @@ def test_engines_of_another_kind_are_no_start(garnet):
     swept = ColumnGeneration().answer(Case.of(garnet), Task(1e-3, many.Clock())).certifier.engine
     found = ColumnGeneration().answer(case, Task(1e-3, many.Clock(), before=swept))
     assert round(float(case.value(found.answer.value)[0]), 2) == 1.65
+
+
+def test_ctrl_c_ends_all_variants(monkeypatch):
+    """`solve` returns its best answer so far; here that would be taken for the answer, and the next variant would begin."""
+    interrupted = Planned("column-generation", Case.of(painless.gridworld()), ending=Ending.INTERRUPT)
+    monkeypatch.setattr(ColumnGeneration, "answer", lambda self, case, task: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        painless.solve_many([painless.gridworld()])

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from painless.simulation.confidence import betting_interval
 from painless.simulation.simulator import TableSimulator
 from painless.solving.solution import Kind
 from painless.storage import results
+from painless.training.counted import Budget
 from painless.training.sampled_feasibility import sampled_slack
+from painless.training.train import _divided
 from tests.extras import POSIX
 from tests.killing import changes, kill_once
 
@@ -217,6 +220,20 @@ def test_features_that_no_memory_holds_are_refused_before_the_first_step():
 
     with pytest.raises(InputError, match=r"2,000,000 features make equations of up to 9\.6e\+04 GB"):
         painless.train(CartPole(), features=Many(), iterations=1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (Budget(100_000, None), (41, 12, 250)),
+        (Budget(None, 60.0), (200, 50, 1000)),
+        (Budget(100, None), (10, 5, 100)),
+    ],
+)
+def test_a_budget_is_divided(budget, expected):
+    """An episode is planned as the geometric mean of a random one, 20 steps, and of the longest, 500; seconds say nothing of steps."""
+    simulator = SimpleNamespace(length=20.0, specification=SimpleNamespace(time_limit=500))
+    assert _divided(simulator, budget, 1000) == expected
 
 
 def test_dense_features_train_too():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -60,7 +59,9 @@ def ending_in_order() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         if ended:  # a pool that the signal met half-made does not end its workers
-            for child in multiprocessing.active_children():
+            from multiprocessing import active_children
+
+            for child in active_children():
                 with suppress(AttributeError, OSError):  # it has ended by itself, or was never started
                     child.terminate()
 

@@ -80,12 +80,8 @@ class LearnedModel:
 
     @property
     def criterion(self) -> Criterion:
-        """How the utilities of all steps add up; without a horizon, a discount of 1 is the total until the end."""
-        if self.average:
-            return Criterion.AVERAGE
-        if self.horizon is not None:
-            return Criterion.HORIZON
-        return Criterion.DISCOUNTED if self.discount < 1 else Criterion.TOTAL
+        """How the utilities of all steps add up."""
+        return Criterion.of(self.discount, self.horizon, self.average)
 
     @cached_property
     def pairs(self) -> Indices:

@@ -20,12 +20,8 @@ MARGIN = 0.5  # of what was seen, on each side
 TILES, TILINGS, SLOTS = 4, 8, 512  # tiles of a dimension; tilings; slots of a tiling and action
 TILED = 4  # numbers of an observation up to which tiles are few enough, and better
 MOST = 2000  # features of a Fourier basis, all actions together
-BASES = (
-    (3, 2),
-    (2, 2),
-    (3, 1),
-    (1, 1),
-)  # largest frequency, numbers that a feature combines; the richest first
+# Largest frequency, and how many numbers a feature combines; the richest first.
+BASES = ((3, 2), (2, 2), (3, 1), (1, 1))
 
 
 def suggest_features(simulator: GymnasiumSimulator, kind: str | None = None) -> FeatureMap:

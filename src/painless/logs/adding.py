@@ -26,12 +26,8 @@ class Adding:
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion; without a horizon, a discount of 1 is the total until the end."""
-        if self.average:
-            return Criterion.AVERAGE
-        if self.horizon is not None:
-            return Criterion.HORIZON
-        return Criterion.DISCOUNTED if self.discount < 1 else Criterion.TOTAL
+        """The criterion."""
+        return Criterion.of(self.discount, self.horizon, self.average)
 
     def weight(self, time: NDArray[np.int64]) -> Array:
         """Return what a step counts in a sum by its time, (n,).

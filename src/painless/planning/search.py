@@ -82,9 +82,8 @@ class Searcher:
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
-        self.game.cautious = (
-            not self.problem.shape[2] and not engine.exact
-        )  # values are as exact as the gap asks for
+        # Without constraints values are only as exact as the gap asks for.
+        self.game.cautious = not self.problem.shape[2] and not engine.exact
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING

@@ -44,9 +44,8 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     in_time = not found.ending.out_of_time
     if in_time and narrow:
         clock.allow_again(LEAST_SECONDS)
-        if (
-            certifier.engine.exact or certifier.problem.shape[2]
-        ):  # else no price needs it, and the gap is as small as asked for
+        # Without prices a swept model needs no more than the gap that was asked for.
+        if certifier.engine.exact or certifier.problem.shape[2]:
             answer = closed_in(certifier, answer, improve=trace is None)
     elif not in_time:
         clock.extend()
@@ -110,9 +109,7 @@ def _feasible(
     free = (slack > 0) & (high * units.span[1:] <= NONE * units.span[0])
     low, high = np.where(free, 0.0, low), np.where(free, 0.0, high)  # but for rounding
     multiplier = np.clip(units.multiplier(answer.multiplier), low, high)
-    if (
-        case.slater.feasibility is Feasibility.TIGHT
-    ):  # multipliers may be as large as you like, and say nothing
+    if case.slater.feasibility is Feasibility.TIGHT:  # multipliers without an upper bound say nothing
         multiplier = np.where(np.isfinite(high), multiplier, low)
     nothing = multiplier * units.span[1:] <= NONE * units.span[0]
     multiplier = np.where(nothing, low, multiplier)  # rounding

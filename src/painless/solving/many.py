@@ -19,7 +19,7 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.game import Column
-from painless.planning.planner import Case, Planned, Task
+from painless.planning.planner import Case, Ending, Planned, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.names import naming
 from painless.solving.conclusion import conclude
@@ -39,7 +39,8 @@ def solve_many(
 ) -> list[Solution]:
     """Solve variants of one model, each from where the one before it ended.
 
-    Put variants that are alike next to each other. Ranges of prices are proved, and not narrowed any further as `solve` does.
+    Put variants that are alike next to each other. Ranges of prices are proved, and not narrowed any further as `solve` does. Ctrl-C
+    raises KeyboardInterrupt: an answer that was cut short is no answer to all variants.
 
     Arguments:
         problems: the variants, such as `problem.with_limits([b])` for many b; any problems are solved, only not all faster.
@@ -95,6 +96,8 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
         if before is not None and before.certifier is not None:
             task = task._replace(**_start(case, before))
         found = ColumnGeneration().answer(case, task)
+        if found.ending is Ending.INTERRUPT:
+            raise KeyboardInterrupt
         solution = conclude(found, task, narrow=False)
     usable = found.certifier is not None and found.planner == ColumnGeneration.name
     return solution, found if usable else before

@@ -99,7 +99,8 @@ def train(
         reward: a function of the same arguments to maximise instead of the reward.
         time_limit: steps of an episode; the environment's own by default, or 1000.
         features, evaluator, iterations, multiplier_bound, feasibility_iterations, episodes, backend: of the paper's
-            algorithms, see `train_linear`; giving the first four, an algorithm or a backend chooses them.
+            algorithms, see `train_linear`; giving the first four, an algorithm or a backend chooses them. With `steps`, at most a
+            quarter of the episodes that they allow verify the answer.
         confidence: the probability that all verdicts hold together.
         seed: random seed.
         checkpoint, save_every, resume: a file that keeps the state of the run, the seconds between two writes, and whether to
@@ -158,12 +159,12 @@ def train(
     if of_gymnasium:
         _require_few(simulator)
     if budgeted or (ours and iterations is None):
-        parts = _divided(simulator, budget)
+        parts = _divided(simulator, budget, episodes)
         iterations = parts.iterations if iterations is None else iterations
         evaluator = evaluator or partial(
             AnchoredLSTDQ, rollouts=parts.rollouts, exploration=getattr(simulator, "exploration", 0.0)
         )
-        episodes = min(episodes, parts.episodes)
+        episodes = parts.episodes
         if multiplier_bound is None and len(simulator.specification.threshold):
             span = simulator.specification.span
             multiplier_bound = BOUND * span[0] / span[1:]
@@ -294,18 +295,18 @@ class _Divided(NamedTuple):
     episodes: int  # to verify the answer
 
 
-def _divided(simulator: Any, budget: Budget) -> _Divided:
-    """Divide a budget into iterations, rollouts and episodes that verify.
+def _divided(simulator: Any, budget: Budget, episodes: int) -> _Divided:
+    """Divide a budget of steps into iterations, rollouts and at most `episodes` that verify.
 
     Episodes become shorter or longer as a policy learns: planned is the geometric mean of a random one's length and of the longest.
     """
     if budget.steps is None:
-        return _Divided(ITERATIONS, FEW_ROLLOUTS, VERIFYING)
+        return _Divided(ITERATIONS, ROLLOUTS, episodes)
     longest = simulator.specification.time_limit or 1
     allowed = budget.steps / np.sqrt((getattr(simulator, "length", None) or longest) * longest)
     rollouts = int(np.clip(allowed / (2 * AIMED), FEW_ROLLOUTS, ROLLOUTS))
     iterations = int(np.clip(allowed / (2 * rollouts), FEWEST, ITERATIONS))
-    return _Divided(iterations, rollouts, max(VERIFYING, int(allowed / 4)))
+    return _Divided(iterations, rollouts, min(episodes, max(VERIFYING, int(allowed / 4))))
 
 
 def _names(found: Found, interface: Any) -> list[str]:

@@ -42,14 +42,10 @@ PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
-TRIED, FLOWING = (
-    8,
-    0.83,
-)  # sweeps along the flow, of which each must leave less than this share of the error, or others are better
-STEADY, IDLE = (
-    0.7,
-    6,
-)  # steps of policy iteration that leave more of the range, in a row, after which it is given up
+# Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better.
+TRIED, FLOWING = 8, 0.83
+# Policy iteration is given up after so many steps in a row that leave more than this share of the range.
+STEADY, IDLE = 0.7, 6
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
