@@ -93,12 +93,9 @@ def frontier(
     check_folder(certificate)
     check_report(report_file)
     if log:
-        refused = {"--tolerance": tolerance, "--save": save, "--certificate": certificate}
-        for option, value in refused.items():
-            if value is not None:
-                raise InputError(f"{option} does not go with --log, which plans in one way; remove it")
-        from painless.cli.logs import answer_frontier, read_log
+        from painless.cli.logs import answer_frontier, read_log, refuse_with_log
 
+        refuse_with_log({"--tolerance": tolerance, "--save": save, "--certificate": certificate})
         answer_frontier(
             problem,
             read_log(problem, parameters, discount, threshold, limits, horizon, average),

@@ -85,6 +85,13 @@ def log_arguments(
     return found
 
 
+def refuse_with_log(options: Mapping[str, Any]) -> None:
+    """Reject options that are given and mean nothing for a log."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"{option} does not go with --log, which plans in one way; remove it")
+
+
 def read_log(
     path: str,
     parameters: list[str] | None,

@@ -103,15 +103,16 @@ def solve(
     check_folder(save)
     check_folder(certificate)
     if log:
-        refused = {
-            "--algorithm": algorithm, "--set": settings, "--iterations": iterations,
-            "--certificate": certificate,
-        }  # fmt: skip
-        for option, value in refused.items():
-            if value is not None:
-                raise InputError(f"{option} does not go with --log, which plans in one way; remove it")
-        from painless.cli.logs import answer_log, read_log
+        from painless.cli.logs import answer_log, read_log, refuse_with_log
 
+        refuse_with_log(
+            {
+                "--algorithm": algorithm,
+                "--set": settings,
+                "--iterations": iterations,
+                "--certificate": certificate,
+            }
+        )
         answer_log(
             problem,
             read_log(problem, parameters, discount, threshold, limits, horizon, average),
