@@ -88,10 +88,10 @@ class _Search:
         if np.delete(self.missed, index).any():
             return np.nan
         if self.missed[index]:
-            rest = self._best(self.normal.reward, others)
+            rest = self._best(0, others)
             return np.nan if rest is None else self.looser(index, self._value(index, 0.0))
         place = int(np.flatnonzero(self.units.kept == index)[0])
-        best = self._best(self.normal.constraint_reward[place], others)
+        best = self._best(1 + place, others)
         if best is None:
             return np.nan
         return self.looser(index, self._value(index, float(best.low[0])))
@@ -109,11 +109,10 @@ class _Search:
         """Return a normalised value of a constraint in the user's units, rounded down."""
         return rounded(self.units.exact(1 + index, value), up=False)
 
-    def _best(self, reward: Array, others: list[int]) -> Answer | None:
+    def _best(self, utility: int, others: list[int]) -> Answer | None:
         """Return the best policy for a utility that meets the other constraints, or None if none does."""
-        part = self.normal.with_constraints(
-            reward, self.normal.constraint_reward[others], self.normal.threshold[others]
-        )
+        chosen = [utility, *(1 + i for i in others)]
+        part = self.normal.with_utilities(chosen, self.normal.threshold[others])
         engine = engine_of(part)
         engine.call_between_steps(self.tick)
         slater = slater_policy(part, engine)
