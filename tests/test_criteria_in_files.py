@@ -178,9 +178,8 @@ def test_ends_are_labelled_for_others(tmp_path, ending):
                 "".join(line for line in lines if not line.startswith(("// painless", "# painless")))
             )
     again = load(path, end="end", cost="cost")
-    assert_array_equal(
-        again.end, [False, True, True]
-    )  # the last is where the first row goes with what it misses
+    # The last is where the first row goes with what it misses
+    assert_array_equal(again.end, [False, True, True])
     assert painless.solve(again).reward_value == pytest.approx(painless.solve(problem).reward_value, rel=1e-9)
 
 

@@ -313,9 +313,8 @@ def test_ten_thousand_states(visit):  # noqa: F811
     assert len(page.encode()) < 2_000_000
     view = visit(page)
     counted = view.page.context.new_cdp_session(view.page)
-    counted.send(
-        "Performance.enable", {"timeDomain": "threadTicks"}
-    )  # what it costs, whoever else is at work
+    # What it costs, whoever else is at work
+    counted.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = metrics(counted)
     view.evaluate(
         """async () => {

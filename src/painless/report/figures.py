@@ -236,7 +236,6 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         "svg": {"Date": None},
     }[kind]
     with styled(), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Glyph .* missing", UserWarning
-        )  # of a name that the font cannot show
+        # Of a name that the font cannot show
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         return write_atomically(path, lambda stream: figure.savefig(stream, format=kind, metadata=metadata))
