@@ -36,9 +36,8 @@ class Truth:
         self.rows[:, 3] /= total
         before = np.concatenate([[0.0], np.cumsum(self.rows[:, 3])])
         first = np.searchsorted(pair, pair, side="left")
-        self.ladder = pair + np.minimum(
-            before[1:] - before[first], 1.0
-        )  # pair plus the cumulative probability
+        # The pair plus the cumulative probability
+        self.ladder = pair + np.minimum(before[1:] - before[first], 1.0)
         self.pair = pair
         if np.isnan(self.budget):
             best = painless.solve(self.problem(np.inf))

@@ -76,9 +76,8 @@ def test_the_estimate_is_what_was_counted(garnet, log):
     np.testing.assert_allclose(log.problem.transition[[2 * 3 + 1]].toarray()[0], expected, atol=1e-12)
     np.testing.assert_allclose(log.problem.reward, problem.reward, atol=1e-9)
     starts = np.bincount([int(name[1:]) for name in columns["state"][::50]], minlength=6)
-    closed = sum(
-        columns["state"][k] == columns["next_state"][k + 49] for k in range(0, 3000, 50)
-    )  # which do not tell where they began
+    # Which do not tell where they began
+    closed = sum(columns["state"][k] == columns["next_state"][k + 49] for k in range(0, 3000, 50))
     assert log.starts.closed == closed
     assert log.starts.by_state.sum() == 60 - closed
     assert (log.starts.by_state <= starts).all()
@@ -664,9 +663,8 @@ def test_check_by_weighting(garnet):
     assert result.weighted_low[0] < truth < result.weighted_high[0]
     own = painless.from_log(drawn(problem, 2000, seed=8, length=4), constraint_cost={"cost": budget}, **ROLES)
     same = replace(found, policy=painless.TabularPolicy(behaviour_policy(own), found.policy.names)).check(own)
-    np.testing.assert_allclose(
-        same.weighted * [1, 1], own.returns.mean(average=False) * own.sign
-    )  # weights of 1
+    # Weights of 1
+    np.testing.assert_allclose(same.weighted * [1, 1], own.returns.mean(average=False) * own.sign)
 
 
 def test_check_meets_states_that_it_does_not_know(solution):

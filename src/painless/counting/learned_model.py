@@ -48,9 +48,8 @@ class Judged(NamedTuple):
     full_value: Array  # (J, S + 2) of all states, the end and hell the last; with an axis of steps over a horizon; the bias on average
     occupancy: Array  # (S, A) of the states that were seen
     pair_variance: Array = np.zeros((0, 0))  # (J, S·A) what each pair adds to the variance of the value
-    influence: Array = np.zeros(
-        (0, 0)
-    )  # (J, M) what the value changes by with the frequency of each transition
+    # (J, M) what the value changes by with the frequency of each transition
+    influence: Array = np.zeros((0, 0))
     stages: Array | None = None  # (H, S, A) the occupancy of each step of a horizon
 
     @property

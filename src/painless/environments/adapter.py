@@ -216,9 +216,8 @@ class GymnasiumSimulator:
     reward: Function | None = None
     source: dict[str, Any] | None = None  # how to make the environment again
     pool: list[Any] = field(default_factory=list, repr=False)
-    _alive: list[tuple[int, Any]] = field(
-        default_factory=list, repr=False
-    )  # episodes that continue: number, environment
+    # Episodes that continue: number, environment
+    _alive: list[tuple[int, Any]] = field(default_factory=list, repr=False)
     _last: dict[int, Any] = field(default_factory=dict, repr=False)  # the latest observation of each
     _steps: int = field(default=0, repr=False)
     _seen: list[Array] = field(default_factory=list, repr=False)
@@ -234,9 +233,8 @@ class GymnasiumSimulator:
         """The ranges that were declared, and those that were seen for the rest."""
         signs = np.array([1.0, *(one.sign for one in self.constraints)])
         declared = [self.reward_range or (None, None), *((one.low, one.high) for one in self.constraints)]
-        seen = (
-            np.array(self._seen) * signs if self._seen else np.zeros((1, len(signs)))
-        )  # in the user's terms
+        # In the user's terms
+        seen = np.array(self._seen) * signs if self._seen else np.zeros((1, len(signs)))
         low = np.array([s if d[0] is None else d[0] for d, s in zip(declared, seen.min(0), strict=True)])
         high = np.array([s if d[1] is None else d[1] for d, s in zip(declared, seen.max(0), strict=True)])
         ends = np.sort(np.stack([low * signs, high * signs]), axis=0)

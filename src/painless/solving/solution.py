@@ -79,9 +79,8 @@ class Solution:
     infeasible, `remedy` is the limit that suffices for each constraint if all others stay; NaN if none does.
     """
 
-    policy: (
-        TabularPolicy | TimedPolicy | TableMixture
-    )  # tables of all steps with a horizon; a draw for some averages
+    # Tables of all steps with a horizon; a draw for some averages
+    policy: TabularPolicy | TimedPolicy | TableMixture
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
