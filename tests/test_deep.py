@@ -21,6 +21,7 @@ from painless.training.deep.answer import estimate_of
 from painless.training.deep.collection import Collector, play
 from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.moments import Moments
+from painless.training.deep.run import DeepRun, Record
 from painless.training.deep.selection import Evidence, mixture, promising
 from painless.training.result import Training
 from tests.extras import library
@@ -225,6 +226,25 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
 def test_what_cannot_be_met_gets_the_nearest():
     evidence = Evidence(np.array([[1.0, -9.0], [0.0, -7.0]]), np.full((2, 2), 0.1), np.ones(2))
     np.testing.assert_array_equal(mixture(evidence.known(), np.array([-5.0]), 2.0), [0.0, 1.0])
+
+
+def test_the_largest_margin_is_kept_that_can_be():
+    """Of two policies that look feasible, neither by the full margin, the safer one is taken, and not the one that looks better."""
+    evidence = Evidence(np.array([[9.0, -4.9], [5.0, -4.0], [9.5, -6.0]]), np.full((3, 2), 0.5), np.ones(2))
+    weights = mixture(evidence.known(), np.array([-5.0]), 3.0)
+    assert weights[1] > 0.98
+
+
+def test_multipliers_aim_beyond_the_limits(torch):
+    """By the margin in errors of the episodes that judge the answer, and by a quarter of an episode's deviation at most."""
+    simulator = from_gymnasium(lambda: Corridor(20), constraints="cost<=3", discount=0.9)
+    samples = np.array([[1.0, -2.0], [3.0, -6.0]] * 64)
+    for steps, share in ((80_000, 3 / np.sqrt(1000)), (8_000, 3 / 10), (800, 0.25)):
+        run = DeepRun(simulator, SMALL, Budget(steps, None), 0)
+        run.history = [Record(100, samples, 20.0, 20.0, np.zeros(1))]
+        run.steps["training"] = steps  # all of it, so that the limits have come down
+        wanted = -3.0 + 2.0 * min(share, 0.25)
+        np.testing.assert_allclose(run._limit(), [wanted])
 
 
 def specification(limit):

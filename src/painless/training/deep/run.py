@@ -26,6 +26,8 @@ from painless.training.deep.settings import Deep
 FIRST_CHECKPOINT = 1 / 8  # of the run
 RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
 LEAST_EPISODES = 2  # to verify with
+RECENT = 128  # episodes that show how much one differs from another
+MOST_ROOM = 0.25  # deviations of an episode by which the multipliers aim beyond a limit, at most
 
 
 class Record(NamedTuple):
@@ -211,7 +213,7 @@ class DeepRun:
             self._keep()
 
     def _limit(self) -> Array | None:
-        """The thresholds for now, (K,): from what the first episodes collected down to the limits, evenly; None before there are any."""
+        """The thresholds for now, (K,): from what the first episodes collected down to the aim, evenly; None before there are any."""
         count, first = 0, []
         for one in self.history:
             first.append(one.samples)
@@ -222,9 +224,17 @@ class DeepRun:
             return None
         share, last = self.share(), self.settings.annealing
         start = one.steps / self.steps["training"] * share
-        missed = np.maximum(self.specification.threshold - np.concatenate(first)[:, 1:].mean(0), 0.0)
+        aim = self.specification.threshold + self._room()
+        missed = np.maximum(aim - np.concatenate(first)[:, 1:].mean(0), 0.0)
         left = max(last - share, 0.0) / max(last - start, 1e-9)
-        return self.specification.threshold - missed * min(left, 1.0)
+        return aim - missed * min(left, 1.0)
+
+    def _room(self) -> Array:
+        """What the multipliers aim at beyond the limits, (K,): the margin of the episodes that judge the answer."""
+        samples, (length, _) = self._recent(RECENT)[:, 1:], self._lengths()
+        steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
+        episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
+        return samples.std(0) * min(self.settings.margin / np.sqrt(episodes), MOST_ROOM)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -370,19 +380,20 @@ class DeepRun:
         save_deep(point.path, self, point.settings)
         self._saved = now
 
-    def recent(self) -> Array:
-        """The latest episodes, at most about as many as there are copies, (n, J)."""
-        rows: list[Any] = []
+    def _recent(self, count: int) -> Array:
+        """The latest episodes, about `count` of them if there are so many, (n, J)."""
+        rows: list[Any] = [np.empty((0, self.utilities))]
         for one in reversed(self.history):
             rows.append(one.samples)
-            if sum(map(len, rows)) >= self.settings.environments:
+            count -= len(one.samples)
+            if count <= 0:
                 break
-        return np.concatenate(rows) if rows else np.empty((0, self.utilities))
+        return np.concatenate(rows)
 
     def _report(self) -> None:
         if self.progress is None:
             return
-        samples, sign = self.recent(), self.specification.sign
+        samples, sign = self._recent(self.settings.environments), self.specification.sign
         unknown = np.full(self.utilities, np.nan)
         value = samples.mean(0) * sign if len(samples) else unknown
         error = samples.std(0) / np.sqrt(len(samples)) if len(samples) > 1 else unknown

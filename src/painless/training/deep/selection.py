@@ -9,7 +9,7 @@ The answer keeps `margin` errors from the limits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from painless.planning.master import best_mixture, largest_slack
 DOUBT = 2.0  # by which the errors of training episodes are multiplied
 REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the one better known
 LEAST_WEIGHT = 1e-3  # of a policy in a mixture
+FINEST = 0.01  # steps in which margins are searched for
 ENOUGH = 256  # episodes of a checkpoint after which no more are needed
 
 
@@ -89,15 +90,29 @@ def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
 
 
 def mixture(known: Known, threshold: Array, margin: float) -> Array:
-    """Return the weights of the best mixture that keeps a margin from the limits; the margin shrinks, and limits give way, if none does."""
-    value = known.value - known.error * np.append(REWARD_MARGIN, np.full(len(threshold), margin))
-    for part in (1.0, 0.5, 0.0):
-        cautious = known.value - part * (known.value - value)
-        found = best_mixture(cautious, threshold)
-        if found is not None:
-            return rounded(found.weights)
+    """Return the weights of the best mixture that keeps a margin from the limits.
+
+    If none does, the margin is the largest that one keeps: with none at all, what looks best is what luck has favoured. If none meets the
+    limits, the nearest is taken.
+    """
+
+    def best(part: float) -> Any:
+        units = np.append(REWARD_MARGIN, np.full(len(threshold), part * margin))
+        return best_mixture(known.value - known.error * units, threshold)
+
+    found, kept = best(1.0), best(0.0)
+    low, high = 0.0, 1.0
+    while found is None and kept is not None and high - low > FINEST:
+        middle = (low + high) / 2
+        trial = best(middle)
+        low, high, kept = (low, middle, kept) if trial is None else (middle, high, trial)
+    found = found or kept
+    if found is not None:
+        return rounded(found.weights)
     size = np.maximum(np.median(known.error[:, 1:], axis=0), 1e-12)
-    return rounded(largest_slack(value[:, 1:] / size, threshold / size).weights)
+    return rounded(
+        largest_slack((known.value - margin * known.error)[:, 1:] / size, threshold / size).weights
+    )
 
 
 def rounded(weights: Array) -> Array:
