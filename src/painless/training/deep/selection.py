@@ -2,7 +2,7 @@
 
 What the episodes of training say of each checkpoint is a start, with its error doubled since the policy moved. Then, an episode at a time, values are
 drawn within the errors, the best mixture of these draws is found, and one of its policies is played: checkpoints that cannot win get no
-episodes. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
+episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
 The answer keeps `margin` errors from the limits.
 """
 
@@ -129,3 +129,9 @@ def promising(known: Known, threshold: Array, count: int, rng: np.random.Generat
         found = best_mixture(drawn, threshold) or largest_slack(drawn[:, 1:], threshold)
         chosen.append(int(rng.choice(np.flatnonzero(found.weights > LEAST_WEIGHT))))
     return chosen
+
+
+def refining(weights: Array, played: Array, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` policies of a mixture (n,) to play: more often those that weigh more, and those that were played (n,) less."""
+    share = weights / np.sqrt(played + 1)
+    return rng.choice(len(weights), size=count, p=share / share.sum()).tolist()
