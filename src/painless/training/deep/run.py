@@ -28,7 +28,7 @@ RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estim
 LEAST_EPISODES = 2  # to verify with
 RECENT = 128  # episodes that show how much one differs from another
 EXPLORING = 0.5  # of selection, before those in use are looked at more closely
-MOST_ROOM = 0.25  # deviations of an episode by which the multipliers aim beyond a limit, at most
+MOST_ROOM = 0.15  # deviations of an episode by which the multipliers aim beyond a limit, at most
 
 
 class Record(NamedTuple):
