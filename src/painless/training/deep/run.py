@@ -246,15 +246,17 @@ class DeepRun:
             self.specification.discount,
             self.settings.smoothing,
         )
-        weighted = (found @ self.dual.weights).reshape(-1)
+        counted = batch.counted
+        if not counted.any():
+            return
+        weighted = (found @ self.dual.weights)[counted]
         normal = (weighted - weighted.mean()) / (weighted.std() + 1e-8)
-        actions = batch.actions.reshape(len(flat), -1)
         steps = Steps(
-            flat,
-            actions,
-            batch.density.reshape(-1).astype(np.float32),
+            batch.observations[counted],
+            batch.actions[counted],
+            batch.density[counted].astype(np.float32),
             normal.astype(np.float32),
-            (found + values).reshape(len(flat), -1).astype(np.float32),
+            (found + values)[counted].astype(np.float32),
         )
         left = 1 - (1 - self.settings.last_rate) * min(self.share(), 1.0)
         self.updater.update(steps, left, self.rngs[1])

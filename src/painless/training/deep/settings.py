@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from painless.common import extras
@@ -11,6 +11,8 @@ from painless.common.errors import InputError, shown
 from painless.duals.multipliers import untuned_learner
 from painless.learners.base import Learner
 from painless.policies.network import BODIES, NetworkPolicy
+
+SHORTEST = 16  # steps of a copy between two updates, with many copies
 
 
 def _image_policy(policy: NetworkPolicy) -> NetworkPolicy:
@@ -106,6 +108,13 @@ class Deep:
             raise InputError(
                 f"network is {shown(self.network)}; give a torch.nn.Module, or a function that makes one"
             )
+
+    def beside(self, copies: int | None) -> Deep:
+        """Return the settings for an environment that has so many copies of its own, with about as many steps for an update."""
+        if copies is None:
+            return self
+        horizon = max(-(-self.environments * self.horizon // copies), SHORTEST)
+        return replace(self, environments=copies, horizon=horizon)
 
     @property
     def learner(self) -> Learner[Any]:
