@@ -278,6 +278,17 @@ class CMDP:
             )
         return self._replace(discount=validation.discount(discount), criterion=Criterion.DISCOUNTED)
 
+    def with_criterion(
+        self, *, discount: float | None = None, horizon: int | None = None, average: bool = False
+    ) -> CMDP:
+        """Return the same model with another discount, as one of some steps, or as a long-run average; as it is if nothing is given."""
+        if is_average(average):
+            refuse_beside_average(discount=discount, horizon=horizon)
+            return self.with_average()
+        if horizon is not None:
+            return self.with_horizon(horizon, 1.0 if discount is None else discount)
+        return self if discount is None else self.with_discount(discount)
+
     def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
         """Return the same process for H steps."""
         if self.horizon is not None:
@@ -530,21 +541,23 @@ def load(
     *,
     discount: float | None = None,
     average: bool = False,
+    horizon: int | None = None,
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount`, `average` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
+    `discount`, `average`, `horizon` and `limit` (thresholds and budgets, in order) override those in the file; beside a horizon, the discount is
+    1 unless it is given. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
-    given = {"discount": discount, "average": is_average(average) or None, "limit": limit, **parameters}
+    given = {"discount": discount, "average": is_average(average) or None, "horizon": horizon, "limit": limit}
+    given |= parameters
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
         problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    problem = problem.with_average() if "average" in rest else problem
-    problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
+    problem = problem.with_criterion(**{name: rest[name] for name in rest if name != "limit"})
     return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -180,6 +180,7 @@ def draw_cells(
     norm: Any,
     dark: float,
     line: float,
+    name: str = "discounted visits",
 ) -> None:
     """Draw visits (rows, columns) as colour, and the policy of the states in some cells as arrows.
 
@@ -187,10 +188,11 @@ def draw_cells(
         norm: the scale of the colours.
         dark: the visits from which on a cell has white arrows.
         line: the width of the lines between cells.
+        name: of the visits.
     """
     image = axis.imshow(shade, cmap="cividis_r", norm=norm)
     figure: Any = axis.figure
-    figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
+    figure.colorbar(image, ax=axis, label=name, shrink=0.85)
     for state, cell in cells.items():
         _arrows(axis, cell, policy[state], moves, dark=bool(shade[cell] > dark))
     axis.set_xticks(np.arange(shade.shape[1] + 1) - 0.5, minor=True)

@@ -17,7 +17,7 @@ from painless.engines.sweeps.function_sweeps import FunctionSweeps, Swept
 from painless.problem.function_model import FunctionModel
 
 SWEPT = 8  # sweeps of the policy in a row
-SLOW = 0.75  # by which each of them must shrink the residuals, or Krylov's method goes on
+LONG = 60  # sweeps; where more of them are expected, Krylov's method is tried
 FEW_STEPS, STEPS = 20, 60  # of that method for a policy that is improved next, and for one that stays
 INEXACT = 0.05  # residual of a policy's values, relative to the range of the last improvement
 MANY = 0.01  # share of the states that change their action from which a second improvement pays
@@ -83,21 +83,27 @@ class FunctionPricer:
         The width is that of the weighted residual, or the largest of all utilities.
         """
 
-        def enough(widths: Array) -> bool:
-            return float(widths.max() if weight is None else weight @ widths) <= needed
+        def width(widths: Array) -> float:
+            return float(widths.max() if weight is None else weight @ widths)
 
-        first = last = np.zeros(0)
-        for count in range(SWEPT):
+        found = self._swept(SWEPT, width, needed)
+        if found[-1] <= needed:
+            return
+        rate = min((found[-1] / found[1]) ** (1 / (len(found) - 2)), 0.999)
+        expected = np.log(needed / found[-1]) / np.log(rate)
+        if expected > LONG and self._krylov.improve(lambda widths: width(widths) <= needed, steps):
+            return
+        self._swept(int(min(expected, LONG)), width, needed)
+
+    def _swept(self, count: int, width: Callable[[Array], float], needed: float) -> list[float]:
+        """Sweep the policy at most so many times, until the width is the one that is needed; return the widths."""
+        found = []
+        for _ in range(count):
             swept = self.sweeps.follow(even=False)
-            last = swept.high - swept.low
-            if enough(last):
-                return
-            if count == 1:
-                first = last
-        slow = bool((last > SLOW ** (SWEPT - 2) * first).any())
-        if slow and not self._krylov.improve(enough, steps):
-            for _ in range(SWEPT):
-                self.sweeps.follow(even=False)
+            found.append(width(swept.high - swept.low))
+            if found[-1] <= needed:
+                break
+        return found
 
     def _proved(self, swept: Swept) -> tuple[Array, Array, float]:
         """Return the values at ρ, in the middle of their bounds, with their errors, (J,) each, and what of these is rounding."""
