@@ -11,6 +11,8 @@ import painless
 from painless.bellman import policy_value
 from painless.problem import CMDP
 
+LASTS = 8  # episodes of the greatest length that each walker of a log has time for
+
 
 @dataclass
 class Truth:
@@ -110,7 +112,7 @@ class Truth:
     def log(self, kind, count, rng):
         """Draw `count` rows as columns: state, action, next_state (S at the end), reward, cost, episode."""
         states, actions = self.shape
-        walkers = max(min(count // 20, 5000), 1)
+        walkers = max(count // (LASTS * self.cap), 1)  # so that episodes that are cut off at the end are few
         policy = np.cumsum(self.behaviour(kind), 1)
         start = np.cumsum(self.initial)
         steps = -(-count // walkers)
