@@ -45,12 +45,17 @@ def careful_plan(
     model: LearnedModel, limits: Limits, tolerance: float = FINE, clock: Clock | None = None
 ) -> Candidate:
     """Return the best plan that is safe beyond its margins, or the one that comes closest."""
+    return best_of(careful_plans(model, limits, tolerance, clock))
+
+
+def careful_plans(
+    model: LearnedModel, limits: Limits, tolerance: float = FINE, clock: Clock | None = None
+) -> list[Candidate]:
+    """Return plans of which one is the best; the first is optimal on the model as it is. If none is safe, imaginary visits to the worst state may help."""
     found = _search(model, limits, tolerance, clock or Clock())
-    best = best_of(found)
-    if best.safe or not len(limits.threshold):
-        return best
-    more = candidates(model, limits, limits.threshold, tolerance=tolerance, clock=clock)
-    return best_of([best, *more])
+    if best_of(found).safe or not len(limits.threshold):
+        return found
+    return found + candidates(model, limits, limits.threshold, tolerance=tolerance, clock=clock)
 
 
 def curse(halves: tuple[LearnedModel, LearnedModel], limits: Limits, clock: Clock | None = None) -> Array:
@@ -101,7 +106,7 @@ def _judged(model: LearnedModel, policy: Any, limits: Limits, multiplier: Array)
 
 def _of_first_states(judged: Judged) -> Array:
     """Return what the first states add to the variance of each value, (J,)."""
-    return np.maximum(judged.error**2 - judged.pair_variance.sum(1), 0.0)
+    return np.asarray(np.maximum(judged.error**2 - judged.pair_variance.sum(1), 0.0))
 
 
 def _between(one: Judged, other: Judged) -> Any:

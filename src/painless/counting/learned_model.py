@@ -145,7 +145,7 @@ class LearnedModel:
         """How many imaginary observations each pair of a log counts, (J, S·A): 1, or `new_rows` of utilities that follow from the transition."""
         noise = self.memory.squares.sum(0) - self.memory.sums.sum(0) ** 2 / self.count[:, None]  # (M, J)
         explained = noise.sum(0) <= EXPLAINED * self.memory.squares.sum((0, 1))
-        return np.where(explained[:, None], self.new_rows, 1.0)
+        return np.asarray(np.where(explained[:, None], self.new_rows, 1.0))
 
     @property
     def states(self) -> int:

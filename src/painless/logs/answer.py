@@ -16,10 +16,10 @@ import numpy as np
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.counting.careful_plan import careful_plan, curse
+from painless.counting.careful_plan import careful_plans, curse
 from painless.counting.drawn_halves import drawn_halves
 from painless.counting.learned_model import Judged
-from painless.counting.safe_plan import FINE, Candidate, Limits
+from painless.counting.safe_plan import FINE, Candidate, Limits, best_of
 from painless.logs.logged_model import LoggedModel
 
 ENDLESS = 10**9  # steps of an episode, which has no time limit here
@@ -34,6 +34,7 @@ class Answered:
     candidate: Candidate
     limits: Limits
     curse: Array  # (J,)
+    optimum: Judged  # of the estimate, as if it were true
 
     @property
     def judged(self) -> Judged:
@@ -65,8 +66,8 @@ def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float =
         limits = limits_of(log, confidence)
         found = curse_of(log, limits, clock)
         limits = replace(limits, curse=found[1:])
-        candidate = careful_plan(log.model, limits, tolerance, clock)
-    return Answered(candidate, limits, found)
+        plans = careful_plans(log.model, limits, tolerance, clock)
+    return Answered(best_of(plans), limits, found, plans[0].judged)
 
 
 def intervals(judged: Judged, limits: Limits, curse: Array | float = 0.0) -> tuple[Array, Array]:
