@@ -17,6 +17,10 @@ from painless.problem import CMDP
 class BaseEngine:
     """The part of an engine that is the same for every criterion."""
 
+    remembered: tuple[
+        int, ...
+    ] = ()  # states in which the best mixture does one thing for a while, and then another
+
     def __init__(self, problem: CMDP) -> None:
         self.problem = problem
         self.unit = problem.unit

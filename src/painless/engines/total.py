@@ -304,7 +304,9 @@ class Total(BaseEngine):
                 touring = self.touring(states)
                 chain = self._chain(touring)
                 if chain.loops or chain.rest[states].any():
-                    continue  # no table that stops has rounds of this loop
+                    # No table that stops has rounds of this loop: it would have to rest after some of them.
+                    self.remembered = tuple(np.flatnonzero(chain.rest).tolist()) or tuple(states.tolist())
+                    continue
                 group = next((one for one in open_to if one.fits(chain)), None)
                 if group is not None:
                     group.occupancy *= 1 - TOUCH
