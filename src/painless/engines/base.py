@@ -23,9 +23,13 @@ class BaseEngine:
 
     def __init__(self, problem: CMDP) -> None:
         self.problem = problem
-        self.unit = problem.unit
         self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
         self._tick: Callable[[], None] = lambda: None
+
+    @cached_property
+    def unit(self) -> float:
+        """The scale of values."""
+        return self.problem.unit
 
     @cached_property
     def extent(self) -> tuple[Array, Array]:
