@@ -1,9 +1,11 @@
 """Environments that are not finite, with limits that nobody tuned to: what networks are tried on.
 
 `NETWORKS[name] = (environment, limits, discount, options, known)`; `known` is what a prototype of the method reached, or arithmetic.
+`python -m benchmarks.zoo_networks runs.jsonl` makes a table of what `python -m benchmarks.zoo --store runs.jsonl` stored.
 """
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -161,3 +163,37 @@ def stored(record, path):
     if path is not None:
         with Path(path).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
+
+
+def text(number):
+    """Return a number with a proper minus sign."""
+    return f"{number:.4g}".replace("-", "−")
+
+
+def table(records):
+    """Return the lines of a table of records, a row for each environment; rewards and limits are those of the further episodes."""
+    lines = [
+        "| environment | runs | reward | limits | verdicts | further episodes | steps spent | steps a CPU second |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in NETWORKS:
+        mine = sorted((one for one in records if one["name"] == name), key=lambda one: one["seed"])
+        if mine:
+            rewards = ", ".join(f"{text(one['further'][0])} ± {text(one['error'][0])}" for one in mine)
+            limits = [
+                f"{', '.join(text(one['further'][1 + k]) for one in mine)} (limit {text(limit)})"
+                for k, limit in enumerate(mine[0]["limit"])
+            ]
+            words = [[word for one in mine for word in one["verdict"]], [one["word"] for one in mine]]
+            counts = [
+                ", ".join(f"{part.count(word)} {word}" for word in dict.fromkeys(part)) for part in words
+            ]
+            spent, speed = max(one["spent"] for one in mine), np.median([one["speed"] for one in mine])
+            row = (name, len(mine), rewards, "; ".join(limits), *counts, f"{spent:.2f} ×", f"{speed:,.0f}")
+            lines.append(f"| {' | '.join(map(str, row))} |")
+    return lines
+
+
+if __name__ == "__main__":
+    with Path(sys.argv[1]).open(encoding="utf-8") as stream:
+        print("\n".join(table([json.loads(line) for line in stream])))

@@ -48,11 +48,12 @@ class Deep:
             one time of an episode are seen together (16 in place of 1 on one task).
         dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
             played five steps ahead.
-        annealing: share of the run at which the limits are what they are. Before it they come down evenly from what the first episodes, of
-            nearly random actions, collected: multipliers that press at once end exploration.
+        annealing: share of the run at which the multipliers aim at the limits. Before it they come down evenly from what the first episodes,
+            of nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
         margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
-            other episodes; with two here every other answer would stay unclear.
+            other episodes; with two here every other answer would stay unclear. The multipliers aim as many errors of the verdict's
+            episodes beyond the limits: policies right at a limit leave nothing to select from.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
 
     >>> Deep(hidden=128).hidden
