@@ -20,12 +20,19 @@ class BaseEngine:
     """The part of an engine that is the same for every criterion."""
 
     draws = False
+    remembered: tuple[
+        int, ...
+    ] = ()  # states in which the best mixture does one thing for a while, and then another
 
     def __init__(self, problem: CMDP) -> None:
         self.problem = problem
-        self.unit = problem.unit
         self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
         self._tick: Callable[[], None] = lambda: None
+
+    @cached_property
+    def unit(self) -> float:
+        """The scale of values."""
+        return self.problem.unit
 
     @cached_property
     def extent(self) -> tuple[Array, Array]:

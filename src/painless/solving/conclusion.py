@@ -32,6 +32,7 @@ LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
+NAMED = 3  # states that a sentence lists
 
 
 def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
@@ -188,10 +189,22 @@ def _status(
     if not stopped and is_solved(gap, bound, feasible, gap_target(found.case.problem, tolerance)):
         proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
-    why = (ending if stopped else Ending.ROUNDING).value
+    why = ending.value if stopped else _memory(found.case) or Ending.ROUNDING.value
     if feasibility is not Feasibility.SLACK and not feasible:
         why += f"; {feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown}.{end}")
+
+
+def _memory(case: Case) -> str:
+    """Return why no table has the best values, if it is because it would have to remember what it has done; else nothing."""
+    states = [case.problem.name("states", state) for state in getattr(case.engine, "remembered", ())[:NAMED]]
+    if not states:
+        return ""
+    where = f"state{'' if len(states) == 1 else 's'} {', '.join(states)}"
+    return (
+        f"the best answer takes some rounds of a loop and then rests in {where}, which no table of probabilities does; "
+        "give such a state an action that ends the process"
+    )
 
 
 def _solution(
