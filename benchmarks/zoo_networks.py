@@ -167,7 +167,7 @@ def stored(record, path):
 
 def text(number):
     """Return a number with a proper minus sign."""
-    return f"{number:.4g}".replace("-", "−")
+    return f"{number + 0.0:.4g}".replace("-", "−")
 
 
 def table(records):
