@@ -15,6 +15,7 @@ from painless.loop.prepare import Prepared
 from painless.policies.table import dirichlet_policy, uniform_policy
 
 REPEATS = 5
+# The 41 settings of the paper's first figure
 SETTINGS = [
     *(CBP(float(alpha)) for alpha in (1, 2, 5, 8, 15, 50, 100, 300, 500)),
     *(
@@ -23,7 +24,7 @@ SETTINGS = [
         for multiplier in (0.0001, 0.001, 0.01, 0.1, 1.0)
     ),
     *(CRPO(rate, tolerance) for rate in (0.001, 0.01, 0.05, 0.1, 0.5, 0.75) for tolerance in (0.0, 0.25)),
-]  # the 41 settings of the paper's first figure
+]
 
 
 def seconds(work, count):

@@ -1,11 +1,23 @@
 """Environments that are not finite, with limits that nobody tuned to: what networks are tried on.
 
 `NETWORKS[name] = (environment, limits, discount, options, known)`; `known` is what a prototype of the method reached, or arithmetic.
+`python -m benchmarks.zoo_networks runs.jsonl` makes a table of what `python -m benchmarks.zoo --store runs.jsonl` stored.
 """
+
+import json
+import sys
+import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+
+import painless
+from painless.environments.copies import make_copies
+from painless.training.deep.collection import play
+
+FURTHER = 1000  # episodes of an answer, after it was verified
 
 
 class Thermostat(gymnasium.Env):
@@ -96,3 +108,92 @@ NETWORKS = {
     "four-room": (four_room, ["reward[0]>=0.3"], 0.97, {"objective": 2}, 1.94),
     "nuisance": (Nuisance, ["cost<=4"], 0.95, {"time_limit": 60}, 15.6),
 }
+
+
+def learned(name, seed, steps):
+    """Return the training on an environment, with default settings."""
+    environment, limits, discount, options, _ = NETWORKS[name]
+    settings = {"constraints": limits, "discount": discount, "steps": steps, "seed": seed, **options}
+    return painless.train(environment, **settings)
+
+
+def further(training, name, seed):
+    """Return what the answer collects in further episodes, (n, J), in the internal sense, and its thresholds and signs."""
+    environment, limits, discount, options, _ = NETWORKS[name]
+    simulator = painless.from_gymnasium(
+        environment, constraints=limits, discount=discount, seed=seed, **options
+    )
+    rng = np.random.default_rng(seed + 10**6)
+    mixture, count = training.policy, painless.Deep().environments
+    which = rng.choice(len(mixture.policies), size=FURTHER, p=mixture.weights).tolist()
+    finished, _, _ = play(mixture.policies, which, make_copies(simulator, count, 1), count, discount, rng)
+    return finished.chosen(simulator.episodic), simulator.specification
+
+
+def measured(name, seed, steps):
+    """Return the training, and a record of it beside further episodes of its answer."""
+    start = time.process_time()
+    training = learned(name, seed, steps)
+    seconds = time.process_time() - start
+    samples, specification = further(training, name, seed)
+    mean, error = samples.mean(0), samples.std(0) / np.sqrt(len(samples))
+    clear = specification.threshold - mean[1:] > 2 * error[1:]
+    met = np.array([word == "met" for word in training.verdict], dtype=bool)
+    spent = sum(training.steps.values())
+    return training, {
+        "name": name,
+        "seed": seed,
+        "steps": training.steps,
+        "spent": round(spent / steps, 3),  # times the steps that were asked for
+        "seconds": round(seconds, 1),
+        "speed": round(spent / seconds),  # steps a CPU second, selection and verification among them
+        "mean": training.estimate.mean.round(3).tolist(),
+        "further": (mean * specification.sign).round(3).tolist(),
+        "error": error.round(3).tolist(),
+        "limit": training.estimate.threshold.tolist(),
+        "verdict": list(training.verdict),
+        "word": "denied" if (clear & met).any() else "missed" if clear.any() else "kept",
+        "multiplier": training.multiplier.round(4).tolist(),
+        "known": NETWORKS[name][-1],
+    }
+
+
+def stored(record, path):
+    """Append a record to a file, if there is one."""
+    if path is not None:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(record) + "\n")
+
+
+def text(number):
+    """Return a number with a proper minus sign."""
+    return f"{number:.4g}".replace("-", "−")
+
+
+def table(records):
+    """Return the lines of a table of records, a row for each environment; rewards and limits are those of the further episodes."""
+    lines = [
+        "| environment | runs | reward | limits | verdicts | further episodes | steps spent | steps a CPU second |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in NETWORKS:
+        mine = sorted((one for one in records if one["name"] == name), key=lambda one: one["seed"])
+        if mine:
+            rewards = ", ".join(f"{text(one['further'][0])} ± {text(one['error'][0])}" for one in mine)
+            limits = [
+                f"{', '.join(text(one['further'][1 + k]) for one in mine)} (limit {text(limit)})"
+                for k, limit in enumerate(mine[0]["limit"])
+            ]
+            words = [[word for one in mine for word in one["verdict"]], [one["word"] for one in mine]]
+            counts = [
+                ", ".join(f"{part.count(word)} {word}" for word in dict.fromkeys(part)) for part in words
+            ]
+            spent, speed = max(one["spent"] for one in mine), np.median([one["speed"] for one in mine])
+            row = (name, len(mine), rewards, "; ".join(limits), *counts, f"{spent:.2f} ×", f"{speed:,.0f}")
+            lines.append(f"| {' | '.join(map(str, row))} |")
+    return lines
+
+
+if __name__ == "__main__":
+    with Path(sys.argv[1]).open(encoding="utf-8") as stream:
+        print("\n".join(table([json.loads(line) for line in stream])))

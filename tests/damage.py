@@ -478,10 +478,8 @@ class Case:
             done = damage_entries(path, rng)
             if way == "anew":
                 seal_anew(folder)
-        whole = len(paths) == 1 and done in (
-            "another",
-            "gone",
-        )  # another's policy is a policy; no checkpoint, a start
+        # Another's policy is a policy; no checkpoint, a start
+        whole = len(paths) == 1 and done in ("another", "gone")
         wrong = self._read(name, folder, may_differ=way == "anew" or not stored.sealed or whole)
         return wrong and f"{name}, seed {self.seed}, case {i}: {way}, {done}, {path.name}: {wrong}"
 

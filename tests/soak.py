@@ -89,9 +89,8 @@ def soak(folder, kills, seed=0):
         begin = time.perf_counter()
         subprocess.run(command(plan, folder / f"whole{workers}", workers), check=True, capture_output=True)
         whole[workers] = contents(folder / f"whole{workers}")
-    seconds = (
-        time.perf_counter() - begin
-    )  # of an undisturbed run with two workers, the start of the processes included
+    # Of an undisturbed run with two workers, the start of the processes included
+    seconds = time.perf_counter() - begin
     rng, killed = np.random.default_rng(seed), 0
     out = folder / "killed"
     while killed < kills:

@@ -315,9 +315,8 @@ def test_the_log_barrier_stays_inside_once_it_is_and_ends_within_its_bound():
     reward, constraint = last(LogBarrierMethod(barrier, 0.3), 600)
     inside = np.flatnonzero(constraint >= WORLD.threshold[0])[0]
     assert (constraint[inside:] >= WORLD.threshold[0]).all()
-    assert (
-        0 <= OPTIMUM - reward[-1] <= barrier * 10 + 1e-3
-    )  # K μ, and what the last steps are from the maximum
+    # K μ, and what the last steps are from the maximum
+    assert 0 <= OPTIMUM - reward[-1] <= barrier * 10 + 1e-3
 
 
 def test_the_margin_lowers_the_strong_violation():

@@ -23,11 +23,10 @@ from painless.counting.safe_plan import (
     candidates,
     plan,
     safe_plan,
-    with_curse,
 )
 from painless.planning.planner import Case
 from painless.simulation.simulator import TableSimulator
-from painless.training.counted import Budget, CountedRun, Played
+from painless.training.counted import SELECTION, Budget, CountedRun, Played
 from painless.training.counted_checkpoint import Between, load_counted, save_counted
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
 
@@ -123,15 +122,14 @@ def test_safe_plans_are_safe_where_plain_ones_are_not():
     for seed in range(12):
         memory, states = remembered(3000, seed, episodes)
         model = LearnedModel(memory, problem.discount, problem.threshold)
-        halves = tuple(LearnedModel(memory.half(i), problem.discount, problem.threshold) for i in (0, 1))
-        limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
+        limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, selection=SELECTION)
         plain = safe_plan(
             model,
             Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, confidence=0.5),
             problem.threshold,
             (0.0,),
         )
-        safe = safe_plan(model, with_curse(halves, limits, problem.threshold), problem.threshold)
+        safe = safe_plan(model, limits, problem.threshold)
         for name, found in (("plain", plain), ("safe", safe)):
             table = np.zeros((20, 3))
             table[states] = found.judged.policy

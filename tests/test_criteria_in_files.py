@@ -139,6 +139,29 @@ def test_another_criterion_replaces_that_of_the_file(tmp_path, ending):
     assert_array_equal(load(path, end=[0]).end, [True, False])
 
 
+@pytest.mark.parametrize("ending", [".npz", ".json"])
+def test_another_criterion_replaces_that_of_arrays(tmp_path, ending):
+    path = tmp_path / f"model{ending}"
+    model(average=True).save(path)
+    seven = load(path, horizon=7)
+    assert (seven.horizon, seven.discount) == (7, 1.0)
+    assert load(path, horizon=7, discount=0.5).discount == 0.5
+    with pytest.raises(InputError, match="horizon has no meaning beside average=True"):
+        load(path, horizon=7, average=True)
+
+
+def test_every_table_takes_a_horizon_or_an_average():
+    assert painless.make("gridworld", horizon=3, discount=0.5).discount == 0.5
+    assert painless.make("queueing", average=True).criterion is painless.problem.Criterion.AVERAGE
+    costs = [
+        painless.solve(painless.make("maintenance", horizon=h), tolerance=1e-9).reward_value
+        for h in (100, 3000)
+    ]
+    assert costs[0] < costs[1] < 0.442286 < costs[1] + 0.002  # a long horizon tends to the average
+    with pytest.raises(InputError, match="three ways to add up the days"):
+        painless.make("maintenance", horizon=3, discount=0.5)
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_ends_are_labelled_for_others(tmp_path, ending):
     """After another program has written the files anew, without our note."""
@@ -155,9 +178,8 @@ def test_ends_are_labelled_for_others(tmp_path, ending):
                 "".join(line for line in lines if not line.startswith(("// painless", "# painless")))
             )
     again = load(path, end="end", cost="cost")
-    assert_array_equal(
-        again.end, [False, True, True]
-    )  # the last is where the first row goes with what it misses
+    # The last is where the first row goes with what it misses
+    assert_array_equal(again.end, [False, True, True])
     assert painless.solve(again).reward_value == pytest.approx(painless.solve(problem).reward_value, rel=1e-9)
 
 

@@ -21,7 +21,8 @@ from painless.training.deep.answer import estimate_of
 from painless.training.deep.collection import Collector, play
 from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.moments import Moments
-from painless.training.deep.selection import Evidence, mixture, promising
+from painless.training.deep.run import DeepRun, Record
+from painless.training.deep.selection import Evidence, mixture, promising, refining
 from painless.training.result import Training
 from tests.extras import library
 
@@ -225,6 +226,47 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
 def test_what_cannot_be_met_gets_the_nearest():
     evidence = Evidence(np.array([[1.0, -9.0], [0.0, -7.0]]), np.full((2, 2), 0.1), np.ones(2))
     np.testing.assert_array_equal(mixture(evidence.known(), np.array([-5.0]), 2.0), [0.0, 1.0])
+
+
+def test_the_answer_so_far_is_looked_at_more_closely():
+    found = refining(np.array([0.0, 0.5, 0.5]), np.array([0.0, 399.0, 0.0]), 1000, np.random.default_rng(0))
+    assert found.count(0) == 0
+    assert 20 < found.count(1) < 90
+
+
+def test_the_largest_margin_is_kept_that_can_be():
+    """Of two policies that look feasible, neither by the full margin, the safer one is taken, and not the one that looks better."""
+    evidence = Evidence(np.array([[9.0, -4.9], [5.0, -4.0], [9.5, -6.0]]), np.full((3, 2), 0.5), np.ones(2))
+    weights = mixture(evidence.known(), np.array([-5.0]), 3.0)
+    assert weights[1] > 0.98
+
+
+def test_multipliers_aim_beyond_the_limits(torch):
+    """By the margin in errors of the episodes that judge the answer, and by 0.15 deviations of an episode at most."""
+    simulator = from_gymnasium(lambda: Corridor(20), constraints="cost<=3", discount=0.9)
+    samples = np.array([[1.0, -2.0], [3.0, -6.0]] * 64)
+    for steps, share in ((80_000, 3 / np.sqrt(1000)), (40_000, 3 / np.sqrt(500)), (800, 0.15)):
+        run = DeepRun(simulator, SMALL, Budget(steps, None), 0)
+        run.history = [Record(100, samples, 20.0, 20.0, np.zeros(1))]
+        run.steps["training"] = steps  # all of it, so that the limits have come down
+        wanted = -3.0 + 2.0 * share
+        np.testing.assert_allclose(run._limit(), [wanted])
+
+
+def test_episodes_that_grow_longer_do_not_break_the_budget(torch):
+    """The episodes of training are short, and those of the answer may be fifty times as long: at most one of them is begun too late."""
+
+    class Growing(Corridor):
+        begun = 0
+
+        def reset(self, **options):
+            Growing.begun += 1
+            self.length = 4 if Growing.begun < 600 else 200
+            return super().reset(**options)
+
+    training = painless.train(Growing, SMALL, constraints="cost<=3", discount=0.9, steps=2048, time_limit=200)
+    assert training.steps["evaluation"] > 200  # episodes did grow
+    assert sum(training.steps.values()) <= 1.5 * 2048 + 200
 
 
 def specification(limit):
@@ -670,7 +712,7 @@ def test_networks_are_exported(torch, name, tmp_path):
         time_limit=8,
         steps=64,
     )
-    export(training, tmp_path / "policy.pt")
+    training.export(tmp_path / "policy.pt")
     policy = training.policy.policies[int(np.argmax(training.policy.weights))]
     rows = np.random.default_rng(0).random((5, training.interface.dimension)).astype(np.float32)
     found = torch.jit.load(str(tmp_path / "policy.pt"))(torch.from_numpy(rows)).detach().numpy()

@@ -386,9 +386,8 @@ def test_large_models_without_a_slater_point_are_planned():
 
     found = painless.solve(tight, SmallProgram())
     assert found.feasible
-    assert "best responses were used instead" in str(
-        found.status
-    )  # the program was skipped, and nobody says otherwise
+    # The program was skipped, and nobody says otherwise
+    assert "best responses were used instead" in str(found.status)
 
 
 def test_algorithms_without_a_multiplier_bound_give_way_to_the_linear_program():

@@ -253,9 +253,8 @@ def test_vector_rewards():
 )
 def test_mo_gymnasium_through_the_adapter(name, constraint, objective):
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*precision lowered by casting.*"
-        )  # MO-Gymnasium's own spaces
+        # MO-Gymnasium's own spaces
+        warnings.filterwarnings("ignore", message=".*precision lowered by casting.*")
         import mo_gymnasium
 
         simulator = from_gymnasium(
@@ -483,9 +482,8 @@ def test_features_are_suggested():
     assert tiles.dimension == 8 * 2 * 512
     assert np.isfinite(tiles.upper).all()
     assert isinstance(suggest_features(cartpole, "fourier"), Fourier)
-    fourier = suggest_features(
-        from_gymnasium("Acrobot-v1", discount=0.99)
-    )  # six numbers are too many for tiles
+    # Six numbers are too many for tiles
+    fourier = suggest_features(from_gymnasium("Acrobot-v1", discount=0.99))
     assert isinstance(fourier, Fourier)
     assert fourier.dimension == 3 * (1 + 6 * 3 + 15 * 9)
     lake = from_gymnasium("FrozenLake-v1", discount=0.9)

@@ -11,6 +11,8 @@ import painless
 from painless import CMDP, InputError
 from painless.engines import finite_horizon
 from painless.policies.timed import TimedPolicy
+from painless.simulation.simulator import TableSimulator
+from painless.simulation.staged import StagedSimulator
 from painless.solving.solution import Kind
 
 
@@ -284,9 +286,9 @@ def test_the_command_line(run, tmp_path):
     assert code == 0
     assert "step 3, (4, 4)" in (tmp_path / "page.html").read_text()
     assert run("report", tmp_path / "s", "--out", tmp_path / "again.html")[0] == 0
-    code, _, err = run("evaluate", tmp_path / "s")
-    assert code == 2
-    assert "not a horizon" in err
+    code, out, _ = run("evaluate", tmp_path / "s", "--episodes", 50)
+    assert code == 0
+    assert "interval" in out
 
 
 @pytest.mark.parametrize(
@@ -339,9 +341,41 @@ def test_kernels_for_each_step_are_as_many_as_steps():
 def test_what_needs_a_discount_says_so():
     problem = ten_steps()
     with pytest.raises(InputError, match="needs a problem with a discount"):
-        painless.evaluate(np.ones((10, 2)) / 2, problem)
+        TableSimulator(problem)
+    with pytest.raises(InputError, match="has no horizon; give it one"):
+        StagedSimulator(painless.gridworld())
+    with pytest.raises(InputError, match="policy has 10 steps; give one of them"):
+        painless.evaluate(painless.solve(problem).policy, painless.gridworld())
     with pytest.raises(InputError, match="has a horizon already"):
         problem.with_horizon(3)
+
+
+@settings(max_examples=10)
+@given(models(), st.integers(0, 10**6))
+def test_episodes_have_the_values_of_the_policy(model, seed):
+    """The exact values lie within the intervals of fresh episodes, also where steps differ and a last utility counts."""
+    problem = CMDP(**model[0])
+    rng = np.random.default_rng(seed)
+    table = rng.random(problem.actions.shape) * problem.actions
+    table /= table.sum(1, keepdims=True)
+    policy = table.reshape(problem.horizon, -1, table.shape[1])
+    exact = painless.value(TimedPolicy(policy), problem)
+    found = painless.evaluate(TimedPolicy(policy), problem, episodes=200, confidence=0.9999999, seed=seed)
+    values = np.append(exact.reward_value, exact.constraint_value)
+    assert (found.low - 1e-9 <= values).all()
+    assert (values <= found.high + 1e-9).all()
+    assert found.steps == 200 * problem.horizon
+    assert found.exact
+
+
+def test_episodes_of_a_horizon_by_names_and_without_a_step():
+    found = painless.evaluate(lambda state: 0, ten_steps(), episodes=10)
+    assert found.mean == pytest.approx([10.0, 10.0])
+    assert found.met == (False,)
+    none = CMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], initial=[1.0], horizon=0, final=[3.0])
+    policy = painless.solve(none).policy
+    assert painless.value(policy, none).reward_value == pytest.approx(3.0)
+    assert painless.evaluate(policy, none, episodes=3).mean == pytest.approx([3.0])
 
 
 @settings(max_examples=15)

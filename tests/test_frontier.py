@@ -125,9 +125,8 @@ def test_ends_are_where_slack_and_feasibility_end(given):
         worse = optimum(problem, index, frontier.slack_from + np.sign(tighter) * step)
         lost = (loose.reward_value - worse.reward_value) * problem.sign[0]
         price = frontier.multiplier[0, 1]
-        close = 1e-8 * (
-            size(problem) + price * size(problem, 1 + index)
-        )  # limits are met to rounding, at a price
+        # Limits are met to rounding, at a price
+        close = 1e-8 * (size(problem) + price * size(problem, 1 + index))
         assert lost == pytest.approx(step * price, abs=close)
     with pytest.raises(InputError, match="the tightest limit that any meets is"):
         frontier.at(frontier.feasible_to + tighter)

@@ -129,9 +129,8 @@ def test_merit(problem, factor, shift, seed):
     policy /= policy.sum(-1, keepdims=True)
 
     prices = solve(problem, tolerance=1e-8).price_range
-    assume(
-        (np.ptp(prices, 1) <= 1e-6 * (1 + prices[:, 0])).all()
-    )  # at a kink the merit is that of any of them
+    # At a kink the merit is that of any of them
+    assume((np.ptp(prices, 1) <= 1e-6 * (1 + prices[:, 0])).all())
 
     def merit(changed, table=policy):
         normal = normalise(changed)[0]

@@ -129,9 +129,8 @@ def test_coin_betting_clips_what_exceeds_its_range():
 
 def test_anytime_bettor_as_printed_can_go_bankrupt():
     prior = np.array([0.25, 0.25, 0.5])
-    gains = np.array(
-        [[2.0, 2.0, 0.0], [-2.0, 0.0, -1.0]]
-    )  # all is staked on the first coin, which then loses
+    # All is staked on the first coin, which then loses
+    gains = np.array([[2.0, 2.0, 0.0], [-2.0, 0.0, -1.0]])
     assert play(CoinBetting(printed=True), prior, gains)[1].wealth[0] == 0
     assert play(CoinBetting(), prior, gains)[1].wealth[0] > 0
 

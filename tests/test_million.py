@@ -66,10 +66,8 @@ base = peak()
 result = work(lambda: eval(sys.argv[3]), sys.argv[1])
 print(json.dumps(result | {"base": base, "peak": peak()}))
 '''
-STORED, USED = (
-    2.5,
-    6.0,
-)  # how many times its size a model may take until it is loaded, and with a planner at work
+# How many times its size a model may take until it is loaded, and with a planner at work
+STORED, USED = 2.5, 6.0
 CASES = {  # a model, a small and a large size
     "garnet": ("painless.garnet({}, 4, 5, seed=1, dense=False)", 2500, 1_000_000),
     "slippery-grid": ("painless.make('slippery-grid', height={0}, width={0}, dense=False)", 50, 1085),

@@ -172,6 +172,19 @@ def test_states_are_sorted_and_found(visit):  # noqa: F811
     assert view.page.locator("table.states tbody tr").count() == 1
 
 
+def test_a_slider_goes_through_the_steps_of_a_horizon(visit):  # noqa: F811
+    problem = painless.make("maintenance", horizon=30, budget=0.068)
+    page = visit(page_of(problem))
+    assert "6 states of 6 in step 0" in page.text("#states")
+    page.page.locator("#step").fill("23")
+    assert page.text("#step-text") == "23"
+    row = page.page.locator("#states tbody tr", has_text="step 23, 3").inner_text()
+    exact = painless.solve(problem, tolerance=1e-9).policy.at("3", step=23)
+    assert f"{100 * exact[0]:.2f}" in row
+    page.page.locator("#step-all").check()
+    assert "180 states of 180" in page.text("#states")
+
+
 def test_constraints_are_chosen(visit):  # noqa: F811
     problem = painless.make("queueing")
     view = visit(page_of(problem, 0, 1))
@@ -300,9 +313,8 @@ def test_ten_thousand_states(visit):  # noqa: F811
     assert len(page.encode()) < 2_000_000
     view = visit(page)
     counted = view.page.context.new_cdp_session(view.page)
-    counted.send(
-        "Performance.enable", {"timeDomain": "threadTicks"}
-    )  # what it costs, whoever else is at work
+    # What it costs, whoever else is at work
+    counted.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = metrics(counted)
     view.evaluate(
         """async () => {

@@ -78,3 +78,22 @@ def test_a_constant_constraint_that_is_missed():
     assert solution.status.kind is Kind.INFEASIBLE
     assert solution.remedy.tolist() == [2.0]
     assert solution.violation == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize("second", [1.98, 3.6e-9])
+def test_beside_an_extreme_limit_the_advice_is_that_of_the_presolved_problem(second):
+    """The third limit leaves one action, whose second value is 0; advice of 3.6e-9 was no help."""
+    problem = CMDP(
+        np.ones((1, 3, 1)),
+        [[2.0, 1.0, 2.0]],
+        initial=[1.0],
+        discount=0.0,
+        constraint_reward=[[[1.0, 1.0, 2.0]], [[1.0, 2.0, 0.0]], [[0.0, 1.0, 2.0]]],
+        threshold=[1.78, second, 2.0],
+    )
+    solution = painless.solve(problem)
+    assert solution.infeasibility.conflict == (1, 2)
+    assert solution.remedy[1] == 0
+    assert painless.solve(problem.with_limits([1.78, 0.0, 2.0])).feasible
+    if np.isfinite(solution.remedy[2]):
+        assert painless.solve(problem.with_limits([1.78, second, solution.remedy[2]])).feasible

@@ -146,9 +146,8 @@ def test_a_mixture_that_misses_a_limit_gets_some_of_the_slater_policy(engine):
     certifier.game.safe = np.array([0.0, 1.0])
     answer = certifier.answer(np.array([1.0, 0.0]))
     assert answer.feasible
-    assert (
-        problem.threshold[0] <= answer.low[1] <= problem.threshold[0] + 1e-3
-    )  # and no more of it than that takes
+    # And no more of it than that takes
+    assert problem.threshold[0] <= answer.low[1] <= problem.threshold[0] + 1e-3
 
 
 @pytest.mark.parametrize("algorithm", [None, painless.LinearProgram(), painless.PRM(), painless.CBP()])

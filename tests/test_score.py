@@ -316,9 +316,8 @@ def test_what_is_finished_is_not_run_again(tiny, tmp_path, monkeypatch):
 def test_seeds_give_an_interval(tiny):
     score = run_score(5, seeds=3)
     assert score.seeds == [5, 6, 7]
-    assert [name for name, seed in score.problems if seed == 6] == [
-        tiny_suite()[0].name
-    ]  # estimates run once
+    # Estimates run once
+    assert [name for name, seed in score.problems if seed == 6] == [tiny_suite()[0].name]
     mean = score.mean("prm", "average")
     logs = [np.log(score.merit("prm", "average", (tiny_suite()[0].name, seed))) for seed in (5, 6, 7)]
     half = 4.302653 * np.std(logs, ddof=1) / np.sqrt(3)

@@ -162,9 +162,8 @@ def test_pictures_of_alike_names_are_files_of_their_own(tmp_path):
 def test_json_has_the_kind_and_no_unproved_optimum(run):
     content = json.loads(run("solve", "gridworld", "--json", "--threshold", "2.54", "--algorithm", "crpo")[1])
     assert content["kind"] in ("solved", "stopped")
-    assert content["optimal_value"] == pytest.approx(
-        1.3375082211, abs=1e-8
-    )  # once the value of an unproved policy
+    # Once the value of an unproved policy
+    assert content["optimal_value"] == pytest.approx(1.3375082211, abs=1e-8)
     assert json.loads(run("solve", "gridworld", "--json", "--threshold", "9")[1])["kind"] == "infeasible"
     assert json.loads(run("solve", "gridworld", "--json", "--iterations", "3")[1])["kind"] == "completed"
 

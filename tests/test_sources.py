@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+import painless
 from painless import InputError, from_rows, garnet
 from painless.bellman import policy_value
 from painless.policies.table import uniform_policy
@@ -91,6 +92,19 @@ def test_rows_may_come_in_any_order():
     one, two = (from_rows(rows, threshold=0.0, **START) for rows in (ROWS, ROWS[::-1]))
     assert_array_equal(one.transition.toarray(), two.transition.toarray())
     assert_array_equal(one.utility, two.utility)
+
+
+def test_states_where_the_process_ends_need_no_rows():
+    rows = [(0, 0, 0, 0.5, 1.0), (0, 0, 1, 0.5, 1.0), (1, 0, 2, 1.0, 3.0)]
+    given = {"initial": [1.0, 0.0, 0.0], "discount": 1.0}
+    for end in ([2], [False, False, True]):
+        assert painless.solve(from_rows(rows, end=end, **given)).reward_value == pytest.approx(5.0)
+    names = {"states": ["here", "there", "home"]}
+    assert painless.solve(from_rows(rows, end="home", names=names, **given)).reward_value == pytest.approx(
+        5.0
+    )
+    with pytest.raises(InputError, match="state 2 has no actions"):
+        from_rows(rows, initial=[1.0, 0.0, 0.0], horizon=4)
 
 
 def test_rows_without_constraints():

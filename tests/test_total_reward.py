@@ -431,3 +431,29 @@ def test_ways_so_long_that_sums_overflow_are_not_judged(seed):
     assert solution.status.kind is Kind.STOPPED
     assert not solution.feasible
     assert np.isinf(solution.gap)
+
+
+def test_rounds_before_a_rest_are_told_apart_from_rounding():
+    """To work five times and then to idle takes memory; an action that ends the process makes it a table."""
+    idle = painless.CMDP(
+        np.ones((1, 2, 1)),
+        [[1.0, 0.0]],
+        initial=[1.0],
+        discount=1.0,
+        constraint_cost=[[1.0, 0.0]],
+        budget=5.0,
+        names={"states": ["office"], "actions": ["work", "idle"]},
+    )
+    found = painless.solve(idle)
+    assert found.status.kind is Kind.STOPPED
+    assert "rests in state office, which no table of probabilities does" in str(found.status)
+    assert found.upper_bound == pytest.approx(5.0)
+    quits = painless.CMDP(
+        np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]),
+        [[1.0, 0.0], [0.0, 0.0]],
+        initial=[1.0, 0.0],
+        discount=1.0,
+        constraint_cost=[[1.0, 0.0], [0.0, 0.0]],
+        budget=5.0,
+    )
+    assert painless.solve(quits, tolerance=1e-6).reward_value == pytest.approx(5.0, rel=2e-6)

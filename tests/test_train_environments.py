@@ -589,9 +589,8 @@ def test_the_page_of_a_run_explores_its_model(tmp_path):
     again = TrainingRecord.load(tmp_path / "run")
     assert (again.visits == training.visits).all()
     assert training_page(again, "walk") == page
-    free = training_page(
-        TrainingRecord.of(quick()), "walk"
-    )  # without limits, the optimal policy of the model
+    # Without limits, the optimal policy of the model
+    free = training_page(TrainingRecord.of(quick()), "walk")
     assert "How often each pair was tried" in free
     assert "as if it were the truth." not in free.split("The learned model")[0]
 

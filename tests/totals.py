@@ -167,6 +167,8 @@ def check(seed, tolerance=1e-6):
     size = max(abs(best), 1e-3)
     assert found.status.kind is not Kind.INFEASIBLE, (seed, found.status)
     assert sign * found.upper_bound >= best - 1e-7 * size, seed
+    if "no table of probabilities does" in str(found.status):
+        return "memory"
     assert found.feasible, (seed, found.status)
     again = painless.value(found, problem)
     assert again.feasible, seed

@@ -36,9 +36,8 @@ class Tableau:
     """Rows of integers over one denominator: [columns | right-hand side]."""
 
     def __init__(self, rows: np.ndarray) -> None:
-        self.scale = [
-            lcm(*(x.denominator for x in row)) for row in rows
-        ]  # the row has been multiplied with it
+        # The row has been multiplied with it
+        self.scale = [lcm(*(x.denominator for x in row)) for row in rows]
         self.rows = np.array(
             [[int(x * scale) for x in row] for row, scale in zip(rows, self.scale, strict=True)], dtype=object
         )

@@ -192,9 +192,8 @@ class Dask:
             security=security,
             protocol="tls://" if security else "tcp://",
         )
-        cluster.adapt(
-            minimum=self.wanted, maximum=self.wanted
-        )  # a worker that does not come back is replaced
+        # A worker that does not come back is replaced
+        cluster.adapt(minimum=self.wanted, maximum=self.wanted)
         return cluster
 
     def _connect(self, timeout: float) -> Any:

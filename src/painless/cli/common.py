@@ -120,25 +120,17 @@ def find_problem(
     from painless.problem import load
     from painless.problems import find_table, is_file, make, require_name
 
-    if horizon is not None:
-        if is_file(name) and "horizon" in formats.format_of(name).parameters:
-            given = file_arguments(name, parameters, discount, threshold, limits)
-            return load(name, **given, horizon=horizon)
-        found = find_problem(name, parameters, None, threshold, limits=limits)
-        return found.with_horizon(horizon, 1.0 if discount is None else discount)
     require_name(name)
+    given: dict[str, Any] = {"horizon": horizon} if horizon is not None else {}
+    given |= {"average": True} if average else {}
     if is_file(name):
-        given = file_arguments(name, parameters, discount, threshold, limits)
-        problem = load(name, **given, average=average)
+        problem = load(name, **file_arguments(name, parameters, discount, threshold, limits), **given)
         return problem if takes_roles(name) else _with_named_limits(problem, name, limits)
     table = find_table(name)
-    own = average and "average" in settings_of(table)
-    parameters = [*(parameters or []), "average=true"] if own else parameters
     wanted = settings_of(table).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
-    given = problem_arguments(table, name, parameters, discount, threshold if chooses else None)
+    given |= problem_arguments(table, name, parameters, discount, threshold if chooses else None)
     problem = make(name, **given)
-    problem = problem.with_average() if average and not own else problem
     problem = problem if chooses or not threshold else problem.with_limits(threshold)
     return _with_named_limits(problem, name, limits)
 

@@ -12,15 +12,10 @@ from unicodedata import category
 
 import numpy as np
 
-HIDDEN = {
-    "Cc",
-    "Cs",
-    "Zl",
-    "Zp",
-}  # control characters, halves of characters, separators of lines and paragraphs
-TURNING = frozenset(
-    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)  # these reorder the text that follows
+# Control characters, halves of characters, separators of lines and paragraphs
+HIDDEN = {"Cc", "Cs", "Zl", "Zp"}
+# These reorder the text that follows
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 SIGNS = {">=": "≥", "<=": "≤"}  # of limits
 

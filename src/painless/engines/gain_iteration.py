@@ -27,10 +27,8 @@ from painless.problem import Transition
 ROUNDING = 1e-13  # relative to the largest bias; a smaller improvement is none
 PATIENCE = 400  # rounds in a row in which no bound and no gain improves
 FEW = 500  # states up to which policy iteration starts with what pays most at once
-SWEEPS, DAMPED = (
-    400,
-    0.95,
-)  # of value iteration before policy iteration on more states, and the part of each step
+# Of value iteration before policy iteration on more states, and the part of each step
+SWEEPS, DAMPED = 400, 0.95
 SETTLED = 20  # sweeps in a row that change no choice
 ROUNDS = 1000
 RELIABLE = 1e-9  # relative; a gain that exceeds a proved bound by more is an error

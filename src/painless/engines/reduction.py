@@ -39,9 +39,15 @@ class Reduction:
         self.ending = missing(self.flat).reshape(problem.actions.shape)  # (S, A)
         self.reached = self._reached(problem.actions)
         self.pairs = problem.actions & self.reached[:, None]
-        idle = self.pairs & (problem.utility == 0).all(0) & (self.ending == 0)
-        self.rests: EndComponents = end_components(self.flat, idle)
+        self._zero = problem.utility == 0  # (J, S, A)
+        self.rests: EndComponents = end_components(
+            self.flat, self.is_idle(np.ones(len(problem.utility), dtype=bool))
+        )
         self.sure = self._sure()  # (S, A)
+
+    def is_idle(self, used: Mask) -> Mask:
+        """Return which pairs earn nothing in some utilities, `used` (J,), and do not end, (S, A)."""
+        return np.asarray(self.pairs & self._zero[used].all(0) & (self.ending == 0))
 
     def _reached(self, pairs: Mask) -> Mask:
         """The states that some policy comes to that takes some pairs (S, A) only, (S,)."""
@@ -129,14 +135,39 @@ class Quotient:
         self.ends = ends > 0  # (n,) whether a row may stop at once
         dense: Any = kernel.toarray() if self.count <= DENSE_NODES else scipy.sparse.csr_array(kernel)
         self.rows = PairRows(dense, place[order], self.count)
-        self.initial = np.bincount(
-            self.node[problem.initial > 0], problem.initial[problem.initial > 0], self.count
-        )
+        there = np.flatnonzero(problem.initial)
+        self.initial: Array = np.zeros(self.count)
+        np.add.at(self.initial, self.node[there], problem.initial[there])
 
     @cached_property
     def sweeps(self) -> RowSweeps:
         """Sweeps of value iteration over the rows."""
         return RowSweeps(self.rows)
+
+    @cached_property
+    def has_choice_to_rest(self) -> bool:
+        """Whether one may rest in a node, or go on from there."""
+        several = np.diff(np.append(self.rows.first, len(self.pair))) > 1
+        return bool(several[self.rows.state[self.is_stop]].any())
+
+    def rows_of(self, actions: NDArray[np.intp]) -> Places:
+        """Return the rows that a policy (S,) takes, (N,): in rests, to stop."""
+        choice = self.rows.first.copy()
+        going = np.flatnonzero((self.node >= 0) & (self.loops.label < 0))
+        choice[self.node[going]] = self._row_of[going * self.whole.actions + actions[going]]
+        return choice
+
+    @cached_property
+    def _row_of(self) -> Places:
+        """The row of each pair, (S·A,); −1 for those that are not there."""
+        found = np.full(self.whole.states * self.whole.actions, -1)
+        found[self.pair[~self.is_stop]] = np.flatnonzero(~self.is_stop)
+        return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only rests are put together, so that no utility is earned inside a node."""
+        return not (self.loops.pairs & ~self.whole.rests.pairs).any()
 
     def utility(self, utility: Array) -> Array:
         """Return utilities (..., S, A) of the rows, (..., n); stopping is worth 0."""

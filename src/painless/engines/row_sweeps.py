@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -21,29 +22,44 @@ from painless.engines.sweeps.two_threads import TwoThreads
 STUCK = 1 - 1e-12  # a row that stays with a larger probability is left out
 
 
+class KeptRows(NamedTuple):
+    """Rows without those that stay where they are."""
+
+    kept: Places  # (m,) the rows
+    place: Places  # (n,) of each row among them; −1 for those that are left out
+    sparse: SparseRows  # without utilities
+
+
+def kept_rows(rows: PairRows) -> KeptRows:
+    """Return rows as sweeps need them; those that stay where they are are never taken."""
+    kernel = scipy.sparse.csr_array(rows.kernel)
+    at = np.repeat(np.arange(kernel.shape[0]), np.diff(kernel.indptr))
+    loop = kernel.indices == rows.state[at]
+    stay = np.bincount(at[loop], kernel.data[loop], kernel.shape[0])
+    kept = np.flatnonzero(stay < STUCK)
+    some = kernel if len(kept) == kernel.shape[0] else kernel[kept]
+    starts = np.searchsorted(rows.state[kept], np.arange(len(rows.first) + 1))
+    place = np.full(kernel.shape[0], -1)
+    place[kept] = np.arange(len(kept))
+    first, pointer, successor = (part.astype(np.uint32) for part in (starts, some.indptr, some.indices))
+    sparse = SparseRows(first, pointer, successor, some.data, np.empty((0, len(kept))), None, rows.terms)
+    return KeptRows(kept, place, sparse)
+
+
 class RowSweeps:
-    """Improves choices among rows; those that stay where they are are never taken."""
+    """Improves choices among rows."""
 
     def __init__(self, rows: PairRows) -> None:
         self.rows = rows
 
     @cached_property
-    def _active(self) -> tuple[Places, Places, ActiveStates]:
-        """The rows that are kept, the place of each among them, and the sweeps over them."""
-        rows = self.rows
-        kernel = scipy.sparse.csr_array(rows.kernel)
-        at = np.repeat(np.arange(kernel.shape[0]), np.diff(kernel.indptr))
-        loop = kernel.indices == rows.state[at]
-        stay = np.bincount(at[loop], kernel.data[loop], kernel.shape[0])
-        kept = np.flatnonzero(stay < STUCK)
-        some = kernel if len(kept) == kernel.shape[0] else kernel[kept]
-        starts = np.searchsorted(rows.state[kept], np.arange(len(rows.first) + 1))
-        place = np.full(kernel.shape[0], -1)
-        place[kept] = np.arange(len(kept))
-        first, pointer, successor = (part.astype(np.uint32) for part in (starts, some.indptr, some.indices))
-        none = np.empty((0, 0))
-        sparse = SparseRows(first, pointer, successor, some.data, none, None, rows.terms)
-        return kept, place, ActiveStates(sparse, 1.0, TwoThreads())
+    def known(self) -> KeptRows:
+        """The rows that are kept."""
+        return kept_rows(self.rows)
+
+    @cached_property
+    def _active(self) -> ActiveStates:
+        return ActiveStates(self.known.sparse, 1.0, TwoThreads())
 
     def improved(
         self,
@@ -58,7 +74,7 @@ class RowSweeps:
 
         A change of value by less than `least` is not followed.
         """
-        kept, place, active = self._active
+        kept, place, _ = self.known
         taken = place[choice].astype(np.uint32)
-        active.improve(np.ascontiguousarray(utility[kept]), value.copy(), taken, least, limit, tick)
+        self._active.improve(np.ascontiguousarray(utility[kept]), value.copy(), taken, least, limit, tick)
         return kept[taken.astype(np.intp)]

@@ -112,9 +112,8 @@ class Settling:
         self, worth: Array, choice: Places, value: Array, factorise: Factorise, tick: Callable[[], None]
     ) -> float:
         """Return a proved bound on every way, at ρ: that of v + δW, which is checked at every pair."""
-        anyway = float(
-            worth[self.rows.first[: self.count]].max()
-        )  # no way ends better than in the best component
+        # No way ends better than in the best component
+        anyway = float(worth[self.rows.first[: self.count]].max())
         over = self._excess(worth, value)
         one = np.ones(len(worth))
         time = factorise(self.rows.chain(choice), 1.0).state_value(one[choice][None])[0]

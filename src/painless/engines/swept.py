@@ -22,6 +22,7 @@ from painless.engines.sweeps.mixing import Mixer
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
+from painless.problem.comparison import same_model
 
 SOME = 0.01  # share of the states beyond which their action values are found together
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
@@ -45,7 +46,7 @@ class Swept(BaseEngine):
         """Start the next search from where that of another engine ended, if it has the same pairs."""
         if not isinstance(other, Swept):
             return
-        if not _same_model(self.problem, other.problem):
+        if not same_model(self.problem, other.problem):
             self.pricer.continue_from(other.pricer)
             return
         self.pricer, self._mixer = other.pricer, other._mixer  # they know nothing of limits
@@ -122,9 +123,8 @@ class Swept(BaseEngine):
             return super().mixed(policies, weights)
         chosen = [self._chosen(policies[k]) for k in used]
         table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
-        return table, Bracket(low, low + 2 * error, low).within(
-            self.extent
-        )  # no more is claimed than is proved
+        # No more is claimed than is proved
+        return table, Bracket(low, low + 2 * error, low).within(self.extent)
 
     @cached_property
     def _mixer(self) -> Mixer:
@@ -151,11 +151,3 @@ class Swept(BaseEngine):
             return first + np.arange(actions.shape[1], dtype=np.uint32)[:, None]
         rank = (actions.cumsum(1, dtype=np.uint32) - np.uint32(1)) * actions
         return np.ascontiguousarray(first + rank.T.astype(np.uint32))
-
-
-def _same_model(one: CMDP, other: CMDP) -> bool:
-    """Whether two problems share their transitions, and differ in their limits alone."""
-    if one.transition is not other.transition or one.discount != other.discount:
-        return False
-    pairs = ((one.actions, other.actions), (one.initial, other.initial), (one.utility, other.utility))
-    return all(np.array_equal(x, y) for x, y in pairs)

@@ -1,7 +1,7 @@
 """The total reward until the end: best responses by policy iteration, without a contraction.
 
 What the model is reduced to, and which loops it has, is in `reduction`; whether the problem has an answer at all, in `well_posed`; best responses and
-their bounds are in `total_iteration`; values of policies in `transient`. If the best rows contain loops whose gains cancel at the given
+their bounds are in `total_iteration`, those of large models first in `swept_total`; values of policies in `transient`. If the best rows contain loops whose gains cancel at the given
 weights, as they do where a budget bounds a loop, the bound is proved for the weights + δw, with w and W of `well_posed`: V + δW.
 
 Averages of policies: one that rests where another goes on cannot share a table with it, since there is no pair that rests. Then it takes a
@@ -26,6 +26,7 @@ from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Respo
 from painless.engines.iterated import FACTORISED, Inverses
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient, Reduction, leading
+from painless.engines.swept_total import SweptTotal
 from painless.engines.total_iteration import (
     Improved,
     at_start,
@@ -51,6 +52,7 @@ class Total(BaseEngine):
     """Finds the best way to stop."""
 
     rounding = np.inf  # depends on the policy: `values` bounds it
+    draws = True
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
@@ -58,6 +60,7 @@ class Total(BaseEngine):
         self.exact = problem.shape[0] <= FACTORISED  # larger chains are swept
         self._quotients: dict[bytes, Quotient] = {}
         self._last: dict[bytes, Places] = {}
+        self._sweeps: dict[bytes, SweptTotal] = {}
         everywhere = np.full(1 + problem.shape[2], np.inf)
         self.extent = -everywhere, everywhere  # nothing is known of all policies
 
@@ -79,6 +82,8 @@ class Total(BaseEngine):
 
     def _quotient(self, weight: Array) -> tuple[bytes, Quotient]:
         used = weight > 0
+        if self.whole.is_idle(used).sum() == self.whole.is_idle(np.ones_like(used)).sum():
+            used = np.ones_like(used)  # the utilities that do not count change nothing
         key = used.tobytes()
         if key not in self._quotients:
             self._quotients[key] = self.whole.quotient(used)
@@ -91,9 +96,41 @@ class Total(BaseEngine):
             0.0 if self.exact else CAREFUL * min(tolerance, precision * float(weight.sum()))
         )
         try:
-            return self._best(guard, weight)
+            found = None if self.exact else self._swept_best(weight, tolerance, precision)
+            return self._best(guard, weight) if found is None else found
         finally:
             self.factorise.error = 0.0
+
+    def _swept(self, weight: Array) -> tuple[bytes, SweptTotal]:
+        key, quotient = self._quotient(weight)
+        if key not in self._sweeps:
+            start = self._last.get(key, quotient.first)
+            self._sweeps[key] = SweptTotal(self.problem, quotient, start, lambda: self._tick())
+        return key, self._sweeps[key]
+
+    def _swept_best(self, weight: Array, tolerance: float, precision: float) -> Response | None:
+        """Return a policy within `tolerance` of the best for weights (J,), by sweeps; None if they do not find it."""
+        key, swept = self._swept(weight)
+        found = swept.best(weight, tolerance, precision, self.factorise)
+        if found is None:
+            return None
+        self._last[key] = found.choice
+        actions = swept.quotient.lifted(found.choice, self._fallback).astype(self.compact)
+        low = self._weighted_low(weight, found.value)
+        rounding = max(found.bound - low, 0.0)
+        return Response(
+            *(actions, found.value.low, found.value.guess, found.bound, low, rounding, found.sweeps)
+        )
+
+    @cached_property
+    def unit(self) -> float:
+        """The scale of values: about the time to stop of a large model; 1 of others."""
+        if self.exact:
+            return 1.0
+        _ = self.guard  # rejects problems without an answer
+        reward = np.eye(len(self.problem.utility))[0]
+        _, swept = self._swept(reward)
+        return swept.pricer.rough_time(reward) if swept.serves else 1.0
 
     def _best(self, guard: Guard, weight: Array) -> Response:
         key, quotient = self._quotient(weight)
@@ -268,7 +305,12 @@ class Total(BaseEngine):
 
         It is one table, or a draw between several if some rest where others go on.
         """
-        del precision  # exact to rounding
+        order = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
+        if not self.exact and all(getattr(policies[k], "ndim", 0) == 1 for k in order):
+            _, sweeps = self._swept(np.ones(len(self.problem.utility)))
+            found = sweeps.mixed([policies[k] for k in order], weights[order], precision)
+            if found is not None:
+                return found
         groups = self._groups(policies, weights)
         tables = [group.table() for group in groups]
         share = np.array([group.weight for group in groups])
@@ -304,7 +346,9 @@ class Total(BaseEngine):
                 touring = self.touring(states)
                 chain = self._chain(touring)
                 if chain.loops or chain.rest[states].any():
-                    continue  # no table that stops has rounds of this loop
+                    # No table that stops has rounds of this loop: it would have to rest after some of them.
+                    self.remembered = tuple(np.flatnonzero(chain.rest).tolist()) or tuple(states.tolist())
+                    continue
                 group = next((one for one in open_to if one.fits(chain)), None)
                 if group is not None:
                     group.occupancy *= 1 - TOUCH

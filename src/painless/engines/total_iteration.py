@@ -93,9 +93,8 @@ def improved(
             q = np.where(rows, q, -np.inf)
         most, place = quotient.rows.best(q)
         own = q[choice]
-        unsolved = 2 * float(
-            np.abs(own - value).max(initial=0.0)
-        )  # a smaller gain may be an error of the values
+        # A smaller gain may be an error of the values
+        unsolved = 2 * float(np.abs(own - value).max(initial=0.0))
         better = most > own + ROUNDING * (np.abs(own) + np.abs(value) + size[choice]) + unsolved
         last, changed = changed, float(np.count_nonzero(better))
         if rows is None and quotient.count > DENSE_NODES and changed > SETTLING * last:

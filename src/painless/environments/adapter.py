@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from painless.common import extras
@@ -54,7 +55,7 @@ def from_gymnasium(
     """Make a simulator of an environment.
 
     Arguments:
-        environment: an id, also as "module:id" or "module:Class", an environment, or a function that makes one. Actions are Discrete or products of
+        environment: an id, also as "module:id" or "module:Class", an environment, a vector environment, or a function that makes one. Actions are Discrete or products of
             such; observations may be Discrete, Box, MultiDiscrete or MultiBinary, and tuples and dictionaries of these.
         constraints: on discounted sums: from `info` ("cost<=25"), from Safety-Gymnasium's six-tuple (also "cost"),
             from a vector reward ("reward[1]>=-3"), or from a function of (observation, action, next_observation, reward,
@@ -72,7 +73,7 @@ def from_gymnasium(
     function("reward", reward)
     if objective is not None:
         whole("objective", objective, least=0)
-    first = _made(make, environment)
+    first = environment if isinstance(environment, VectorEnv) else _made(make, environment)
     own = getattr(getattr(first, "spec", None), "max_episode_steps", None)
     limit = own or STEPS if time_limit is None else whole("time_limit", time_limit, least=1)
     wanted = constraints_of(constraints)
@@ -84,6 +85,10 @@ def from_gymnasium(
         from painless.environments.vectorised import VectorGymnasiumSimulator
 
         simulator = VectorGymnasiumSimulator(*settings, options=options)
+    if isinstance(first, VectorEnv):
+        from painless.environments.native import NativeSimulator
+
+        simulator = NativeSimulator(*settings)
     simulator.source = _source(given, first, options)
     simulator.pool.append(first)
     simulator.look_around(seed)
@@ -132,7 +137,8 @@ def _maker(environment: Any, options: dict[str, Any]) -> Maker:
         raise InputError(
             f"{shown(environment)} is no environment; give an id, an environment with reset and step, or a function that makes one"
         )
-    if getattr(environment, "spec", None) is not None and not _is_changed(environment):
+    vector = isinstance(environment, VectorEnv)
+    if not vector and getattr(environment, "spec", None) is not None and not _is_changed(environment):
         return lambda: gymnasium.make(environment.spec)
     return lambda: copy.deepcopy(environment)
 
@@ -210,9 +216,8 @@ class GymnasiumSimulator:
     reward: Function | None = None
     source: dict[str, Any] | None = None  # how to make the environment again
     pool: list[Any] = field(default_factory=list, repr=False)
-    _alive: list[tuple[int, Any]] = field(
-        default_factory=list, repr=False
-    )  # episodes that continue: number, environment
+    # Episodes that continue: number, environment
+    _alive: list[tuple[int, Any]] = field(default_factory=list, repr=False)
     _last: dict[int, Any] = field(default_factory=dict, repr=False)  # the latest observation of each
     _steps: int = field(default=0, repr=False)
     _seen: list[Array] = field(default_factory=list, repr=False)
@@ -228,9 +233,8 @@ class GymnasiumSimulator:
         """The ranges that were declared, and those that were seen for the rest."""
         signs = np.array([1.0, *(one.sign for one in self.constraints)])
         declared = [self.reward_range or (None, None), *((one.low, one.high) for one in self.constraints)]
-        seen = (
-            np.array(self._seen) * signs if self._seen else np.zeros((1, len(signs)))
-        )  # in the user's terms
+        # In the user's terms
+        seen = np.array(self._seen) * signs if self._seen else np.zeros((1, len(signs)))
         low = np.array([s if d[0] is None else d[0] for d, s in zip(declared, seen.min(0), strict=True)])
         high = np.array([s if d[1] is None else d[1] for d, s in zip(declared, seen.max(0), strict=True)])
         ends = np.sort(np.stack([low * signs, high * signs]), axis=0)
@@ -315,19 +319,19 @@ class GymnasiumSimulator:
         observed: list[States] = []
         episodes = 0
         kept = PILOT_NUMBERS // self.interface.dimension
-        for _ in range(PILOT):
-            if len(self._seen) >= PILOT_STEPS:
-                break
-            states = self.reset(1, rng)
-            episodes += 1
+        together = min(getattr(self, "copies", 1), PILOT)
+        while episodes < PILOT and len(self._seen) < PILOT_STEPS:
+            states = self.reset(together, rng)
+            episodes += together
             for _ in range(self.time_limit):
-                outcome = self.step(states, np.array([self.interface.random_action(rng)]), rng)
-                self._seen.append(outcome.utilities[0])
+                outcome = self.step(states, np.array([interface.random_action(rng) for _ in states]), rng)
+                self._seen.extend(outcome.utilities)
                 if len(observed) <= kept:
-                    observed.append(states[0])
-                states = outcome.states
+                    observed.extend(states)
                 if not self._alive:
                     break
+                cut = False if outcome.truncated is None else outcome.truncated
+                states = outcome.states[~(outcome.terminated | cut)]
         self.observed = np.array(observed)
         self.length = len(self._seen) / episodes  # of an episode with random actions
 

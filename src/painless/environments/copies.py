@@ -28,16 +28,22 @@ class Stepped(NamedTuple):
     terminated: Mask  # (n,)
     truncated: Mask  # (n,)
     observations: Observations  # (n, D) to act on next: after the reset where the episode ended
+    counted: (
+        Mask  # (n,) whether it was a step of an episode; otherwise the environment was busy resetting itself
+    )
 
 
 class Copies(Protocol):
     """Copies of an environment, by number."""
 
-    def start(self, numbers: Sequence[int], seeds: Sequence[int]) -> Observations:
+    restarts: bool  # whether an episode can begin in one copy while others go on
+    replays: bool  # whether the same seed and actions lead to the same episode
+
+    def start(self, numbers: Sequence[int], seeds: Sequence[int | None]) -> Observations:
         """Begin an episode in these copies; return the first observations, (n, D)."""
 
-    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int]) -> Stepped:
-        """Step these copies; those whose episodes end begin another from their seed."""
+    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int | None]) -> Stepped:
+        """Step these copies; those whose episodes end begin another from their seed, or wait for `start` if it is None."""
 
     def close(self) -> None:
         """End all processes."""
@@ -46,6 +52,8 @@ class Copies(Protocol):
 class LocalCopies:
     """Copies in this process."""
 
+    restarts = replays = True
+
     def __init__(self, simulator: GymnasiumSimulator, count: int, first: int = 0) -> None:
         self.simulator, self.first = simulator, first
         while len(simulator.pool) < count:
@@ -53,18 +61,18 @@ class LocalCopies:
         self.lengths = [0] * count
         self.limit = simulator.time_limit
 
-    def start(self, numbers: Sequence[int], seeds: Sequence[int]) -> Observations:
+    def start(self, numbers: Sequence[int], seeds: Sequence[int | None]) -> Observations:
         """Begin an episode in these copies."""
         return np.array([self._begin(k, s) for k, s in zip(numbers, seeds, strict=True)], np.float32).reshape(
             len(numbers), -1
         )
 
-    def _begin(self, number: int, seed: int) -> Any:
+    def _begin(self, number: int, seed: int | None) -> Any:
         self.lengths[number] = 0
         self.simulator._steps = 0
-        return self.simulator.begin(number, self.simulator.pool[number], int(seed))
+        return self.simulator.begin(number, self.simulator.pool[number], int(seed or 0))
 
-    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int]) -> Stepped:
+    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int | None]) -> Stepped:
         """Step these copies one after the other."""
         rows = []
         for number, action, seed in zip(numbers, actions, seeds, strict=True):
@@ -74,7 +82,8 @@ class LocalCopies:
                 number, self.simulator.pool[number], action
             )
             truncated = (truncated or self.lengths[number] >= self.limit) and not terminated
-            fresh = self._begin(number, seed) if terminated or truncated else state
+            ended = (terminated or truncated) and seed is not None
+            fresh = self._begin(number, seed) if ended else state
             rows.append((state, utilities, terminated, truncated, fresh))
         columns, count = list(zip(*rows, strict=True)), len(rows)
         return Stepped(
@@ -83,6 +92,7 @@ class LocalCopies:
             np.array(columns[2], bool),
             np.array(columns[3], bool),
             np.array(columns[4], np.float32).reshape(count, -1),
+            np.ones(count, dtype=bool),
         )
 
     def close(self) -> None:
@@ -112,6 +122,8 @@ def _serve(pipe: Any, packed: bytes, count: int) -> None:
 
 class WorkerCopies:
     """Copies in other processes, each with an equal share; copy k is with worker k mod workers."""
+
+    restarts = replays = True
 
     def __init__(self, simulator: GymnasiumSimulator, count: int, workers: int) -> None:
         import multiprocessing
@@ -152,12 +164,12 @@ class WorkerCopies:
             raise InputError(trouble)
         return answers
 
-    def start(self, numbers: Sequence[int], seeds: Sequence[int]) -> Observations:
+    def start(self, numbers: Sequence[int], seeds: Sequence[int | None]) -> Observations:
         """Begin an episode in these copies."""
         answers = self._ask("start", numbers, seeds)
         return _joined([(places, rows) for places, rows in answers], len(numbers))
 
-    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int]) -> Stepped:
+    def step(self, numbers: Sequence[int], actions: Sequence[Any], seeds: Sequence[int | None]) -> Stepped:
         """Step these copies, all workers at once."""
         answers = self._ask("step", numbers, actions, seeds)
         columns = zip(*[answer for _, answer in answers], strict=True)
@@ -185,5 +197,13 @@ def _joined(parts: list[tuple[list[int], Any]], count: int) -> Any:
 
 
 def make_copies(simulator: GymnasiumSimulator, count: int, workers: int) -> Copies:
-    """Return copies in this process, or in worker processes."""
+    """Return copies in this process, or in worker processes; those of a vector environment are its own."""
+    from painless.environments.native import NativeSimulator, VectorCopies
+
+    if isinstance(simulator, NativeSimulator):
+        if workers > 1:
+            raise InputError(
+                f"{simulator.name} is a vector environment, which steps its own copies; leave workers out"
+            )
+        return VectorCopies(simulator)
     return LocalCopies(simulator, count) if workers <= 1 else WorkerCopies(simulator, count, workers)

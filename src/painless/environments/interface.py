@@ -29,12 +29,8 @@ UNBOUNDED = 1e300  # stands for infinity in a description
 ARRAYS = {spaces.Box: "box", spaces.MultiDiscrete: "multi-discrete", spaces.MultiBinary: "multi-binary"}
 
 
-NUMBERS = (
-    spaces.Discrete,
-    spaces.Tuple,
-    spaces.Dict,
-    *ARRAYS,
-)  # spaces of numbers; a dictionary may also have text
+# Spaces of numbers; a dictionary may also have text
+NUMBERS = (spaces.Discrete, spaces.Tuple, spaces.Dict, *ARRAYS)
 
 
 def describe(space: Any, where: str) -> dict[str, Any]:

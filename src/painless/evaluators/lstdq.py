@@ -46,9 +46,8 @@ class SuccessorModel(NamedTuple):
     pointer: Pairs  # (n + 1,)
     successor: Pairs  # (nnz,)
     probability: Array  # (nnz,)
-    blocks: list[
-        tuple[Pairs, Pairs]
-    ]  # of rows with several entries: the rows (r,), and their entries (r, length)
+    # Of rows with several entries: the rows (r,), and their entries (r, length)
+    blocks: list[tuple[Pairs, Pairs]]
 
     def draw(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw successors for each row, so many as `counts` (n,) says; return how often each entry was drawn, (nnz,)."""

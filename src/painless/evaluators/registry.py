@@ -35,10 +35,8 @@ from painless.features import (
 )
 from painless.problem import CMDP
 
-CHOICES = {
-    "shared": None,
-    **{one.value: one for one in Single},
-}  # of the pairs that share a feature: all, or one of them
+# Of the pairs that share a feature: all, or one of them
+CHOICES = {"shared": None, **{one.value: one for one in Single}}
 
 
 def _exact(problem: CMDP) -> Evaluator[TablePolicy]:

@@ -51,9 +51,8 @@ def _csv(path: Path, size: int) -> Iterator[Chunk]:
             header = _header(next((row for row in reader if row), []))
             first, share, before = 0, 0.0, reader.line_num
             while rows := [row for row in islice(reader, size) if row]:
-                one_line = reader.line_num - before == len(
-                    rows
-                )  # no line is empty, and none goes on in the next
+                # No line is empty, and none goes on in the next
+                one_line = reader.line_num - before == len(rows)
                 _require_widths(rows, header, first)
                 now = min(max(lines.bytes / total, share), 1.0)
                 names = (

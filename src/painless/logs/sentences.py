@@ -9,16 +9,18 @@ import numpy as np
 
 from painless.common.render import number
 from painless.logs.answer import MET, MISSED, UNCLEAR, Answered
+from painless.logs.extrapolation import FEW
 from painless.logs.logged_model import LoggedModel
 
 MOST = 1000.0  # times as many rows beyond which no number is told
+MUCH = 0.05  # of the planned value, beyond which what the estimate promises is told
 NOTABLE = 0.02  # share of the time above which extrapolation is told
 
 
 def conclusion(found: Answered, log: LoggedModel, solution: Mapping[str, Any]) -> str:
     """Return what can be claimed, why not more, and what would help."""
     parts = [_verdict(solution), _more_rows(found, log, solution), _in_the_log(solution)]
-    parts += [_extrapolated(solution), _never_tried(found, log)]
+    parts += [_extrapolated(solution), _promised(found, log), _never_tried(found, log)]
     parts += [one.sentence for one in solution["assumptions"] if not one.holds]
     return " ".join(part for part in parts if part)
 
@@ -95,6 +97,17 @@ def _extrapolated(solution: Mapping[str, Any]) -> str:
         f"The policy spends {beyond.time:.0%} of its time on choices of which the log has fewer than ten rows; "
         f"the most useful rows to add are {_pairs(beyond.needed[:3])}."
     )
+
+
+def _promised(found: Answered, log: LoggedModel) -> str:
+    """Say if the estimate promises much more, on choices that the log hardly has."""
+    promised, planned = found.optimum.value[0] * log.sign[0], found.judged.value[0] * log.sign[0]
+    time = found.optimum.occupancy
+    rare = time[log.memory.visits < FEW].sum() / max(time.sum(), 1e-300)
+    if not abs(promised - planned) > MUCH * abs(planned) or rare < NOTABLE:
+        return ""
+    what = "cost" if log.columns.reward is None else "reward"
+    return f"The estimate promises a {what} of {promised:.4g}, on choices of which the log has fewer than ten rows: that is luck until more rows show it."
 
 
 def _pairs(needed: Any) -> str:

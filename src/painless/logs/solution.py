@@ -159,7 +159,7 @@ def logged_solution(log: LoggedModel, found: Answered, confidence: float, clock:
     with one_thread():
         logged = judged_behaviour(log)
         was = behaviour(log, logged, found.limits, confidence)
-        beyond = extrapolation(log, judged, logged, found.limits, found.candidate.multiplier)
+        beyond = extrapolation(log, judged, found.optimum, logged, found.limits, found.candidate.multiplier)
     assumptions = (stationary(log), markov(log))
     solution = {
         "policy": log.policy(judged),

@@ -20,7 +20,7 @@ from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion
 from painless.problem.stages import Stages
 from painless.simulation.rollouts import Trajectories, lockstep
-from painless.simulation.simulator import TableSimulator
+from painless.simulation.simulator import TableSimulator, draw_successors
 
 ACTION = "policy"  # the name of a chain's one action
 COLUMNS = ("episode", "step", "state", "action", "next_state")  # of trajectories
@@ -91,7 +91,9 @@ def timed_trajectories(
     place[0] = _drawn(problem.initial[None, :states].repeat(episodes, 0), rng)
     for t in range(steps):
         action[t] = _drawn(table[t * states + place[t]], rng)
-        place[t + 1] = _successors(process.rows(t)[place[t] * process.actions + action[t]], rng)
+        place[t + 1] = draw_successors(
+            process.rows(t)[place[t] * process.actions + action[t]], rng.random(episodes)
+        )
     at = np.arange(steps)[:, None] * states + place[:-1]
     found = Trajectories(
         states=place[:-1].reshape(-1),
@@ -109,14 +111,6 @@ def _drawn(rows: Array, rng: np.random.Generator) -> Any:
     """Draw an entry of each row (n, m) of probabilities."""
     sums = np.cumsum(rows, axis=1)
     return (rng.random((len(rows), 1)) * sums[:, -1:] >= sums).sum(1)
-
-
-def _successors(rows: Any, rng: np.random.Generator) -> Any:
-    """Draw a column of each row of a sparse matrix of probabilities."""
-    sums = np.append(0.0, np.cumsum(rows.data))
-    start, end = sums[rows.indptr[:-1]], sums[rows.indptr[1:]]
-    entry = np.searchsorted(sums, start + rng.random(len(start)) * (end - start), side="right") - 1
-    return rows.indices[np.clip(entry, rows.indptr[:-1], rows.indptr[1:] - 1)]
 
 
 def trajectories(

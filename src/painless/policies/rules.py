@@ -66,8 +66,10 @@ def aligned(policy: TabularPolicy | TimedPolicy, problem: CMDP, name: str = "pol
     if isinstance(policy, TimedPolicy):
         if problem.horizon != len(policy):
             raise InputError(f"{name} has {len(policy)} steps; give one for a problem with that horizon")
+        if not len(policy):  # no step: there is one action, which does nothing
+            return problem.actions.astype(np.float64)
         steps = [_in_order(policy.step(t), problem, name) for t in range(len(policy))]
-        return _checked(np.array(steps) if steps else policy.flat.probabilities, problem, name)
+        return _checked(np.array(steps), problem, name)
     return _checked(_in_order(policy, problem, name), problem, name)
 
 

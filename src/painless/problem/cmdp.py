@@ -230,6 +230,22 @@ class CMDP:
         )
         return problem
 
+    def rescaled(self, origin: Array, span: Array, kept: NDArray[np.intp], threshold: Array) -> CMDP:
+        """Return the same process with utilities (u − origin)/span, (J,) each, and only some of the constraints."""
+        scaled = (self.utility - origin[:, None, None]) / span[:, None, None]
+        scaled = np.where(self.actions, scaled, 0.0)
+        return self.with_constraints(scaled[0], scaled[1:][kept], threshold)
+
+    def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
+        """Return the same process with share·|c|, (K,) each, added to its constraints; c are those `kept` of another problem."""
+        more = np.abs(whole.utility[1 + kept]) * share[:, None, None]
+        return self.with_constraints(self.reward, self.constraint_reward + more, threshold)
+
+    def with_utilities(self, chosen: Sequence[int], threshold: Array) -> CMDP:
+        """Return the same process with some of its utilities, the first of them as the reward."""
+        utility = self.utility[list(chosen)]
+        return self.with_constraints(utility[0], utility[1:], threshold)
+
     def with_limits(self, limit: Mapping[Any, float] | Sequence[float] | ArrayLike) -> CMDP:
         """Return the same problem with other thresholds and budgets, in the user's terms.
 
@@ -261,6 +277,17 @@ class CMDP:
                 "some rows of probabilities end the process with what is missing, which only the discount 1 has"
             )
         return self._replace(discount=validation.discount(discount), criterion=Criterion.DISCOUNTED)
+
+    def with_criterion(
+        self, *, discount: float | None = None, horizon: int | None = None, average: bool = False
+    ) -> CMDP:
+        """Return the same model with another discount, as one of some steps, or as a long-run average; as it is if nothing is given."""
+        if is_average(average):
+            refuse_beside_average(discount=discount, horizon=horizon)
+            return self.with_average()
+        if horizon is not None:
+            return self.with_horizon(horizon, 1.0 if discount is None else discount)
+        return self if discount is None else self.with_discount(discount)
 
     def with_horizon(self, horizon: int, discount: float = 1.0) -> CMDP:
         """Return the same process for H steps."""
@@ -514,21 +541,23 @@ def load(
     *,
     discount: float | None = None,
     average: bool = False,
+    horizon: int | None = None,
     limit: ArrayLike | None = None,
     **parameters: Any,
 ) -> CMDP:
     """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
 
-    `discount`, `average` and `limit` (thresholds and budgets, in order) override those in the file. Models of model checkers have none;
+    `discount`, `average`, `horizon` and `limit` (thresholds and budgets, in order) override those in the file; beside a horizon, the discount is
+    1 unless it is given. Models of model checkers have none;
     for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
     `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
     """
-    given = {"discount": discount, "average": is_average(average) or None, "limit": limit, **parameters}
+    given = {"discount": discount, "average": is_average(average) or None, "horizon": horizon, "limit": limit}
+    given |= parameters
     content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
     try:
         problem = CMDP(**as_arguments(content), copy=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    problem = problem.with_average() if "average" in rest else problem
-    problem = problem.with_discount(rest["discount"]) if "discount" in rest else problem
+    problem = problem.with_criterion(**{name: rest[name] for name in rest if name != "limit"})
     return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -154,9 +154,8 @@ class _Product:
 
     def _reachable(self) -> NDArray[np.int64]:
         """Return all (s, bits) that may be reached, and one for each other state, in order."""
-        new = (
-            np.flatnonzero(self.start > 0).astype(np.int64) * self.width
-        )  # what holds at the start is not counted yet
+        # What holds at the start is not counted yet
+        new = np.flatnonzero(self.start > 0).astype(np.int64) * self.width
         found = new
         available = self.mask.reshape(-1)
         while len(new):

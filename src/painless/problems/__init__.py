@@ -44,14 +44,28 @@ REGISTRY: dict[str, Callable[..., CMDP]] = {
 SIMULATORS: dict[str, Callable[..., Simulator]] = {"cartpole": CartPole}
 
 
-def make(name: str, **parameters: object) -> CMDP:
-    """Return a registered problem.
+CRITERIA = ("horizon", "average")  # what every table takes, whether its function knows it or not
+
+
+def make(name: str, **parameters: Any) -> CMDP:
+    """Return a registered problem; `horizon` or `average` in place of its discount make it one of some steps, or a long-run average.
 
     >>> make("gridworld", discount=0.8).limit
     array([0.7])
+    >>> make("gridworld", horizon=20)
+    CMDP(25 states, 4 actions, 1 constraint, horizon 20, dense)
     """
-    problem: CMDP = registry.build(name, find_table(name), parameters, "parameter")
-    return problem
+    table = find_table(name)
+    added = {
+        key: parameters[key]
+        for key in CRITERIA
+        if key in parameters and key not in registry.settings_of(table)
+    }
+    own = {key: value for key, value in parameters.items() if key not in added}
+    if added.get("horizon") is not None and "discount" in own:
+        added["discount"] = own.pop("discount")
+    problem: CMDP = registry.build(name, table, own, "parameter")
+    return problem.with_criterion(**added)
 
 
 def find_table(name: str) -> Callable[..., CMDP]:

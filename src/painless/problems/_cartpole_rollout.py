@@ -61,9 +61,8 @@ def roll_out(
     left, time, steps, factor = count, 0, 0, 1.0
     while left and time < limit:
         if isinstance(policy, FoldedPolicy):
-            policy.at(
-                with_successors(states[:left], AHEAD)
-            )  # a fold of many cells takes as long as one of few
+            # A fold of many cells takes as long as one of few
+            policy.at(with_successors(states[:left], AHEAD))
         actions = draw_actions(policy.at(states[:left])[0], draws)
         left, time, steps, used, factor = play(
             policy.compiled(grid),

@@ -180,6 +180,7 @@ def draw_cells(
     norm: Any,
     dark: float,
     line: float,
+    name: str = "discounted visits",
 ) -> None:
     """Draw visits (rows, columns) as colour, and the policy of the states in some cells as arrows.
 
@@ -187,10 +188,11 @@ def draw_cells(
         norm: the scale of the colours.
         dark: the visits from which on a cell has white arrows.
         line: the width of the lines between cells.
+        name: of the visits.
     """
     image = axis.imshow(shade, cmap="cividis_r", norm=norm)
     figure: Any = axis.figure
-    figure.colorbar(image, ax=axis, label="discounted visits", shrink=0.85)
+    figure.colorbar(image, ax=axis, label=name, shrink=0.85)
     for state, cell in cells.items():
         _arrows(axis, cell, policy[state], moves, dark=bool(shade[cell] > dark))
     axis.set_xticks(np.arange(shade.shape[1] + 1) - 0.5, minor=True)
@@ -234,7 +236,6 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
         "svg": {"Date": None},
     }[kind]
     with styled(), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Glyph .* missing", UserWarning
-        )  # of a name that the font cannot show
+        # Of a name that the font cannot show
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         return write_atomically(path, lambda stream: figure.savefig(stream, format=kind, metadata=metadata))

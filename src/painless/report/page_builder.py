@@ -75,8 +75,10 @@ def about(data: Mapping[str, Any]) -> str:
     if data.get("average"):
         return ", ".join([*sizes, "long-run average"])
     known = data["discount"] == data["discount"]  # unknown for a saved solution without its problem
-    if known and (horizon is None or data["discount"] != 1):
+    if known and data["discount"] != 1:
         sizes.append(f"discount {data['discount']:g}")
+    elif known and horizon is None:
+        sizes.append("total reward")
     return ", ".join(sizes)
 
 

@@ -14,6 +14,7 @@ from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
 from painless.frontiers.grid_layout import Layout, grid_layout
+from painless.problem import CMDP, Criterion
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
 from painless.report.page_frontiers import frontiers_of
@@ -66,7 +67,9 @@ def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
         return found
     layout = grid_layout(problem) if problem.stages is None else None
     if layout is not None:
-        found["map"] = layout_map(layout, visits_of(solution, problem), solution.table.probabilities)
+        found["map"] = layout_map(
+            layout, visits_of(solution, problem), solution.table.probabilities, _visits_name(problem)
+        )
     for name, curve in zip(_slugs([curve.name for curve in curves]), curves, strict=True):
         found["frontier" if problem.shape[2] == 1 else f"frontier-{name}"] = frontier_figure(curve)
     return found
@@ -84,7 +87,9 @@ def _frontier_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
         given = float(curve.problem.limit[curve.constraint])
         own = sign * min(sign * given, sign * curve.feasible_to)
         point = curve.at(own if limit is None else limit)
-        found["map"] = layout_map(layout, point.occupancy.sum(-1), point.policy.probabilities)
+        found["map"] = layout_map(
+            layout, point.occupancy.sum(-1), point.policy.probabilities, _visits_name(curve.problem)
+        )
     return found
 
 
@@ -98,7 +103,13 @@ FIGURES: dict[
 }
 
 
-def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:
+def _visits_name(problem: CMDP) -> str:
+    if problem.criterion is Criterion.AVERAGE:
+        return "share of the time"
+    return "visits" if problem.discount == 1 else "discounted visits"
+
+
+def layout_map(layout: Layout, visits: Array, policy: Array, name: str = "discounted visits") -> Figure:
     """Draw a grid of any shape: the cube root of the visits as colour, the policy as arrows whose length is the probability."""
     from matplotlib.colors import PowerNorm
 
@@ -112,7 +123,7 @@ def layout_map(layout: Layout, visits: Array, policy: Array) -> Figure:
         figure, (axis,) = new_figure(size * layout.columns + 1.4, size * layout.rows + 0.4)
         axis.set_facecolor("0.75")
         norm = PowerNorm(1 / 3, vmin=0.0, vmax=top)
-        draw_cells(axis, shade, cells, policy, moves, norm=norm, dark=DARK * top, line=1.0)
+        draw_cells(axis, shade, cells, policy, moves, norm=norm, dark=DARK * top, line=1.0, name=name)
     return figure
 
 

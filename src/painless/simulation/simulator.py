@@ -53,9 +53,11 @@ class Specification:
     declared: bool = True  # whether the ranges are known; else they are what was seen
     average: bool = False  # whether a value is the average per step, with a discount of 1
     ends: bool = False  # whether a value is the total until the end, with a discount of 1
+    horizon: bool = False  # whether a value is the sum over exactly `time_limit` steps
 
     def __post_init__(self) -> None:
-        validation.discount(self.discount, largest=1.0 if self.average or self.ends else None)
+        undiscounted = self.average or self.ends or self.horizon
+        validation.discount(self.discount, largest=1.0 if undiscounted else None)
         arguments.whole("actions", self.actions)
         count = len(self.threshold)
         if len(self.low) != 1 + count or len(self.high) != 1 + count:
@@ -169,7 +171,6 @@ class TableSimulator:
     def specification(self) -> Specification:
         """What the table says of itself."""
         problem = self.problem
-        utility = problem.utility[:, problem.actions]
         discount = problem.discount
         if problem.criterion is Criterion.AVERAGE:
             enough = AVERAGED
@@ -177,20 +178,7 @@ class TableSimulator:
             enough = UNTIL_THE_END
         else:
             enough = 1 if discount == 0 else int(np.ceil(np.log(1e-3) / np.log(discount)))
-        return Specification(
-            actions=problem.shape[1],
-            discount=discount,
-            threshold=problem.threshold,
-            low=utility.min(1),
-            high=utility.max(1),
-            time_limit=self.time_limit or max(enough, 1),
-            sense=problem.sense,
-            minimise=problem.minimise,
-            constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
-            generative=True,
-            average=problem.criterion is Criterion.AVERAGE,
-            ends=problem.criterion is Criterion.TOTAL,
-        )
+        return table_specification(problem, self.time_limit or max(enough, 1))
 
     def reset(self, count: int, rng: np.random.Generator) -> States:
         """Draw first states from ρ."""
@@ -199,7 +187,7 @@ class TableSimulator:
     def step(self, states: States, actions: NDArray[np.intp], rng: np.random.Generator) -> Outcome:
         """Draw successors from the rows of the pairs."""
         problem = self.problem
-        self._require_available(states, actions)
+        require_available(problem, states, actions)
         if problem.criterion is Criterion.TOTAL:
             return self._step_or_end(states, actions, rng)
         return self._step(states, actions, rng)
@@ -245,21 +233,51 @@ class TableSimulator:
         else:
             pairs = states * problem.shape[1] + actions
             transitions.require_rows(problem.transition, pairs)
-            rows = problem.transition[pairs]
-            start, total = rows.indptr[:-1], np.append(0.0, rows.data.cumsum())
-            target = total[start] + draws * (total[rows.indptr[1:]] - total[start])
-            place = np.searchsorted(total, target, side="right") - 1
-            successors = rows.indices[np.clip(place, start, rows.indptr[1:] - 1)]
+            successors = draw_successors(problem.transition[pairs], draws)
             transitions.require_states(successors, problem.shape[0])
         utilities = problem.utility[:, states, actions].T
         return Outcome(successors, utilities, np.zeros(len(states), dtype=bool))
 
-    def _require_available(self, states: States, actions: NDArray[np.intp]) -> None:
-        """Reject actions that the states do not have."""
-        count = self.problem.shape[1]
-        missing = (actions < 0) | (actions >= count)
-        missing |= ~self.problem.actions[states, np.where(missing, 0, actions)]
-        if missing.any():
-            k = int(np.argmax(missing))
-            has = np.flatnonzero(self.problem.actions[states[k]]).tolist()
-            raise InputError(f"state {states[k]} does not have action {actions[k]}; it has {has}")
+
+def table_specification(problem: CMDP, time_limit: int) -> Specification:
+    """Return what a table says of itself, with episodes of a given length."""
+    utility = problem.utility[:, problem.actions]
+    return Specification(
+        actions=problem.shape[1],
+        discount=problem.discount,
+        threshold=problem.threshold,
+        low=utility.min(1),
+        high=utility.max(1),
+        time_limit=time_limit,
+        sense=problem.sense,
+        minimise=problem.minimise,
+        constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
+        generative=True,
+        average=problem.criterion is Criterion.AVERAGE,
+        ends=problem.criterion is Criterion.TOTAL,
+        horizon=problem.horizon is not None,
+    )
+
+
+def draw_successors(rows: Any, draws: Array) -> NDArray[np.intp]:
+    """Return the column of each row of a sparse matrix of probabilities (n, S) that a uniform number in [0, 1) picks, (n,).
+
+    >>> import scipy
+    >>> draw_successors(scipy.sparse.csr_array(np.array([[0.25, 0.75], [1.0, 0.0]])), np.array([0.5, 0.99]))
+    array([1, 0])
+    """
+    start, total = rows.indptr[:-1], np.append(0.0, rows.data.cumsum())
+    target = total[start] + draws * (total[rows.indptr[1:]] - total[start])
+    place = np.searchsorted(total, target, side="right") - 1
+    return np.asarray(rows.indices[np.clip(place, start, rows.indptr[1:] - 1)], dtype=np.intp)
+
+
+def require_available(problem: CMDP, states: States, actions: NDArray[np.intp]) -> None:
+    """Reject actions that the states do not have."""
+    count = problem.shape[1]
+    missing = (actions < 0) | (actions >= count)
+    missing |= ~problem.actions[states, np.where(missing, 0, actions)]
+    if missing.any():
+        k = int(np.argmax(missing))
+        has = np.flatnonzero(problem.actions[states[k]]).tolist()
+        raise InputError(f"state {states[k]} does not have action {actions[k]}; it has {has}")

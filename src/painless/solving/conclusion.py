@@ -19,9 +19,11 @@ from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Ending, Planned, Task
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
+from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
@@ -30,6 +32,7 @@ LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
+NAMED = 3  # states that a sentence lists
 
 
 def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
@@ -174,7 +177,11 @@ def _status(
         missed = " The policy misses a constraint."
     if not feasible and ending is Ending.COMPLETED:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
-    drawn = found.answer is not None and isinstance(found.answer.policy, Drawn)
+    drawn = (
+        found.answer is not None
+        and isinstance(found.answer.policy, Drawn)
+        and len(found.answer.policy.parts) > 1
+    )
     end = f"{missed}{DRAW if drawn else ''}{found.note and ' ' + found.note}"
     if ending is Ending.COMPLETED:
         return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
@@ -182,10 +189,22 @@ def _status(
     if not stopped and is_solved(gap, bound, feasible, gap_target(found.case.problem, tolerance)):
         proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
-    why = (ending if stopped else Ending.ROUNDING).value
+    why = ending.value if stopped else _memory(found.case) or Ending.ROUNDING.value
     if feasibility is not Feasibility.SLACK and not feasible:
         why += f"; {feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown}.{end}")
+
+
+def _memory(case: Case) -> str:
+    """Return why no table has the best values, if it is because it would have to remember what it has done; else nothing."""
+    states = [case.problem.name("states", state) for state in getattr(case.engine, "remembered", ())[:NAMED]]
+    if not states:
+        return ""
+    where = f"state{'' if len(states) == 1 else 's'} {', '.join(states)}"
+    return (
+        f"the best answer takes some rounds of a loop and then rests in {where}, which no table of probabilities does; "
+        "give such a state an action that ends the process"
+    )
 
 
 def _solution(
@@ -214,9 +233,14 @@ def _solution(
     )
 
 
-def _policy(case: Case, policy: Any, response: Actions | None) -> TabularPolicy | TimedPolicy | TableMixture:
+def _policy(
+    case: Case, policy: Any, response: Actions | None
+) -> TabularPolicy | TimedPolicy | TableMixture | ActionMixture:
     """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
     actions = case.problem.shape[1]
+    if isinstance(case.problem, FunctionModel):
+        named = {kind: given for kind, given in case.problem.names.items() if kind == "actions"}
+        return ActionMixture(np.array(policy.parts), policy.weights, named)
     if isinstance(policy, Drawn):
         tables = [_policy(case, as_table(part, actions), response) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)

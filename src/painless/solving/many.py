@@ -21,6 +21,7 @@ from painless.planning.column_generation import ColumnGeneration
 from painless.planning.game import Column
 from painless.planning.planner import Case, Ending, Planned, Task
 from painless.problem import CMDP, require_problem
+from painless.problem.comparison import same_model
 from painless.problem.names import naming
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
@@ -109,7 +110,7 @@ def _start(case: Case, before: Planned) -> dict[str, Any]:
     game, known = before.certifier.game, before.case
     if len(game.price) != case.normal.shape[2] or case.normal.actions.shape != known.normal.actions.shape:
         return {}
-    if not _same_model(case, known):
+    if not same_model(case.normal, known.normal):
         return {"prices": game.price, "before": before.certifier.engine}
     columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
     return {
@@ -117,22 +118,3 @@ def _start(case: Case, before: Planned) -> dict[str, Any]:
         "bounds": game.bounds[-KEPT:],
         "before": before.certifier.engine,
     }
-
-
-def _same_model(one: Case, other: Case) -> bool:
-    """Whether two cases differ in their limits alone."""
-    a, b = one.normal, other.normal
-    if a.discount != b.discount or a.criterion is not b.criterion or a.stages is not b.stages:
-        return False
-    pairs = ((a.initial, b.initial), (a.actions, b.actions), (a.utility, b.utility))
-    return _same_rows(a.transition, b.transition) and all(np.array_equal(x, y) for x, y in pairs)
-
-
-def _same_rows(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return all(
-        np.array_equal(getattr(one, part), getattr(other, part)) for part in ("indptr", "indices", "data")
-    )

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.common.render import number, number_beyond
-from painless.engines.engine import Engine, engine_of
-from painless.planning.certificate import Answer, Certifier
-from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.planning.judgement import PRECISION, Relaxation, constant_shortfall, misses_constant
+from painless.engines.engine import engine_of
+from painless.planning.certificate import Certifier
+from painless.planning.feasibility import Feasibility, attainable_slack, conflict
+from painless.planning.judgement import PRECISION, constant_shortfall, misses_constant
+from painless.planning.planner import Case
 from painless.problem import CMDP
 from painless.problem.units import Units, normalise, rounded
 from painless.solving.solution import Infeasibility
@@ -56,45 +58,59 @@ def explain(problem: CMDP, low: Array, tick: Callable[[], None]) -> Explanation:
 
 
 class _Search:
-    """Searches for conflicts and remedies, in normalised units and without a presolve."""
+    """Searches for conflicts and remedies."""
 
     def __init__(self, problem: CMDP, tick: Callable[[], None]) -> None:
         self.problem, self.tick = problem, tick
-        self.normal: CMDP
         self.units: Units
         self.normal, self.units = normalise(problem)
-        self.missed = misses_constant(problem, self.units)  # (K,) constraints that are constant
-        self.engine: Engine = engine_of(self.normal)
-        self.engine.call_between_steps(tick)
 
     def conflict(self) -> tuple[int, ...]:
         """Return a minimal set of constraints that cannot be met together."""
-        if self.missed.any():
-            return (int(np.flatnonzero(self.missed)[0]),)
-        relaxation = Relaxation(self.problem, self.normal, self.units)
-        members = conflict(self.normal, relaxation, self.tick)
-        return tuple(int(i) for i in self.units.kept[members])
+        missed = misses_constant(self.problem, self.units)
+        if missed.any():
+            return (int(np.flatnonzero(missed)[0]),)
+        case = Case.of(self.problem, self.tick)
+        missed = misses_constant(self.problem, case.units)
+        if missed.any():
+            members = np.flatnonzero(missed)[:1]
+        else:
+            members = case.units.kept[conflict(case.normal, case.relaxation, self.tick)]
+        presolved = np.setdiff1d(case.units.removed, np.append(self.units.removed, members))
+        members = np.append(members, presolved)
+        for index in presolved:
+            rest = members[members != index]
+            if self._case(rest).feasibility is Feasibility.NONE:
+                members = rest
+        return tuple(sorted(members.tolist()))
 
     def own_slack(self) -> Array:
         """Return the best slack of each constraint on its own, (K,), in the user's units."""
         own = -constant_shortfall(self.problem, self.units)
         kept = self.units.kept
-        own[kept] = attainable_slack(self.normal, self.engine) * self.units.span[1 + kept]
+        engine = engine_of(self.normal)
+        engine.call_between_steps(self.tick)
+        own[kept] = attainable_slack(self.normal, engine) * self.units.span[1 + kept]
         return own
 
     def remedy(self, index: int) -> float:
         """Return the limit that suffices for one constraint if all others stay, in the user's terms; NaN if none does."""
-        others = [i for i in range(self.normal.shape[2]) if self.units.kept[i] != index]
-        if np.delete(self.missed, index).any():
+        others = np.delete(np.arange(self.problem.shape[2]), index)
+        case = self._case(others, 1 + index)
+        if case.feasibility in (Feasibility.NONE, Feasibility.UNKNOWN):
             return np.nan
-        if self.missed[index]:
-            rest = self._best(self.normal.reward, others)
-            return np.nan if rest is None else self.looser(index, self._value(index, 0.0))
-        place = int(np.flatnonzero(self.units.kept == index)[0])
-        best = self._best(self.normal.constraint_reward[place], others)
-        if best is None:
-            return np.nan
-        return self.looser(index, self._value(index, float(best.low[0])))
+        certifier = Certifier(case.engine, case.slater)
+        mixture = certifier.prove((), lambda _: GAP * case.engine.unit, ROUNDS)
+        low = float(certifier.answer(mixture.weights).low[0])
+        return self.looser(index, rounded(case.units.exact(0, low), up=False))
+
+    def _case(self, members: NDArray[np.intp], utility: int = 0) -> Case:
+        """Return the problem of some of the constraints, presolved as it is when it is solved, with another utility as its reward."""
+        part = self.problem.with_utilities([utility, *(1 + members)], self.problem.threshold[members])
+        case = Case.of(part, self.tick)
+        if not case.misses_constant and case.slater.stopped is not None:
+            raise TimeoutError
+        return case
 
     def looser(self, index: int, value: float) -> float:
         """Return a limit with few digits, in the user's terms, that a policy with at least this value meets."""
@@ -104,26 +120,6 @@ class _Search:
         if abs(nearest - sign * value) <= NEAR * abs(value):  # counts as met (see `judgement`)
             return nearest
         return float(number_beyond(sign * value, up=sign < 0, digits=9, resolution=RESOLUTION * span))
-
-    def _value(self, index: int, value: float) -> float:
-        """Return a normalised value of a constraint in the user's units, rounded down."""
-        return rounded(self.units.exact(1 + index, value), up=False)
-
-    def _best(self, reward: Array, others: list[int]) -> Answer | None:
-        """Return the best policy for a utility that meets the other constraints, or None if none does."""
-        part = self.normal.with_constraints(
-            reward, self.normal.constraint_reward[others], self.normal.threshold[others]
-        )
-        engine = engine_of(part)
-        engine.call_between_steps(self.tick)
-        slater = slater_policy(part, engine)
-        if slater.stopped is not None:
-            raise TimeoutError
-        if slater.feasibility in (Feasibility.NONE, Feasibility.UNKNOWN):
-            return None
-        certifier = Certifier(engine, slater)
-        mixture = certifier.prove((), lambda _: GAP * engine.unit, ROUNDS)
-        return certifier.answer(mixture.weights)
 
 
 def _sentence(

@@ -37,12 +37,8 @@ from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Return
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
 EXPLORATION = 0.48  # the share of the budget that is spent on exploration
-REHEARSALS = (
-    0.56,
-    0.64,
-    0.72,
-    0.8,
-)  # shares of the budget up to which the answer is played, and then planned again
+# Shares of the budget up to which the answer is played, and then planned again
+REHEARSALS = (0.56, 0.64, 0.72, 0.8)
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan

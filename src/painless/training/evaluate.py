@@ -14,13 +14,15 @@ from painless.common.arrays import Array, Mask, one_thread
 from painless.common.errors import InputError
 from painless.policies.fitting import require_fit
 from painless.policies.mixture import MixturePolicy
-from painless.policies.rules import aligned
+from painless.policies.rules import aligned, as_policy
 from painless.policies.table import TabularPolicy, checked_policy, policy_table
 from painless.policies.table_mixture import TableMixture
+from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
 from painless.simulation.confidence import intervals
 from painless.simulation.rollouts import Acts, roll_out
 from painless.simulation.simulator import Simulator, Specification, TableSimulator, require_simulator
+from painless.simulation.staged import StagedSimulator
 
 MEANING: dict[str, bool | None] = {"met": True, "missed": False, "unclear": None}
 BATCH = 500  # episodes in lockstep
@@ -113,8 +115,8 @@ def evaluate(
         confidence: the probability that all intervals hold together.
         seed: random seed.
 
-    Episodes of a table are truncated where little value remains; the intervals include the remainder. For a long-run average, they are
-    the averages of the first 1,000 steps.
+    Episodes of a table are truncated where little value remains; the intervals include the remainder. With a horizon they take its steps;
+    for a long-run average, values are the averages of the first 1,000 steps.
 
     >>> import painless
     >>> world = painless.gridworld()
@@ -124,7 +126,7 @@ def evaluate(
     """
     episodes, seed = whole("episodes", episodes, least=2), arguments.seed(seed)
     confidence = share("confidence", confidence)
-    simulator = TableSimulator(problem) if isinstance(problem, CMDP) else require_simulator(problem)
+    simulator = _simulator(problem)
     acting = _acting(policy, simulator)
     with one_thread():
         returns, steps = _returns(acting, simulator, episodes, np.random.default_rng(seed))
@@ -135,7 +137,7 @@ def evaluate(
     low, high = intervals(returns, extent, confidence, sizes)
     if specification.average:  # per step
         returns, low, high = (part / (specification.time_limit or 1) for part in (returns, low, high))
-    elif isinstance(problem, CMDP) and not specification.ends:
+    elif isinstance(problem, CMDP) and not (specification.ends or specification.horizon):
         rest = problem.discount ** (specification.time_limit or 0) / (1 - problem.discount)
         low = low + rest * np.minimum(specification.low, 0.0)
         high = high + rest * np.maximum(specification.high, 0.0)
@@ -153,6 +155,13 @@ def evaluate(
     )
 
 
+def _simulator(problem: Any) -> Simulator:
+    """Return a table as a simulator, and a simulator as it is."""
+    if not isinstance(problem, CMDP):
+        return require_simulator(problem)
+    return TableSimulator(problem) if problem.horizon is None else StagedSimulator(problem)
+
+
 def _episodic(simulator: Simulator) -> Mask:
     """Return which limits are on the undiscounted sums of whole episodes, (K,)."""
     none = np.zeros(len(simulator.specification.threshold), dtype=bool)
@@ -162,6 +171,12 @@ def _episodic(simulator: Simulator) -> Mask:
 def _acting(policy: Any, simulator: Simulator) -> Acts | MixturePolicy:
     """Return a policy that fits the simulator, or raise an error."""
     table = isinstance(policy, TabularPolicy)
+    if isinstance(simulator, StagedSimulator):
+        return as_policy(policy, simulator.problem).without_names()
+    if isinstance(policy, TimedPolicy):
+        raise InputError(
+            f"policy has {len(policy)} steps; give one of them, policy.step(t), or a problem with that horizon"
+        )
     if not table and (isinstance(policy, MixturePolicy) or callable(getattr(policy, "at", None))):
         require_fit(policy, simulator)
         if isinstance(policy, TableMixture):

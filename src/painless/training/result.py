@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from painless.common import render
+from painless.common import extras, render
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.loop.framework import Trace
@@ -71,6 +71,17 @@ class Training:
         from painless.environments.predict import Predictor
 
         return Predictor(self.policy, seed, self.interface)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write a network for other programs, as ONNX (`.onnx`) or TorchScript (`.pt`), where torch is installed.
+
+        It maps observations (n, D) to logits, or to means and raw deviations of a box. Of a mixture it is the likeliest policy alone, to
+        which the verdict does not apply.
+        """
+        extras.require_torch()
+        from painless.training.deep.export import export
+
+        export(self, path)
 
     @property
     def feasible(self) -> bool | None:

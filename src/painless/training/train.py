@@ -85,7 +85,7 @@ def train(
     """Learn a policy that meets the constraints, and verify it on fresh episodes.
 
     Arguments:
-        environment: a Gymnasium environment, its id, a function that makes one, or a simulator.
+        environment: a Gymnasium environment, its id, a vector environment, a function that makes one of them, or a simulator.
         algorithm: `Deep(…)` for networks, or one of the paper's, over features. By default observations that repeat are counted, and
             others get networks where torch is installed, else `CBP()` if it can serve.
         constraints: of an environment: "cost<=25" is a limit on the discounted sum of `info["cost"]`, "episode cost<=25" on the
@@ -149,6 +149,7 @@ def train(
     of_gymnasium = hasattr(simulator, "interface")
     if isinstance(algorithm, Deep) or (not chosen and of_gymnasium and extras.torch_is_installed()):
         settings = algorithm if isinstance(algorithm, Deep) else Deep()
+        settings = settings.beside(getattr(simulator, "copies", None))
         point = _checkpointing(simulator, seed, checkpoint, save_every, resume, settings)
         return _deep(simulator, settings, budget, seed, confidence, episodes, report, point)
     if episodic.any():

@@ -127,9 +127,8 @@ def flow_sweep(
         s = np.uint64(order[i])
         scale = 1.0 / (1.0 - stay[s])
         for j in range(np.uint64(0), utilities, np.uint64(2)):
-            h = min(
-                j + np.uint64(1), utilities - np.uint64(1)
-            )  # the other of two; the last, if alone, is done twice
+            # The other of two; the last, if alone, is done twice
+            h = min(j + np.uint64(1), utilities - np.uint64(1))
             total, other = gain[s, j], gain[s, h]
             for k in range(start[s], stop[s]):
                 t = np.uint64(target[k])

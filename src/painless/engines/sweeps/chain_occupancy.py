@@ -5,7 +5,7 @@
 
 If neither is fast, a narrow chain is solved by elimination, and others on several levels (see `multilevel`).
 
-The error is proved, with e = ρ + γdP − d:
+With a discount the error is proved, with e = ρ + γdP − d:
 
     ‖d − d_π‖₁ ≤ ‖e‖₁/(1−γ)
 """
@@ -62,6 +62,11 @@ def _sum_of(residual: Array) -> float:
     return float(np.abs(residual).sum())
 
 
+def _share(passed: float, rest: float) -> float:
+    """Return the share of what is left that goes on; 0 if signs cancel."""
+    return passed / rest if 0 < passed < rest or rest < passed < 0 else 0.0
+
+
 class _Pushed:
     """What of the occupancy is `held`, and the `rest` that is still to be pushed along: d_π = held + rest(I − γP)⁻¹."""
 
@@ -89,18 +94,20 @@ class _Pushed:
         """Push from all states at once; return ‖rest‖₁.
 
         Adding Σ_n γⁿ·rest = rest/(1−γ) in place of rest leaves (γ·rest·P − γ·rest)/(1−γ). Once the chain has mixed this is
-        next to nothing, and it sums to 0, so that it shrinks as fast as the chain mixes. It is done where it leaves less.
+        next to nothing, and it sums to 0, so that it shrinks as fast as the chain mixes. It is done where it leaves less. Without a discount,
+        the share of the rest that goes on takes its place.
         """
         self._pass_on(self.rest)
         passed = self._received[0]
         for other in self._received[1:]:
             passed += other
-        np.multiply(self.rest, -self.discount, out=self._spare)
+        share = self.discount if self.discount < 1 else _share(float(passed.sum()), float(self.rest.sum()))
+        np.multiply(self.rest, -share, out=self._spare)
         self._spare += passed
-        self._spare *= 1 / (1 - self.discount)
+        self._spare *= 1 / (1 - share)
         plain, extrapolated = float(np.abs(passed).sum()), float(np.abs(self._spare).sum())
         if extrapolated < plain:
-            self.rest /= 1 - self.discount
+            self.rest /= 1 - share
             self.held += self.rest
             self.rest, self._spare = self._spare, self.rest
             return extrapolated

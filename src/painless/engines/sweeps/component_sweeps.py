@@ -30,10 +30,8 @@ from painless.engines.sweeps.two_threads import TwoThreads
 
 PRECISE = 2e-16  # the change of a sweep at which a component is done, relative to its largest value
 NOISE = 8e-16  # a residual that is rounding, relative to the largest value
-ENOUGH, LOOSEST = (
-    1e-13,
-    1e-8,
-)  # the error of an answer that is settled, relative to its largest value; the latter if the residual is rounding
+# The error of an answer that is settled, relative to its largest value; the latter if the residual is rounding
+ENOUGH, LOOSEST = 1e-13, 1e-8
 LONGEST = 1e8  # the expected time to leave beyond which residuals, being rounded, say nothing about errors
 STEP = 0.3  # the residual of the time to leave
 MIXED = 5  # sweeps in a row over a chain that mixes
@@ -49,9 +47,8 @@ class System(NamedTuple):
 
     kind: str
     matrix: Any  # M without its diagonal, (S, S)
-    sweep: Callable[
-        [Array, Array, int, float], None
-    ]  # improves a solution of a right-hand side, (S,) each, by some sweeps
+    # Improves a solution of a right-hand side, (S,) each, by some sweeps
+    sweep: Callable[[Array, Array, int, float], None]
 
 
 class SweptInverse:

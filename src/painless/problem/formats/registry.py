@@ -16,7 +16,7 @@ from painless.problem.formats import choices, csv, drn, prism, umb
 from painless.problem.formats.file_entries import FILE_KEYS, LIMIT_KEYS, limit_texts
 from painless.storage import files, mapped
 
-OVERRIDES = ("discount", "average", "limit")  # what `load` takes for every file
+OVERRIDES = ("discount", "average", "horizon", "limit")  # what `load` takes for every file
 
 PathLike = str | os.PathLike[str]
 Entry = TypeVar("Entry")

@@ -12,7 +12,8 @@ from painless.common.arguments import as_floats
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import CMDP, validation
-from painless.problem.assembly import Rows, assemble, shares
+from painless.problem.assembly import Rows, assemble, shares, with_stops
+from painless.problem.ending import end_mask
 
 LARGEST_ACTION = 2**31 - 1
 
@@ -37,7 +38,8 @@ def from_rows(
         budget: the upper limits of the other constraint columns, which are costs.
         cost: whether the fifth column is a cost to minimise.
         counts: whether the fourth column counts how often a transition was seen: then p = n/Σn.
-        options: what `CMDP` takes, such as names, or `average=True` in place of a discount.
+        options: what `CMDP` takes, such as names, or `horizon`, `end` or `average=True` in place of a discount. The states of `end`
+            need no rows.
 
     The model is stored sparse.
 
@@ -53,7 +55,11 @@ def from_rows(
     state, action, successor = _indices(table[:, :3], len(start)).T
     shape = (len(start), int(action.max()) + 1)
     found = Rows(state, action, successor, table[:, 3], table[:, 4:].T, shape)
-    model = assemble(_counted(found) if counts else found)
+    found = _counted(found) if counts else found
+    if options.get("end") is not None:
+        options["end"] = end_mask(options["end"], shape[0], options.get("names"))
+        found = with_stops(found, options["end"])
+    model = assemble(found)
     objective = {"cost" if cost else "reward": model.utility[0]}
     limits = _limits(model.utility[1:], threshold, budget)
     return CMDP(

@@ -44,7 +44,8 @@ def from_toy_text(
 
     A transition that terminates leads to an absorbing end with no utility; that state is added, last, where
     a terminal state does not absorb by itself. Constraints come as arrays (K, S, A) over the table's own
-    states, with `threshold` or `budget`, as in `CMDP`, or as `painless.reach(states)`. `negate` reads rewards as costs to minimise.
+    states, with `threshold` or `budget`, as in `CMDP`, or as `painless.reach(states)`. In place of a discount, `end`, `horizon` or
+    `average` serve as in `CMDP`. `negate` reads rewards as costs to minimise.
     """
     outcomes = _outcomes(table)
     start = validation.initial(initial)
@@ -128,6 +129,8 @@ def _pad(name: str, value: Any) -> Any:
     """Extend an option of `CMDP` by the added end state."""
     if name in UTILITIES and value is not None:
         return np.pad(value, [(0, 0)] * (value.ndim - 2) + [(0, 1), (0, 0)])
+    if name == "end" and value is not None and np.asarray(value).dtype == np.bool_:
+        return np.append(value, True)
     if name == "names" and isinstance(value, Mapping) and "states" in value:
         return dict(value) | {"states": [*value["states"], "end"]}
     return value

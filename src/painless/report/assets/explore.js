@@ -26,8 +26,9 @@ const priceText = ([low, high]) => (low === high ? number(low) : `${number(low)}
 
 function explorer(frontiers, data, names) {
   const [slider, box, chooser] = ['limit', 'limit-text', 'constraint'].map(byId);
-  const map = data.layout ? gridMap(byId('map'), data, names) : null;
-  const table = stateTable(byId('states'), data, names, true);
+  const time = timeline(data);
+  const map = data.layout ? gridMap(byId('map'), data, names, time) : null;
+  const table = stateTable(byId('states'), data, names, true, time);
   const objective = data.objective === 'minimise' ? 'cost' : 'reward';
   let [frontier, list, curves, now, waiting] = [null, [], [], null, false];
 

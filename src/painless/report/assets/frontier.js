@@ -16,7 +16,7 @@ class Frontier {
     this.step = this.limit.map((limit) => this.sign * limit); // ascending: from loose to tight
     this.value = data.vertices.map((vertex) => vertex.reward_value);
     this.visits = data.occupancy;
-    this.visitsName = data.average ? 'share of the time' : 'discounted visits';
+    this.visitsName = data.average ? 'share of the time' : data.discount < 1 ? 'discounted visits' : 'visits';
     this.top = data.occupancy.visits.reduce((top, list) => list.reduce((x, y) => Math.max(x, y), top), 0);
     this.whole = data.occupancy.vertices.length === data.vertices.length; // whether every vertex has its visits
     this.changes = new Map(); // state → [[vertex, row, visits before, visits after], …]

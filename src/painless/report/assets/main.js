@@ -12,8 +12,9 @@ function start() {
     tools.explorer = explorer(page.frontiers.map((one) => new Frontier(one)), data, names);
   } else if (page.fixed) {
     const fixed = new Frontier(page.fixed);
-    if (data.layout) gridMap(byId('map'), data, names).draw(fixed, { v: 0, w: 0 });
-    stateTable(byId('states'), data, names, false).draw(fixed, { v: 0, w: 0 });
+    const time = timeline(data);
+    if (data.layout) gridMap(byId('map'), data, names, time).draw(fixed, { v: 0, w: 0 });
+    stateTable(byId('states'), data, names, false, time).draw(fixed, { v: 0, w: 0 });
   }
   learningCurves(page.panels);
   window.painless = tools;

@@ -6,7 +6,7 @@ const EDGE = 0.06; // around the picture, in cells
 const MANY = 2500; // cells beyond which a map does without lines between them
 
 /** Return { draw(frontier, place) } for a map in `element`. */
-function gridMap(element, data, names) {
+function gridMap(element, data, names, time) {
   const { rows: height, columns: width, cells, moves } = data.layout;
   const placed = cells.flatMap((cell, s) => (cell ? [s] : []));
   const at = new Map(placed.map((s) => [cells[s].join(), s]));
@@ -30,21 +30,14 @@ function gridMap(element, data, names) {
   picture.style.maxWidth = `${Math.max(16, Math.min(44, width * 5.2))}rem`;
   let now = null;
   let picked = null;
-  let first = 0; // state of the step that is shown; with a horizon, all steps have the same cells
-  const slider = document.getElementById('step');
-  if (slider) {
-    element.prepend(byId('step-row'));
-    slider.addEventListener('input', () => {
-      first = Number(slider.value) * cells.length;
-      byId('step-text').textContent = slider.value;
-      if (now) draw(now.frontier, now.place);
-    });
-  }
+  const first = () => (time ? time.step * time.states : 0); // the first state of the step that is shown: all steps have the same cells
+  if (time) time.onchange(() => now && draw(now.frontier, now.place));
 
   function draw(frontier, place) {
     now = { frontier, place };
     const every = frontier.visitsAt(place);
-    const visits = (s) => every(first + s);
+    const start = first();
+    const visits = (s) => every(start + s);
     const shade = Array.from({ length: SHADES }, () => []);
     const [dark, light] = [[], []];
     let run = { level: 0, row: 0, start: 0, end: 0 }; // cells beside each other with the same colour
@@ -55,7 +48,7 @@ function gridMap(element, data, names) {
         close(shade, run);
         run = { level, row: cells[s][0], start: cells[s][1], end: cells[s][1] + 1 };
       }
-      const row = frontier.rowAt(place, first + s);
+      const row = frontier.rowAt(place, start + s);
       const ink = level > SHADES * 0.55 ? dark : light;
       if (row.length === 1) ink.push(middle[s], alone[row[0][0]]);
       else for (const [a, p] of row) if (p >= 0.005) ink.push(middle[s], arrow(moves[a], p, p > 0.995));
@@ -73,8 +66,9 @@ function gridMap(element, data, names) {
     ring.setAttribute('visibility', 'visible');
     ring.setAttribute('x', cells[s][1]);
     ring.setAttribute('y', cells[s][0]);
-    const row = rowText(now.frontier.rowAt(now.place, first + s), names);
-    spoken.textContent = `${names.state(first + s)}: ${row} · visits ${number(now.frontier.visitsAt(now.place)(first + s), 4)}`;
+    const place = first() + s;
+    const row = rowText(now.frontier.rowAt(now.place, place), names);
+    spoken.textContent = `${names.state(place)}: ${row} · visits ${number(now.frontier.visitsAt(now.place)(place), 4)}`;
   }
 
   picture.addEventListener('pointermove', (event) => {

@@ -3,7 +3,7 @@
 const SHOWN = 12;
 
 /** Return { draw(frontier, place) } for a table in `element`. */
-function stateTable(element, data, names, moving) {
+function stateTable(element, data, names, moving, time) {
   const columns = [
     { key: 'state', name: 'state', text: true },
     { key: 'action', name: 'action', text: true },
@@ -18,7 +18,8 @@ function stateTable(element, data, names, moving) {
     html('button', { type: 'button', class: 'sort', text: column.name, onclick: () => sortBy(column.key) })));
   const search = html('input', { type: 'search', id: 'state-search', placeholder: 'state or action', oninput: () => show() });
   const only = html('input', { type: 'checkbox', id: 'state-only', onchange: () => show() });
-  only.checked = moving;
+  only.checked = moving && !time;
+  if (time) time.onchange(() => show());
   const count = html('p', { class: 'muted', role: 'status' });
   const more = html('button', { type: 'button', class: 'more', onclick: () => { limit = limit === SHOWN ? 100 : limit * 10; show(); } });
   const tools = html('div', { class: 'tools screen' }, html('label', { for: 'state-search', text: 'Find' }), search);
@@ -31,12 +32,17 @@ function stateTable(element, data, names, moving) {
     show();
   }
 
+  /** Whether a state is one of the step that is shown. */
+  function shown(s) {
+    return !time || time.every || Math.floor(s / time.states) === time.step;
+  }
+
   function rowsNow() {
     const { frontier, place } = now;
     const wanted = search.value.trim().toLowerCase();
     const visits = frontier.visitsAt(place);
     const all = only.checked ? [...frontier.changes.keys()] : Array.from({ length: data.states }, (_, s) => s);
-    const rows = all.map((s) => {
+    const rows = all.filter(shown).map((s) => {
       const list = frontier.changes.get(s) || [];
       return { s, state: s, visits: visits(s), changes: list.length, where: list.length ? frontier.limit[list[0][0]] : -Infinity };
     });
@@ -70,7 +76,8 @@ function stateTable(element, data, names, moving) {
       }
       return html('tr', {}, ...cells);
     }));
-    count.textContent = `${plural(rows.length, 'state')} of ${data.states}${moving && only.checked ? ', those whose action changes along the frontier' : ''}.`;
+    const among = time && !time.every ? `${time.states} in step ${time.step}` : data.states;
+    count.textContent = `${plural(rows.length, 'state')} of ${among}${moving && only.checked ? ', those whose action changes along the frontier' : ''}.`;
     more.hidden = rows.length <= limit;
     more.textContent = `Show ${Math.min(rows.length, limit === SHOWN ? 100 : limit * 10) - limit} more`;
   }

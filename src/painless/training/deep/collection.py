@@ -49,8 +49,9 @@ class Batch(NamedTuple):
     utilities: Array  # (H, N, J)
     terminated: Mask  # (H, N)
     ended: Mask  # (H, N)
-    running: Array  # (H·N, J) discounted sums since the start of the episode
-    raw: Any  # (H·N, D) as observed
+    counted: Mask  # (H, N) whether it was a step of an episode
+    running: Array  # (n, J) discounted sums since the start of the episode, of the steps that count
+    raw: Any  # (n, D) as observed
     finished: Finished
 
 
@@ -77,7 +78,8 @@ class Collector:
     ) -> None:
         self.copies, self.count, self.discount, self.rng = copies, count, discount, rng
         self.numbers, self.utilities = list(range(count)), utilities
-        self.cuts = {(k + 1) * stagger // count: k for k in range(count - 1)} if stagger >= count else {}
+        staggered = stagger >= count and copies.restarts
+        self.cuts = {(k + 1) * stagger // count: k for k in range(count - 1)} if staggered else {}
         self.taken = 0  # steps of each copy
         self.seeds = self._draw(count)
         self.actions: list[list[Any]] = [[] for _ in range(count)]  # of the open episodes
@@ -105,15 +107,15 @@ class Collector:
             seeds = self._draw(self.count)
             outcome = self.copies.step(self.numbers, list(chosen), seeds)
             self.taken += 1
-            ended = outcome.terminated | outcome.truncated
+            ended, counted = outcome.terminated | outcome.truncated, outcome.counted
             self.observations = outcome.observations
-            self._count(outcome.utilities)
+            self._count(outcome.utilities, counted)
             running = self.sums[2].copy()
             episodes += [
                 (self.sums[0, k].copy(), self.sums[1, k].copy(), len(self.actions[k]) + 1)
                 for k in np.flatnonzero(ended)
             ]
-            self._log(chosen, seeds, ended)
+            self._log(chosen, seeds, ended, counted)
             cut = self.cuts.get(self.taken)
             if cut is not None and not ended[cut]:
                 ended = ended.copy()
@@ -127,28 +129,29 @@ class Collector:
                     density,
                     outcome.utilities,
                     outcome.terminated,
-                    ended,
+                    ended | ~counted,
+                    counted,
                     running,
                     raw,
                 )
             )
         columns = [np.array(column) for column in zip(*rows, strict=True)]
-        running, raw = (column.reshape(horizon * self.count, -1) for column in columns[7:])
-        steps = dict(zip(Batch._fields, columns[:7], strict=False))
+        running, raw = (column[columns[7]].reshape(columns[7].sum(), -1) for column in columns[8:])
+        steps = dict(zip(Batch._fields, columns[:8], strict=False))
         return Batch(**steps, running=running, raw=raw, finished=Finished.of(episodes, self.utilities))
 
-    def _count(self, utilities: Array) -> None:
+    def _count(self, utilities: Array, counted: Mask) -> None:
         """Add a step to what the open episodes have collected."""
         self.sums[0] += self.factor * utilities
         self.sums[1] += utilities
         self.sums[2] = self.sums[2] * self.discount + utilities
-        self.factor *= self.discount
+        self.factor[counted] *= self.discount
 
-    def _log(self, chosen: Rows, seeds: list[int], ended: Mask) -> None:
+    def _log(self, chosen: Rows, seeds: list[int], ended: Mask, counted: Mask) -> None:
         for k in self.numbers:
             if ended[k]:
                 self._forget(k, seeds[k])
-            else:
+            elif counted[k]:
                 self.actions[k].append(chosen[k])
 
     def _forget(self, k: int, seed: int) -> None:
@@ -183,6 +186,9 @@ class Collector:
         """
         self.seeds = [int(seed) for seed in content["open_seeds"]]
         self.taken = int(content["taken"])
+        if not self.copies.replays:
+            self.observations = self.copies.start(self.numbers, self._draw(self.count))
+            return self.count
         self.sums, self.factor = np.array(content["open_sums"]), np.array(content["open_factor"])
         wanted = np.asarray(content["open_observations"], np.float32)
         ends = np.cumsum(content["open_lengths"])
@@ -241,10 +247,13 @@ def play(
             mine = [k for k in numbers if open_[k][1] == policy]
             drawn = policies[policy].choose(np.array([seen[k] for k in mine]), rng)
             actions.update(zip(mine, drawn, strict=True))
-        outcome = copies.step(numbers, [actions[k] for k in numbers], [0] * len(numbers))
+        outcome = copies.step(numbers, [actions[k] for k in numbers], [None] * len(numbers))
         steps += len(numbers)
         utilities = outcome.utilities.shape[1]
         for row, k in enumerate(numbers):
+            if not outcome.counted[row]:
+                seen[k] = outcome.observations[row]
+                continue
             if lengths[k] == 0:
                 sums[k] = (np.zeros(utilities), np.zeros(utilities))
             part = outcome.utilities[row]

@@ -31,6 +31,8 @@ class Moments(NamedTuple):
         array([2.])
         """
         count = len(rows)
+        if not count:
+            return self
         mean, variance = rows.mean(0), rows.var(0)
         total, apart = self.weight + count, mean - self.mean
         squares = self.variance * self.weight + variance * count + apart**2 * (self.weight * count / total)

@@ -20,12 +20,15 @@ from painless.training.deep.collection import Batch, Collector, Finished, play
 from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
-from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, training_evidence
+from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining, training_evidence
 from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
 RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
 LEAST_EPISODES = 2  # to verify with
+RECENT = 128  # episodes that show how much one differs from another
+EXPLORING = 0.5  # of selection, before those in use are looked at more closely
+MOST_ROOM = 0.15  # deviations of an episode by which the multipliers aim beyond a limit, at most
 
 
 class Record(NamedTuple):
@@ -211,7 +214,7 @@ class DeepRun:
             self._keep()
 
     def _limit(self) -> Array | None:
-        """The thresholds for now, (K,): from what the first episodes collected down to the limits, evenly; None before there are any."""
+        """The thresholds for now, (K,): from what the first episodes collected down to the aim, evenly; None before there are any."""
         count, first = 0, []
         for one in self.history:
             first.append(one.samples)
@@ -222,9 +225,17 @@ class DeepRun:
             return None
         share, last = self.share(), self.settings.annealing
         start = one.steps / self.steps["training"] * share
-        missed = np.maximum(self.specification.threshold - np.concatenate(first)[:, 1:].mean(0), 0.0)
+        aim = self.specification.threshold + self._room()
+        missed = np.maximum(aim - np.concatenate(first)[:, 1:].mean(0), 0.0)
         left = max(last - share, 0.0) / max(last - start, 1e-9)
-        return self.specification.threshold - missed * min(left, 1.0)
+        return aim - missed * min(left, 1.0)
+
+    def _room(self) -> Array:
+        """What the multipliers aim at beyond the limits, (K,): the margin of the episodes that judge the answer."""
+        samples, length = self._recent(RECENT)[:, 1:], self._length()
+        steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
+        episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
+        return samples.std(0) * min(self.settings.margin / np.sqrt(episodes), MOST_ROOM)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -246,15 +257,17 @@ class DeepRun:
             self.specification.discount,
             self.settings.smoothing,
         )
-        weighted = (found @ self.dual.weights).reshape(-1)
+        counted = batch.counted
+        if not counted.any():
+            return
+        weighted = (found @ self.dual.weights)[counted]
         normal = (weighted - weighted.mean()) / (weighted.std() + 1e-8)
-        actions = batch.actions.reshape(len(flat), -1)
         steps = Steps(
-            flat,
-            actions,
-            batch.density.reshape(-1).astype(np.float32),
+            batch.observations[counted],
+            batch.actions[counted],
+            batch.density[counted].astype(np.float32),
             normal.astype(np.float32),
-            (found + values).reshape(len(flat), -1).astype(np.float32),
+            (found + values)[counted].astype(np.float32),
         )
         left = 1 - (1 - self.settings.last_rate) * min(self.share(), 1.0)
         self.updater.update(steps, left, self.rngs[1])
@@ -284,13 +297,18 @@ class DeepRun:
         samples = np.concatenate([np.empty((0, self.utilities)), *(one.samples for one in self.history)])
         return training_evidence(np.array([steps for steps, _ in self.kept]), times, samples)
 
-    def _lengths(self) -> tuple[float, float]:
-        """The mean length of recent episodes, and the largest that was seen."""
-        ended = [one for one in self.history if np.isfinite(one.length)]
-        if not ended:
-            return float(self.simulator.time_limit), float(self.simulator.time_limit)
-        recent = ended[-len(ended) // 4 - 1 :]
-        return float(np.mean([one.length for one in recent])), max(one.longest for one in ended)
+    def _length(self) -> float:
+        """The mean length of recent episodes."""
+        ended = [one.length for one in self.history if np.isfinite(one.length)]
+        return float(np.mean(ended[-len(ended) // 4 - 1 :])) if ended else float(self.simulator.time_limit)
+
+    def _fits(self, spent: float, running: int, allowed: float) -> bool:
+        """Whether another episode may begin: beside others only if all may become as long as the time limit allows."""
+        limit = float(self.simulator.time_limit)
+        if running:
+            return spent + (running + 1) * limit <= allowed
+        longest = max((one.longest for one in self.history if np.isfinite(one.longest)), default=limit)
+        return spent + longest <= allowed
 
     def _allowance(self, share: float, stopped: str) -> float:
         """How many steps of fresh episodes a share of the budget allows."""
@@ -305,8 +323,7 @@ class DeepRun:
     def _select(self, policies: list[NetworkPolicy], evidence: Evidence, stopped: str) -> None:
         """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
         threshold, rng = self.specification.threshold, self.rngs[2]
-        allowed = self._allowance(self.settings.selection, stopped)
-        length, longest = self._lengths()
+        allowed, length = self._allowance(self.settings.selection, stopped), self._length()
         extra = 1 + self.settings.selection + self.settings.verification
         while len(policies) > 1:
             used = self.steps["selection"]
@@ -317,10 +334,15 @@ class DeepRun:
             answer = mixture(known, threshold, self.settings.margin)
             if (evidence.count[answer > 0] >= ENOUGH).all():
                 break
-            which = promising(known, threshold, count, rng)
+            early = used < EXPLORING * allowed
+            which = (
+                promising(known, threshold, count, rng)
+                if early
+                else refining(answer, evidence.count, count, rng)
+            )
 
             def more(steps: int, running: int, used: int = used) -> bool:
-                return used + steps + (running + 1) * longest <= allowed or running == 0
+                return self._fits(used + steps, running, allowed)
 
             finished, played, steps = play(
                 policies,
@@ -331,13 +353,15 @@ class DeepRun:
                 rng,
                 more,
             )
+            if not steps:  # no other episode fits
+                break
             self.steps["selection"] += steps
             evidence.add(played, finished.chosen(self.episodic))
             self._report()
 
     def _verify(self, policies: list[NetworkPolicy], weights: Array, stopped: str) -> Finished:
         """Play the answer on fresh episodes."""
-        rng, (length, longest) = np.random.default_rng(self.rngs[2].integers(2**63)), self._lengths()
+        rng, length = np.random.default_rng(self.rngs[2].integers(2**63)), self._length()
         share = self.settings.selection + self.settings.verification
         allowed = self._allowance(share, stopped) - self.steps["selection"]
         count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
@@ -346,7 +370,7 @@ class DeepRun:
 
         def more(steps: int, running: int) -> bool:
             nonlocal started
-            room = steps + (running + 1) * longest <= allowed and (bool(stopped) or self._in_time(1.0))
+            room = self._fits(steps, running, allowed) and (bool(stopped) or self._in_time(1.0))
             started += 1
             return room or started <= LEAST_EPISODES
 
@@ -368,19 +392,20 @@ class DeepRun:
         save_deep(point.path, self, point.settings)
         self._saved = now
 
-    def recent(self) -> Array:
-        """The latest episodes, at most about as many as there are copies, (n, J)."""
-        rows: list[Any] = []
+    def _recent(self, count: int) -> Array:
+        """The latest episodes, about `count` of them if there are so many, (n, J)."""
+        rows: list[Any] = [np.empty((0, self.utilities))]
         for one in reversed(self.history):
             rows.append(one.samples)
-            if sum(map(len, rows)) >= self.settings.environments:
+            count -= len(one.samples)
+            if count <= 0:
                 break
-        return np.concatenate(rows) if rows else np.empty((0, self.utilities))
+        return np.concatenate(rows)
 
     def _report(self) -> None:
         if self.progress is None:
             return
-        samples, sign = self.recent(), self.specification.sign
+        samples, sign = self._recent(self.settings.environments), self.specification.sign
         unknown = np.full(self.utilities, np.nan)
         value = samples.mean(0) * sign if len(samples) else unknown
         error = samples.std(0) / np.sqrt(len(samples)) if len(samples) > 1 else unknown

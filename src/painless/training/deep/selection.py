@@ -2,14 +2,14 @@
 
 What the episodes of training say of each checkpoint is a start, with its error doubled since the policy moved. Then, an episode at a time, values are
 drawn within the errors, the best mixture of these draws is found, and one of its policies is played: checkpoints that cannot win get no
-episodes. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
+episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
 The answer keeps `margin` errors from the limits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from painless.planning.master import best_mixture, largest_slack
 DOUBT = 2.0  # by which the errors of training episodes are multiplied
 REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the one better known
 LEAST_WEIGHT = 1e-3  # of a policy in a mixture
+FINEST = 0.01  # steps in which margins are searched for
 ENOUGH = 256  # episodes of a checkpoint after which no more are needed
 
 
@@ -89,15 +90,29 @@ def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
 
 
 def mixture(known: Known, threshold: Array, margin: float) -> Array:
-    """Return the weights of the best mixture that keeps a margin from the limits; the margin shrinks, and limits give way, if none does."""
-    value = known.value - known.error * np.append(REWARD_MARGIN, np.full(len(threshold), margin))
-    for part in (1.0, 0.5, 0.0):
-        cautious = known.value - part * (known.value - value)
-        found = best_mixture(cautious, threshold)
-        if found is not None:
-            return rounded(found.weights)
+    """Return the weights of the best mixture that keeps a margin from the limits.
+
+    If none does, the margin is the largest that one keeps: with none at all, what looks best is what luck has favoured. If none meets the
+    limits, the nearest is taken.
+    """
+
+    def best(part: float) -> Any:
+        units = np.append(REWARD_MARGIN, np.full(len(threshold), part * margin))
+        return best_mixture(known.value - known.error * units, threshold)
+
+    found, kept = best(1.0), best(0.0)
+    low, high = 0.0, 1.0
+    while found is None and kept is not None and high - low > FINEST:
+        middle = (low + high) / 2
+        trial = best(middle)
+        low, high, kept = (low, middle, kept) if trial is None else (middle, high, trial)
+    found = found or kept
+    if found is not None:
+        return rounded(found.weights)
     size = np.maximum(np.median(known.error[:, 1:], axis=0), 1e-12)
-    return rounded(largest_slack(value[:, 1:] / size, threshold / size).weights)
+    return rounded(
+        largest_slack((known.value - margin * known.error)[:, 1:] / size, threshold / size).weights
+    )
 
 
 def rounded(weights: Array) -> Array:
@@ -114,3 +129,9 @@ def promising(known: Known, threshold: Array, count: int, rng: np.random.Generat
         found = best_mixture(drawn, threshold) or largest_slack(drawn[:, 1:], threshold)
         chosen.append(int(rng.choice(np.flatnonzero(found.weights > LEAST_WEIGHT))))
     return chosen
+
+
+def refining(weights: Array, played: Array, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` policies of a mixture (n,) to play: more often those that weigh more, and those that were played (n,) less."""
+    share = weights / np.sqrt(played + 1)
+    return rng.choice(len(weights), size=count, p=share / share.sum()).tolist()

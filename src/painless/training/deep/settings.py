@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from painless.common import extras
@@ -11,6 +11,8 @@ from painless.common.errors import InputError, shown
 from painless.duals.multipliers import untuned_learner
 from painless.learners.base import Learner
 from painless.policies.network import BODIES, NetworkPolicy
+
+SHORTEST = 16  # steps of a copy between two updates, with many copies
 
 
 def _image_policy(policy: NetworkPolicy) -> NetworkPolicy:
@@ -46,11 +48,12 @@ class Deep:
             one time of an episode are seen together (16 in place of 1 on one task).
         dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
             played five steps ahead.
-        annealing: share of the run at which the limits are what they are. Before it they come down evenly from what the first episodes, of
-            nearly random actions, collected: multipliers that press at once end exploration.
+        annealing: share of the run at which the multipliers aim at the limits. Before it they come down evenly from what the first episodes,
+            of nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
         margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
-            other episodes; with two here every other answer would stay unclear.
+            other episodes; with two here every other answer would stay unclear. The multipliers aim as many errors of the verdict's
+            episodes beyond the limits: policies right at a limit leave nothing to select from.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
 
     >>> Deep(hidden=128).hidden
@@ -106,6 +109,13 @@ class Deep:
             raise InputError(
                 f"network is {shown(self.network)}; give a torch.nn.Module, or a function that makes one"
             )
+
+    def beside(self, copies: int | None) -> Deep:
+        """Return the settings for an environment that has so many copies of its own, with about as many steps for an update."""
+        if copies is None:
+            return self
+        horizon = max(-(-self.environments * self.horizon // copies), SHORTEST)
+        return replace(self, environments=copies, horizon=horizon)
 
     @property
     def learner(self) -> Learner[Any]:

@@ -27,9 +27,8 @@ from painless.problem.formats.pair_sheet import (
 from painless.problem.formats.prism.lines import NOTE, reward_files
 from painless.storage import files
 
-VALUES = re.compile(
-    r"[A-Za-z_]\w*=[^,=]+(,[A-Za-z_]\w*=[^,=]+)*"
-)  # names of states that are values of variables
+# Names of states that are values of variables
+VALUES = re.compile(r"[A-Za-z_]\w*=[^,=]+(,[A-Za-z_]\w*=[^,=]+)*")
 
 
 def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:

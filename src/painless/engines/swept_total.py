@@ -1,0 +1,147 @@
+"""Best responses, mixtures and values of large totals by sweeps (see `total_pricing`), with proved bounds.
+
+Nothing of what sweeps find is trusted. A bound on every policy is a function that no row improves, and the values of a policy have errors of at
+most max|u + PV̂ − V̂|·E for any E with E ≥ 1 + PE; both are checked with outward rounding. If sweeps do not find an answer, as there is none if a loop pays at
+the given weights, `Total` goes on by policy iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from painless.bellman import Resolvent
+from painless.common.arrays import Array
+from painless.engines.engine import UNIT_ROUNDOFF, Bracket
+from painless.engines.pair_rows import Places
+from painless.engines.reduction import Quotient
+from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
+from painless.engines.total_iteration import Factorise, Improved, upper_bound
+from painless.problem import CMDP
+
+STEPS = 16  # roundings of a sum beside those of its terms
+SWEPT = (
+    0.2  # the error of what is found, relative to what is asked for: bounds are twice as wide as what is left
+)
+FINE = 1e-4  # the highest precision of values, relative to the tolerance of the response
+FINEST = 1e-11  # the highest precision of a mixture's values, relative to the time to stop
+
+
+class SweptBest(NamedTuple):
+    """A best response on the nodes of a quotient."""
+
+    choice: Places  # (N,) the row of each node
+    value: Bracket
+    bound: float  # on every policy
+    sweeps: int
+
+
+class SweptTotal:
+    """Sweeps the nodes of one quotient."""
+
+    def __init__(self, problem: CMDP, quotient: Quotient, start: Places, tick: Callable[[], None]) -> None:
+        self.problem, self.quotient, self._tick = problem, quotient, tick
+        self.utility = quotient.utility(problem.utility)  # (J, n)
+        known = quotient.sweeps.known
+        first = known.place[start]
+        self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
+        self._kept, self._place = known.kept, known.place
+        if self.serves:
+            rows = known.sparse._replace(utility=self.utility[:, known.kept])
+            self.pricer = TotalPricer(rows, quotient.initial, first.astype(np.uint32), tick)
+
+    def best(
+        self, weight: Array, tolerance: float, precision: float, factorise: Factorise
+    ) -> SweptBest | None:
+        """Return a policy within `tolerance` of the best for weights (J,); None if sweeps do not find it."""
+        if not self.serves:
+            return None
+        precision = max(precision, FINE * tolerance / float(weight.sum()))
+        priced = self.pricer.price(weight, SWEPT * tolerance, SWEPT * precision)
+        if priced is None:
+            self.serves = False
+            return None
+        choice = self._kept[priced.choice.astype(np.intp)]
+        inverse: Resolvent = _Time(priced.time)
+        found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
+        size = weight @ np.abs(self.utility)
+        rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * size
+        bound = upper_bound(self.quotient, rounded, found, self._tick, factorise)
+        rows = self.quotient.rows
+        value = proved_values(
+            *(rows.chain(choice), self.utility[:, choice], self.quotient.initial),
+            *(priced, 3 * rows.terms + STEPS),
+        )
+        return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
+
+    def mixed(
+        self, policies: Sequence[NDArray[np.integer]], weights: Array, precision: float
+    ) -> tuple[Array, Bracket] | None:
+        """Return the table of a mixture of policies (S,), the heaviest first, and its values; None if sweeps do not find it.
+
+        Nobody rests where another goes on if there is no other way on than to rest.
+        """
+        if not self.serves or self.quotient.has_choice_to_rest:
+            return None
+        choices = np.array([self.quotient.rows_of(policy.astype(np.intp)) for policy in policies])
+        place = self._place[choices]
+        if (choices < 0).any() or (place < 0).any():
+            return None
+        if not all(self.quotient.stops_surely(choice).all() for choice in choices):
+            return None
+        exact = max(precision, FINEST * self.pricer.values.time)
+        shares, values = self.pricer.mixed(place.astype(np.uint32), weights / weights.sum(), exact)
+        if values is None:
+            return None
+        rows = scipy.sparse.csr_array(self.quotient.rows.kernel)
+        pairs = [*zip(shares, choices, strict=True)]
+        chain: Any = sum(scipy.sparse.diags_array(share) @ rows[choice] for share, choice in pairs)
+        gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
+        terms = 3 * len(choices) * (self.quotient.rows.terms + 1) + STEPS
+        value = proved_values(scipy.sparse.csr_array(chain), gain, self.quotient.initial, values, terms)
+        return self._table(policies, shares), value
+
+    def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
+        """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""
+        table, node = np.zeros(self.problem.actions.shape), self.quotient.node
+        there = np.flatnonzero(node >= 0)
+        for share, policy in zip(shares, policies, strict=True):
+            table[there, policy[there].astype(np.intp)] += share[node[there]]
+        elsewhere = np.flatnonzero(node < 0)
+        table[elsewhere, policies[0][elsewhere].astype(np.intp)] = 1.0
+        return np.asarray(table / table.sum(1, keepdims=True))
+
+
+class _Time(NamedTuple):
+    """The time to stop of a policy, in the place of the inverse that would tell it."""
+
+    time: Array  # (N,)
+
+    def state_value(self, utility: Array) -> Array:
+        """Return the time to stop, for a utility of 1 in every step, (1, N)."""
+        assert (utility == 1).all()
+        return self.time[None]
+
+    def state_occupancy(self, initial: Array) -> Array:
+        """It does not tell."""
+        raise NotImplementedError
+
+
+def proved_values(chain: Any, gain: Array, start: Array, priced: TotalPriced, terms: int) -> Bracket:
+    """Return proved bounds on V(ρ) of a chain (N, N) with utilities (J, N), whose sums take so many roundings.
+
+    The values and times may be wrong; they decide how wide the bounds are.
+    """
+    value, time = priced.value.T, np.maximum(priced.time, 0.0)
+    ahead, size = (np.asarray((chain @ one.T).T) for one in (value, np.abs(value)))
+    left = np.abs(gain + ahead - value) + terms * UNIT_ROUNDOFF * (size + np.abs(gain) + np.abs(value))
+    after = np.asarray(chain @ time)
+    held = float((time - after - terms * UNIT_ROUNDOFF * (time + after)).min(initial=np.inf))
+    guess = value @ start
+    error = left.max(1) * float(time @ start) / held if held > 0 else np.full(len(guess), np.inf)
+    error = error * (1 + 1e-9) + 3 * (len(start) + STEPS) * UNIT_ROUNDOFF * (np.abs(value) @ start)
+    return Bracket(guess - error, guess + error, guess)

@@ -1,0 +1,28 @@
+"""Whether two problems are one model with other limits, so that what is known of one holds for the other."""
+
+from typing import Any
+
+import numpy as np
+
+from painless.problem.cmdp import CMDP
+
+
+def same_model(one: CMDP, other: CMDP) -> bool:
+    """Whether two problems differ at most in their limits."""
+    if (
+        one.discount != other.discount
+        or one.criterion is not other.criterion
+        or one.stages is not other.stages
+    ):
+        return False
+    pairs = ((one.initial, other.initial), (one.actions, other.actions), (one.utility, other.utility))
+    return all(np.array_equal(x, y) for x, y in pairs) and _same_rows(one.transition, other.transition)
+
+
+def _same_rows(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    parts = ("indptr", "indices", "data")
+    return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)
