@@ -38,7 +38,19 @@ ROOMS = [
 # A notebook asks a frontier for its page: the one step to a later room.
 EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
 NAMES = [
-    *("CBP", "CMDP", "CRPO", "GDA", "PRM", "CartPole", "ColumnGeneration", "Deep", "Frontier", "InputError"),
+    *(
+        "CBP",
+        "CMDP",
+        "CRPO",
+        "GDA",
+        "PRM",
+        "CartPole",
+        "ColumnGeneration",
+        "Deep",
+        "Frontier",
+        "FunctionModel",
+        "InputError",
+    ),
     *(
         "LinearProgram",
         "LoggedModel",
@@ -53,6 +65,7 @@ NAMES = [
     ),
     *(
         "from_frame",
+        "from_function",
         "from_gymnasium",
         "from_log",
         "from_mdptoolbox",

@@ -13,7 +13,7 @@ from painless.cli.app import app
 from painless.engines.drawn import Drawn
 from painless.logs.adding import Adding
 from painless.logs.answer import limits_of
-from painless.logs.behaviour import behaviour, behaviour_policy, judged_behaviour
+from painless.logs.behaviour import behaviour, judged_behaviour
 from painless.logs.check import weighted
 from painless.policies.table import uniform_policy
 from painless.report.page_log import LogRecord, log_page
@@ -212,7 +212,9 @@ def test_check_and_frontier_and_page(name, tmp_path, monkeypatch):
 def test_weights_of_the_behaviour_itself_are_1():
     for name, columns in (("total", walk(300, 3)), ("horizon", drawn(GARNET, 1500, seed=3))):
         log = read(name, columns)
-        mean, low, high, worth = weighted(log, behaviour_policy(log)[None], 0.95)
+        mean, low, high, worth = weighted(
+            log, log.model.behaviour.reshape(-1, *log.counts[: len(log.states)].shape), 0.95
+        )
         np.testing.assert_allclose(mean, log.returns.mean(average=False))
         assert worth == pytest.approx(log.returns.episodes)
         assert (low < mean).all()

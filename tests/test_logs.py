@@ -15,11 +15,11 @@ import painless
 from painless import InputError
 from painless.bellman import policy_value
 from painless.cli.app import app
+from painless.cli.logs import show
 from painless.common.clock import Clock
 from painless.logs import chunks as chunk_module
 from painless.logs.answer import answer, intervals, verdicts
 from painless.logs.assumptions import dependence, markov, mean_dependence, stationary
-from painless.logs.behaviour import behaviour_policy
 from painless.logs.file_chunks import file_chunks
 from painless.report.page_log import log_page
 from tests.logs import drawn, shuffled, world
@@ -587,7 +587,7 @@ def test_what_the_log_achieved(garnet, log, solution):
     truth = policy_value(problem, np.full((6, 3), 1 / 3))
     assert was.model_low[0] < truth[0] < was.model_high[0]
     assert was.model_low[1] < 10 - truth[1] < was.model_high[1]
-    np.testing.assert_allclose(behaviour_policy(log).sum(1), 1)
+    np.testing.assert_allclose(log.model.behaviour.sum(1), 1)
 
 
 def test_shuffled_episodes_have_no_order_unless_steps_tell(garnet):
@@ -614,7 +614,7 @@ def test_extrapolation_adds_up(log, solution):
 
 
 def test_extrapolation_finds_the_pair_that_is_needed():
-    """One action pays, and was tried twice in a thousand rows: it is the plan, and what is asked for."""
+    """One action pays, and was tried twice in a thousand rows: that is luck, and what is asked for."""
     rng = np.random.default_rng(1)
     rows = [("home", "stay", "home", 0.1 * rng.random(), 0.0, k // 50) for k in range(1000)]
     rows[20] = ("home", "leap", "home", 1.0, 0.1, 0)
@@ -625,8 +625,43 @@ def test_extrapolation_finds_the_pair_that_is_needed():
     assert found.extrapolation.needed[0].rows == 2
     nominal = log.model.judge(painless.solve(log.problem).policy.probabilities)
     assert nominal.error[1] > 0.01  # two rows without spread are not certain
-    if found.extrapolation.time > 0.02:
-        assert "fewer than ten rows" in found.status
+    assert found.extrapolation.needed[0].worth > found.reward_value
+    assert "The estimate promises a reward of 8" in found.status
+    assert "luck until more rows show it" in found.status
+
+
+def test_a_handful_of_rows_is_no_claim():
+    """Nine rows say nothing, whatever they show; ten may."""
+    for count, word in ((1, "unclear"), (9, "unclear"), (200, "met")):
+        rows = {"state": ["a"] * count, "action": ["x"] * count, "next_state": ["a"] * count}
+        rows |= {"pay": [1.0] * count, "lost": [1.0] * count}
+        log = painless.from_log(rows, reward="pay", constraint_cost={"lost": 11}, discount=0.9)
+        found = painless.solve(log)
+        assert found.verdict == (word,)
+        low, high = found.constraint_interval[0]
+        assert low < 10 < high  # a column that never changed is not certain
+        assert ("too few for any claim" in found.status) == (count < 10)
+        assert "What was done" not in found.status
+    assert (
+        "1 row is too few"
+        in painless.solve(
+            painless.from_log([("a", "x", "a", 1.0, 9.0)], constraint_cost={4: 1}, discount=0.9)
+        ).status
+    )
+
+
+def test_a_limit_that_another_policy_may_meet_is_not_missed(garnet):
+    """With forty rows what was done surely breaks the limit, and nothing is sure of what else could be done."""
+    problem, budget, _ = garnet
+    columns = drawn(problem, 40, seed=1)
+    found = painless.solve(painless.from_log(columns, constraint_cost={"cost": budget}, **ROLES))
+    assert found.feasible is None
+    assert found.constraint_interval[0, 0] < budget < found.constraint_interval[0, 1]
+    strict = painless.solve(
+        painless.from_log(drawn(problem, 1500, seed=1), constraint_cost={"cost": 0.1}, **ROLES)
+    )
+    assert strict.feasible is False
+    assert strict.constraint_interval[0, 0] > 0.1
 
 
 def test_check_on_other_data(garnet, log, solution):
@@ -662,7 +697,7 @@ def test_check_by_weighting(garnet):
     truth = sum(0.9**t * start @ np.linalg.matrix_power(kernel, t) @ gain for t in range(4))
     assert result.weighted_low[0] < truth < result.weighted_high[0]
     own = painless.from_log(drawn(problem, 2000, seed=8, length=4), constraint_cost={"cost": budget}, **ROLES)
-    same = replace(found, policy=painless.TabularPolicy(behaviour_policy(own), found.policy.names)).check(own)
+    same = replace(found, policy=painless.TabularPolicy(own.model.behaviour, found.policy.names)).check(own)
     # Weights of 1
     np.testing.assert_allclose(same.weighted * [1, 1], own.returns.mean(average=False) * own.sign)
 
@@ -834,6 +869,24 @@ def test_command_line(tmp_path, garnet):
     code, output = run(path, *roles, "-p", "constraint_cost=cost", "-p", "limit=4")
     assert code == 6
     assert "Rows that would help most" in output
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_table_fits_the_terminal(width, monkeypatch, capsys):
+    """Long numbers put the intervals below their values; nothing is cut off."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = {"state": ["a", "b"] * 300, "action": ["x", "y", "z"] * 200, "next_state": ["b", "a"] * 300}
+    rng = np.random.default_rng(0)
+    rows |= {"r": rng.random(600) / 1234.5, "c": rng.random(600) / 567.8}
+    log = painless.from_log(rows, reward="r", constraint_cost={"c": 0.0123456}, discount=0.9)
+    found = painless.solve(log)
+    show("log.csv", found)
+    shown = capsys.readouterr().out
+    table = [line for line in shown.splitlines() if line[:1] in "│┃"]
+    assert max(map(len, table)) <= width
+    for value in found.constraint_interval[0]:
+        assert f"{value:.4g}" in shown
+    assert any(line.startswith("│ c ") for line in table)
 
 
 @pytest.mark.parametrize(

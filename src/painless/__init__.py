@@ -21,6 +21,7 @@ from painless.planning import ColumnGeneration, LinearProgram
 from painless.policies.storage import load_policy, save_policy
 from painless.policies.table import TabularPolicy
 from painless.problem import CMDP, load
+from painless.problem.function_model import FunctionModel, from_function
 from painless.problem.reaching import reach
 from painless.problem.sources import from_frame, from_mdptoolbox, from_quantecon, from_rows
 from painless.problems import CartPole, garnet, gridworld, make
@@ -56,6 +57,7 @@ __all__ = [
     "ColumnGeneration",
     "Deep",
     "Frontier",
+    "FunctionModel",
     "InputError",
     "LinearProgram",
     "LoggedModel",
@@ -68,6 +70,7 @@ __all__ = [
     "duals",
     "evaluate",
     "from_frame",
+    "from_function",
     "from_gymnasium",
     "from_log",
     "from_mdptoolbox",

@@ -27,7 +27,7 @@ _listeners: list[Callable[[], None]] = []
 class Kernel:
     """A function that Numba compiles on its first call, which also imports Numba."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self._function, self._options = function, options
 
@@ -43,8 +43,9 @@ class Kernel:
         # Nothing is called from C, and a division by 0 is NumPy's: code for either would only take time to compile.
         decorate: Any = numba.njit
         options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **self._options}
+        cached = options.pop("cache", True)
         plain = decorate(**options)(self._function)
-        return _with_cache(plain) if hasattr(plain, "enable_caching") else plain
+        return _with_cache(plain) if cached and hasattr(plain, "enable_caching") else plain
 
     @property
     def _numba_type_(self) -> Any:
@@ -63,6 +64,11 @@ def njit(function: Function) -> Function:
 def inner(function: Function) -> Function:
     """Compile a function that only kernels call; without a Python wrapper this is faster."""
     return cast(Function, Kernel(function, {"no_cpython_wrapper": True}))
+
+
+def specialised(function: Function) -> Function:
+    """Compile a function that takes compiled functions, for each of them anew: no cache on disk can hold that."""
+    return cast(Function, Kernel(function, {"cache": False}))
 
 
 def _with_cache(kernel: Any) -> Any:

@@ -43,16 +43,19 @@ class Evaluated(NamedTuple):
     stages: Array | None = None  # (H, S, A) the occupancy of each step
 
 
-def evaluated(model: LearnedModel, policy: Any) -> Evaluated:
-    """Evaluate a policy (S, A), (H, S, A) over a horizon, or a draw between several."""
+def evaluated(model: LearnedModel, policy: Any, *, exposed: bool = False) -> Evaluated:
+    """Evaluate a policy (S, A), (H, S, A) over a horizon, or a draw between several.
+
+    With `exposed` the occupancy, and what follows from it, is that of every action alone: as if it were always taken where the policy comes.
+    """
     if isinstance(policy, Drawn):
-        return _drawn(policy, [evaluated(model, part) for part in policy.parts])
+        return _drawn(policy, [evaluated(model, part, exposed=exposed) for part in policy.parts])
     return {
         Criterion.DISCOUNTED: _discounted,
         Criterion.HORIZON: _horizon,
         Criterion.TOTAL: _total,
         Criterion.AVERAGE: _average,
-    }[model.criterion](model, policy)
+    }[model.criterion](model, policy, exposed)
 
 
 def _drawn(policy: Drawn, parts: list[Evaluated]) -> Evaluated:
@@ -92,9 +95,9 @@ def _half_range(model: LearnedModel, value: Array, typical: Array | None = None)
         return np.asarray(0.5 * np.nan_to_num(np.nanmax(known, -1) - np.nanmin(known, -1)))
 
 
-def _stationary(model: LearnedModel, policy: Array, value: Array, visits: Array) -> Evaluated:
+def _stationary(model: LearnedModel, policy: Array, value: Array, visits: Array, exposed: bool) -> Evaluated:
     """Return what V (J, S + 2) and the visits (S,) say."""
-    occupancy = visits[:, None] * policy
+    occupancy = visits[:, None] * _taken(policy, exposed)
     weight, ahead = occupancy.reshape(-1), model.discount * value
     first = value[:, : model.states]
     return Evaluated(
@@ -108,15 +111,19 @@ def _stationary(model: LearnedModel, policy: Array, value: Array, visits: Array)
     )
 
 
-def _discounted(model: LearnedModel, policy: Array) -> Evaluated:
+def _taken(policy: Array, exposed: bool) -> Array:
+    return np.ones_like(policy) if exposed else policy
+
+
+def _discounted(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     problem, table, chain = chain_of(model, policy)
     inverse = resolvent(by_density(chain), model.discount)
     value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
     visits = inverse.state_occupancy(problem.initial)[: model.states]
-    return _stationary(model, policy, value, visits)
+    return _stationary(model, policy, value, visits, exposed)
 
 
-def _horizon(model: LearnedModel, policy: Array) -> Evaluated:
+def _horizon(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     transition, utility, _ = model.nominal_parts
     states, gamma = model.states, model.discount
     added = np.full((len(policy), 2, policy.shape[-1]), 1 / policy.shape[-1])
@@ -130,7 +137,7 @@ def _horizon(model: LearnedModel, policy: Array) -> Evaluated:
     for t in range(len(table)):
         stages[t] = here[:, None] * table[t]
         here = gamma * (transition.T @ stages[t].reshape(-1))
-    stages = stages[:, :states]
+    stages = stages.sum(-1, keepdims=True)[:, :states] * _taken(policy, exposed)
     weight = stages.reshape(len(table), -1)  # (H, S·A)
     following = np.zeros((len(utility), len(model.pairs)))
     for t in range(len(table)):
@@ -149,7 +156,7 @@ def _sensible(model: LearnedModel, policy: Array) -> Array:
     return np.where(reached[:, None], policy, uniform_policy(model.tried_or_all))
 
 
-def _total(model: LearnedModel, policy: Array) -> Evaluated:
+def _total(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     """Evaluate a policy until the end; one that never stops is worth −∞ by every utility."""
     policy = _sensible(model, policy)
     problem, table, chain = chain_of(model, policy)
@@ -161,13 +168,13 @@ def _total(model: LearnedModel, policy: Array) -> Evaluated:
     found = TransientChain(chain, problem.initial, nowhere, gain, pays, problem.shape[1])
     visits = np.where(np.isfinite(found.visits), found.visits, 0.0)
     value = np.nan_to_num(everywhere.state_values)
-    result = _stationary(model, policy, value, visits[: model.states])
+    result = _stationary(model, policy, value, visits[: model.states], exposed)
     if found.loops:
         return result._replace(value=np.full(len(value), -np.inf))
     return result
 
 
-def _average(model: LearnedModel, policy: Array) -> Evaluated:
+def _average(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     """Evaluate a policy in the long run.
 
     Where states that were acted in have a smaller gain than the policy, one transition that was never seen may lead there for good, so that nothing
@@ -180,7 +187,8 @@ def _average(model: LearnedModel, policy: Array) -> Evaluated:
         np.asarray(part) for part in everywhere.gain_and_bias(policy_utility(problem.utility, table))
     )
     shares, way = (part[: model.states] for part in RecurrentChain(chain, problem.initial).visits())
-    settled, before = ((part[:, None] * policy).reshape(-1) for part in (shares, way))
+    taken = _taken(policy, exposed)
+    settled, before = ((part[:, None] * taken).reshape(-1) for part in (shares, way))
     first = gain[:, : model.states]
     value = first @ model.initial
     least = first[:, model.tried.any(1)].min(1)
@@ -190,5 +198,5 @@ def _average(model: LearnedModel, policy: Array) -> Evaluated:
     following = (
         settled[model.pairs] * bias[:, model.successors] + before[model.pairs] * gain[:, model.successors]
     )
-    occupancy = shares[:, None] * policy
+    occupancy = shares[:, None] * taken
     return Evaluated(policy, value, bias, first, occupancy, following, reach)

@@ -58,13 +58,6 @@ class Judged(NamedTuple):
         return self.full_value[..., :-EXTRA]
 
 
-class Tangent(NamedTuple):
-    """The margins of all limits as linear functions of the occupancy d: Σ slope·d, beyond the threshold."""
-
-    slope: Array  # (K, S, A)
-    threshold: Array  # (K,)
-
-
 @dataclass(frozen=True)
 class LearnedModel:
     """What a memory says of an environment with a discount and thresholds (K,), in the internal sense."""
@@ -123,33 +116,36 @@ class LearnedModel:
         return self.novelty * self.visits / np.maximum(1 - self.novelty, 1e-12)
 
     @cached_property
+    def behaviour(self) -> Array:
+        """The policy that takes each action as often as the data do in that state, (S, A), or (H, S, A)."""
+        visits = self.memory.visits
+        total = visits.sum(1, keepdims=True)
+        policy = np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
+        return policy if self.horizon is None else np.broadcast_to(policy, (self.horizon, *policy.shape))
+
+    @cached_property
     def typical_ahead(self) -> Array | None:
         """γ times what the data themselves achieved by the model, (J,), or (J, H) after each step; in logs alone, and not on average."""
         if not self.logged or self.average:
             return None
-        visits = self.memory.visits
-        total = visits.sum(1, keepdims=True)
-        policy = np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
         self.__dict__["typical_ahead"] = None  # for the values of this policy itself
+        found = evaluated(self, self.behaviour)
+        value = found.value
         if self.horizon is not None:
-            found = evaluated(self, np.broadcast_to(policy, (self.horizon, *policy.shape)))
             value = found.full_value[:, 1:, : self.states] @ self.initial
-        else:
-            value = evaluated(self, policy).value
         return self.discount * np.where(np.isfinite(value), value, np.nan)
 
     @cached_property
-    def doubtful_rows(self) -> Array:
-        """How many imaginary observations each pair counts, (J, S·A).
+    def new_rows(self) -> Array:
+        """How many imaginary observations of a log lead each pair to a successor that is new there, (S·A,)."""
+        return imaginary_rows(self.pairs, self.count, self.visits)
 
-        It is 1; in logs whose utilities follow from the transition, as many as visits of such pairs have shown that something new comes.
-        """
-        rows = np.ones((self.memory.utilities, len(self.visits)))
-        if not self.logged:
-            return rows
+    @cached_property
+    def doubtful_rows(self) -> Array:
+        """How many imaginary observations each pair of a log counts, (J, S·A): 1, or `new_rows` of utilities that follow from the transition."""
         noise = self.memory.squares.sum(0) - self.memory.sums.sum(0) ** 2 / self.count[:, None]  # (M, J)
         explained = noise.sum(0) <= EXPLAINED * self.memory.squares.sum((0, 1))
-        return np.where(explained[:, None], imaginary_rows(self.pairs, self.count, self.visits), rows)
+        return np.asarray(np.where(explained[:, None], self.new_rows, 1.0))
 
     @property
     def states(self) -> int:
@@ -302,13 +298,20 @@ class LearnedModel:
         """Return the model as it is; only actions that were tried are available, where any was."""
         return self._problem(self.nominal_parts, threshold)
 
-    def guarded(self, tangents: Sequence[Tangent], extra: Array) -> CMDP:
-        """Return the model as it is with the margins of the limits in its constraints, and `extra` (K,): one for each tangent and limit."""
+    def exposure(self, policy: Any) -> Array:
+        """Return what each pair would add to the variance of V(ρ) if it were always taken where a policy comes, over those visits, (J, S, A)."""
+        found = evaluated(self, policy, exposed=True)
+        weight = found.occupancy.reshape(-1)
+        by_pair = self._pair_variance(found, weight[self.pairs] * self.outcome + found.following)
+        part = np.where(weight > 0, by_pair / np.where(weight > 0, weight, 1.0), 0.0)
+        return part.reshape(-1, *found.occupancy.shape)
+
+    def reduced(self, threshold: Array, slope: Array) -> CMDP:
+        """Return the model as it is, with utilities less `slope` (J, S, A)."""
         transition, utility, actions = self.nominal_parts
-        limited = np.concatenate([utility[:1], *(utility[1:] for _ in tangents)])
-        limited[1:, : self.states] -= np.concatenate([one.slope for one in tangents])
-        threshold = np.concatenate([one.threshold + extra for one in tangents])
-        return self._problem((transition, limited, actions), threshold)
+        utility = utility.copy()
+        utility[:, : self.states] -= slope
+        return self._problem((transition, utility, actions), threshold)
 
     def cautious(self, threshold: Array, judged: Judged, visits: float) -> CMDP:
         """Return the model with `visits` imaginary ones to every tried pair, which end as badly as the worst state does.
@@ -410,13 +413,16 @@ class LearnedModel:
         found = utility[:, None] + self.discount * following - value[:, :-1, :, None]
         return np.asarray(found[:, :, : self.states])
 
-    def _doubt(self, weight: Array, reach: Array) -> Array:
-        """Return how far the influence of a rare event in a log, of which nobody will see more, is from its mean, (J, S·A).
+    @cached_property
+    def _rare(self) -> Array:
+        """How far a rare utility of a log, of which nobody will see more, is from its mean, (J,): the geometric mean of its spread and half its range.
 
-        It is half the range over states that were acted in (`reach`), and for the utility itself the geometric mean of its spread and half its range.
+        Of a column that is constant, one more row of the log with a 0 in it counts.
         """
-        rare = np.sqrt(self.spread * (self.memory.high - self.memory.low) / 2)
-        return np.asarray(rare[:, None] * weight + reach)
+        count, constant = self.count.sum(), self.memory.high <= self.memory.low
+        spread = np.where(constant, self.size * np.sqrt(count) / (count + 1), self.spread)
+        extent = np.where(constant, self.size, self.memory.high - self.memory.low)
+        return np.asarray(np.sqrt(spread * extent / 2))
 
     def imaginary_variance(self, variance: Array, doubt: Array) -> Array:
         """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
@@ -440,13 +446,14 @@ class LearnedModel:
         """Return what each pair adds to the variance of V(ρ), (J, S·A), given influences (J, M).
 
         Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for
-        certain. In a log it counts `doubtful_rows`, as far from the mean as `_doubt` says.
+        certain. In a log it counts `doubtful_rows` with a rare utility, of which `new_rows` lead to a state as far from the mean as `reach` says, too.
         """
         weight, visits = found.occupancy.reshape(-1), np.maximum(self.visits, 1)
         if self.logged:
-            variance, rows = self._variance(weight, influence), self.doubtful_rows
-            doubt = self._doubt(weight, found.reach)
-            return np.asarray((variance * visits + rows * doubt**2) / (visits + rows) / visits)
+            variance, rows, new = self._variance(weight, influence), self.doubtful_rows, self.new_rows
+            rare = self._rare[:, None] * weight
+            doubt = new * (rare + found.reach) ** 2 + (rows - new) * rare**2
+            return np.asarray((variance * visits + doubt) / (visits + rows) / visits)
         target = self.outcome + self.discount * found.full_value[:, self.successors]  # (J, M)
         variance = self._variance(np.ones_like(weight), target)
         imaginary = self.imaginary_variance(variance, 0.5 * (target.max(1) - target.min(1)))

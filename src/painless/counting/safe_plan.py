@@ -7,15 +7,14 @@ its constraint values, by the model, keep a margin from the limits:
 
 The curse is what the search for the best plan gains by the errors: plans made on one half of the data are evaluated on the other, and half
 of their mean excess counts, since the whole has twice the data. Candidates are planned on the model as it is and with imaginary visits to the worst
-state, each again at limits that are tightened by its own margin. The margin is a convex function of the occupancy, but for what it changes of V_c: with its
-tangents as constraints, plans avoid pairs that make it large.
+state, each again at limits that are tightened by its own margin. Logs have a search of their own (`careful_plan`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ import numpy as np
 
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
-from painless.counting.learned_model import Judged, LearnedModel, Tangent
+from painless.counting.learned_model import Judged, LearnedModel
 from painless.engines.drawn import Drawn
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.game import Column
@@ -34,13 +33,11 @@ from painless.problem import CMDP
 
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
-FINEST = 1e-6  # of plans with tangents, which are nearly parallel
 IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
 ROUNDS = 5  # of tightening, and of loosening again
 ROOM = 0.005  # of a limit that is worth no other plan
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
 BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
-UNUSED = 1e-12  # occupancy of a pair that does not count
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
@@ -175,7 +172,6 @@ def candidates(
     tolerance: float = FINE,
     clock: Clock | None = None,
     rounds: int = ROUNDS,
-    cuts: int = 0,
 ) -> list[Candidate]:
     """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
 
@@ -184,20 +180,17 @@ def candidates(
         imaginary: visits to the worst state, one kind of candidate for each.
         clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
         rounds: plans at other limits, for each kind of candidate.
-        cuts: plans with the margins themselves in the constraints.
     """
     found: list[Candidate] = []
 
-    def kind(make: Callable[[Array], CMDP], tolerance: float = tolerance) -> Callable[[Array], Candidate]:
+    def kind(make: Callable[[Array], CMDP]) -> Callable[[Array], Candidate]:
         known: Known | None = None
 
         def at(limit: Array) -> Candidate:
             nonlocal known
             made = plan(make(limit), tolerance, clock, known)
             known = made.known
-            price = made.multiplier
-            price = price.reshape(-1, len(threshold)).sum(0) if len(threshold) else price  # of all tangents
-            found.append(candidate(model, model.own(made.policy), limits, price))
+            found.append(candidate(model, model.own(made.policy), limits, made.multiplier))
             if made.stopped:
                 raise _Stopped
             return found[-1]
@@ -216,20 +209,6 @@ def candidates(
                 if limit is None:
                     break
                 now = at(limit)
-        if cuts and len(threshold):
-            wary(best_of(found))
-
-    def wary(now: Candidate) -> None:
-        """Plan with the margins in the constraints, as their tangents at the plans so far, which lie below them."""
-        if not np.isfinite(now.judged.error).all():
-            return
-        tangents, short = [tangent(now, limits)], np.zeros(len(threshold))
-        for k in range(cuts):
-            now = kind(partial(model.guarded, tangents), min(tolerance, FINEST))(short)
-            if now.safe or not np.isfinite(now.slack).all():
-                break
-            tangents.append(tangent(now, limits))
-            short = short + BEYOND * np.maximum(-now.slack, 0.0) * (k > 0)
 
     with suppress(_Stopped):
         search()
@@ -250,17 +229,6 @@ def safe_plan(
 def best_of(found: Iterable[Candidate]) -> Candidate:
     """Return the best safe candidate, or the one that comes closest."""
     return max(found, key=lambda one: (one.safe, one.merit))
-
-
-def tangent(now: Candidate, limits: Limits) -> Tangent:
-    """Return the margin of a plan as a linear function of the occupancy, which no plan's margin is below."""
-    judged, z = now.judged, limits.deviations + limits.selection
-    error = np.maximum(judged.error[1:], 1e-12)
-    by_pair = judged.pair_variance[1:].reshape(-1, *judged.occupancy.shape)
-    used = judged.occupancy > UNUSED
-    slope = np.where(used, by_pair / np.where(used, judged.occupancy, 1.0), 0.0) / error[:, None, None]
-    rest = np.maximum(error**2 - by_pair.sum((1, 2)), 0.0) / error
-    return Tangent((z * slope.T).T, limits.threshold + limits.curse + z * rest)
 
 
 class _Stopped(Exception):
@@ -322,24 +290,3 @@ def allowed(policy: Any, model: LearnedModel) -> Any:
     if isinstance(policy, Drawn):
         return Drawn(tuple(allowed(part, model) for part in policy.parts), policy.weights)
     return restricted(policy, model.tried_or_all)
-
-
-def with_curse(memory_halves: tuple[LearnedModel, LearnedModel], limits: Limits, threshold: Array) -> Limits:
-    """Return limits with the curse: half the mean excess of plans made on one half and evaluated on the other, at least 0."""
-    return replace(limits, curse=curse(memory_halves, limits, threshold)[1:])
-
-
-def curse(
-    memory_halves: tuple[LearnedModel, LearnedModel],
-    limits: Limits,
-    threshold: Array,
-    clock: Clock | None = None,
-    cuts: int = 0,
-) -> Array:
-    """Return half of what plans look better by on the half that they were made on than on the other, (J,), at least 0."""
-    one, other = memory_halves
-    excess = np.zeros(1 + len(threshold))
-    for own, judge in ((one, other), (other, one)):
-        made = safe_plan(own, limits, threshold, tolerance=TOLERANCE, clock=clock, cuts=cuts).judged
-        excess += made.value - judge.judge(allowed(made.policy, judge)).value
-    return np.maximum(0.25 * excess, 0.0)

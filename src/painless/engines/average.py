@@ -58,6 +58,7 @@ class Average(BaseEngine):
     """Finds best responses by policy iteration in end components."""
 
     exact = True
+    draws = True
     rounding = np.inf  # depends on the policy: `values` bounds it
 
     def __init__(self, problem: CMDP) -> None:

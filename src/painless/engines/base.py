@@ -10,13 +10,16 @@ import numpy as np
 
 from painless.bellman import occupancy_policy, policy_transition, reachable
 from painless.common.arrays import Array, Mask
+from painless.engines.drawn import Drawn
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Engine, as_table, occupancy
+from painless.policies.table import uniform_policy
 from painless.problem import CMDP
 
 
 class BaseEngine:
     """The part of an engine that is the same for every criterion."""
 
+    draws = False
     remembered: tuple[
         int, ...
     ] = ()  # states in which the best mixture does one thing for a while, and then another
@@ -58,6 +61,14 @@ class BaseEngine:
     def playable(self, policy: Array) -> Array:
         """Return a table (S, A) as it is evaluated; here as it is."""
         return policy
+
+    def shown(self, policy: Any) -> Any:
+        """Return a policy, actions (S,) or a table, as an answer has it: a table (S, A), or a draw."""
+        return policy if isinstance(policy, Drawn) else as_table(policy, self.problem.shape[1])
+
+    def any_policy(self) -> Any:
+        """Return some policy, as an answer has it: the uniform one."""
+        return uniform_policy(self.problem.actions)
 
     def mixed(
         self: Engine, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0

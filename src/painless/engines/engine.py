@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.engines.drawn import Drawn
 from painless.problem import CMDP, Criterion
+from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
 
 EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
@@ -85,6 +86,10 @@ class Engine(Protocol):
         """Whether answers are exact up to rounding; otherwise the cost depends on the requested precision."""
 
     @property
+    def draws(self) -> bool:
+        """Whether a mixture of policies may be a draw between them, and not one stationary policy."""
+
+    @property
     def rounding(self) -> float:
         """A bound on the rounding error of a value of this model."""
 
@@ -112,6 +117,12 @@ class Engine(Protocol):
 
         On average it may take a draw between them. In unreachable states the policy with the largest weight is used. Values may differ from the averages by about `precision`.
         """
+
+    def shown(self, policy: Any) -> Any:
+        """Return a policy, actions (S,) or a table, as an answer has it: a table (S, A), or a draw."""
+
+    def any_policy(self) -> Any:
+        """Return some policy, as an answer has it, if nothing is known of any."""
 
     @property
     def allowed(self) -> Mask:
@@ -212,6 +223,15 @@ def _average(problem: CMDP, swept_beyond: float) -> Engine | None:
     return Average(problem)
 
 
+def _function(problem: CMDP, swept_beyond: float) -> Engine | None:
+    del swept_beyond
+    if not isinstance(problem, FunctionModel):
+        return None
+    from painless.engines.function import Function
+
+    return Function(problem)
+
+
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
 ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "factorised": _factorised,
@@ -220,6 +240,7 @@ ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "finite-horizon": _finite_horizon,
     "total": _total,
     "average": _average,
+    "function": _function,
 }
 
 

@@ -52,6 +52,7 @@ class Total(BaseEngine):
     """Finds the best way to stop."""
 
     rounding = np.inf  # depends on the policy: `values` bounds it
+    draws = True
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)

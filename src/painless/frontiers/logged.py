@@ -10,9 +10,9 @@ import numpy as np
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.render import SIGNS, number
-from painless.counting.safe_plan import safe_plan
+from painless.counting.careful_plan import careful_plan
 from painless.frontiers.curve import Frontier
-from painless.logs.answer import CUTS, ROUNDS, curse_of, intervals, limits_of, verdicts
+from painless.logs.answer import curse_of, intervals, limits_of, verdicts
 from painless.logs.check import interval_text
 from painless.logs.logged_model import LoggedModel
 
@@ -108,9 +108,7 @@ def _point(
     """Return values, the ends of their intervals, and the verdicts of the plan for one limit."""
     threshold = log.threshold.copy()
     threshold[index] = limit * log.sign[1 + index]
-    judged = safe_plan(
-        log.model, replace(limits, threshold=threshold), threshold, clock=clock, rounds=ROUNDS, cuts=CUTS
-    ).judged
+    judged = careful_plan(log.model, replace(limits, threshold=threshold), clock=clock).judged
     low, high = intervals(judged, limits, curse)
     return judged.value, low, high, verdicts(low[1:], high[1:], threshold)
 

@@ -1,7 +1,7 @@
 """The plan for a log that holds on the truth, and what can be claimed of it.
 
 A limit counts as met if the interval of its value lies on the right side of it, the curse of optimisation added on the wrong one (see
-`counting/safe_plan.py`); as missed if it lies on the other side; else it is unclear. Intervals hold together with the stated confidence:
+`counting/careful_plan.py`); as missed if it lies on the other side; else it is unclear. Intervals hold together with the stated confidence:
 
     V_c ± z·s.e.,     z = Φ⁻¹(1 − (1 − confidence)/(2K))
 """
@@ -16,14 +16,13 @@ import numpy as np
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.counting.careful_plan import best_plan, careful_plans, curse
 from painless.counting.drawn_halves import drawn_halves
 from painless.counting.learned_model import Judged
-from painless.counting.safe_plan import FINE, Candidate, Limits, curse, safe_plan
+from painless.counting.safe_plan import FINE, Candidate, Limits
 from painless.logs.logged_model import LoggedModel
 
 ENDLESS = 10**9  # steps of an episode, which has no time limit here
-ROUNDS = 5  # of tightening: nobody waits for an environment meanwhile
-CUTS = 4  # plans with the margins in the constraints
 MET, MISSED, UNCLEAR = "met", "missed", "unclear"
 ALLOWANCE = 1e-9  # by which a limit may be missed, relative to it, for rounding
 
@@ -35,6 +34,7 @@ class Answered:
     candidate: Candidate
     limits: Limits
     curse: Array  # (J,)
+    optimum: Judged  # of the estimate, as if it were true
 
     @property
     def judged(self) -> Judged:
@@ -55,7 +55,7 @@ def curse_of(log: LoggedModel, limits: Limits, clock: Clock | None = None) -> Ar
     if not all(half.memory.steps and half.episodes for half in (one, other)):
         return np.zeros(1 + len(log.threshold))
     try:
-        return curse((one, other), limits, log.threshold, clock, CUTS)
+        return curse((one, other), limits, clock)
     except InputError:  # half of a log may go round for ever where the whole log ends
         return np.full(1 + len(log.threshold), np.inf)
 
@@ -66,10 +66,8 @@ def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float =
         limits = limits_of(log, confidence)
         found = curse_of(log, limits, clock)
         limits = replace(limits, curse=found[1:])
-        candidate = safe_plan(
-            log.model, limits, log.threshold, tolerance=tolerance, clock=clock, rounds=ROUNDS, cuts=CUTS
-        )
-    return Answered(candidate, limits, found)
+        plans = careful_plans(log.model, limits, tolerance, clock)
+    return Answered(best_plan(plans, limits), limits, found, plans[0].judged)
 
 
 def intervals(judged: Judged, limits: Limits, curse: Array | float = 0.0) -> tuple[Array, Array]:

@@ -46,13 +46,6 @@ class Behaviour:
     model_high: Array  # (J,)
 
 
-def behaviour_policy(log: LoggedModel) -> Array:
-    """Return the policy that takes each action as often as the log does in that state, (S, A)."""
-    visits = log.memory.visits
-    total = visits.sum(1, keepdims=True)
-    return np.where(total > 0, visits / np.maximum(total, 1), 1 / visits.shape[1])
-
-
 def episodes_in_order(kept: KeptRows) -> Episodes:
     """Return the episodes of the rows that were kept, as far as these are in order and without gaps."""
     new = np.append(True, np.diff(kept.episode) != 0)
@@ -74,14 +67,11 @@ def judged_behaviour(log: LoggedModel) -> Judged:
     s.e.² = Σ d(s)² Var[u + γ V(s') | s]/N(s) + Var[V(s_0)]/n, as of the chain that it makes of the states.
     """
     model, memory = log.model, log.memory
-    policy = behaviour_policy(log)
-    if log.adding.horizon is not None:
-        policy = np.broadcast_to(policy, (log.adding.horizon, *policy.shape))
-    judged = model.judge(policy)
+    judged = model.judge(model.behaviour)
     state = memory.pairs // memory.actions
     visits = np.maximum(memory.visits.sum(1), 1.0)
     share = model.count / visits[state]
-    often = np.maximum(behaviour_policy(log).reshape(-1)[memory.pairs], 1e-300)
+    often = (model.visits / visits.repeat(memory.actions))[memory.pairs]
     target = judged.influence / often  # (J, M), given the state alone
     noise = np.maximum(memory.squares.sum(0).T / model.count - model.outcome**2, 0.0)
     noise = noise * judged.occupancy.sum(1)[state] ** 2

@@ -21,7 +21,7 @@ from painless.common.errors import InputError, shown
 from painless.common.render import number, text_table
 from painless.engines.drawn import Drawn
 from painless.logs.answer import MET, UNCLEAR, feasible, intervals, limits_of, verdicts
-from painless.logs.behaviour import Episodes, behaviour_policy, episodes_in_order
+from painless.logs.behaviour import Episodes, episodes_in_order
 from painless.logs.log_columns import END
 from painless.logs.logged_model import LoggedModel
 from painless.logs.name_index import Codes
@@ -188,7 +188,9 @@ def weighted(log: LoggedModel, tables: Array, confidence: float) -> tuple[Array 
         return None, nothing, nothing, 0.0
     count, length = int(number.max()) + 1, int(time.max()) + 1
     state, action = kept.state[order], kept.action[order]
-    ratio = tables[time % len(tables), state, action] / behaviour_policy(log)[state, action]
+    visits = log.memory.visits
+    often = visits[state, action] / visits.sum(1)[state]
+    ratio = tables[time % len(tables), state, action] / often
     weight, final = _running_product(ratio, number, time, count)
     effective = float(final.sum() ** 2 / (final**2).sum()) if final.any() else 0.0
     if effective < OVERLAP or abs(final.mean() - 1) > ASTRAY:

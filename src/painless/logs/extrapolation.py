@@ -1,7 +1,8 @@
 """How much of a plan is extrapolation: what it needs and the log hardly has, in order of what more rows would be worth.
 
 A hundred more rows of a pair shrink its part of the variance from σ² d²/N to σ² d²/(N + 100). Worth is what this takes off the margins, z·s.e., those of limits at
-their shadow prices, those of the objective as they are.
+their shadow prices, those of the objective as they are. Pairs that the plan avoids since the log hardly has them are worth the same to the optimum of the
+estimate, but never more than what that promises beyond the plan.
 """
 
 from __future__ import annotations
@@ -42,21 +43,17 @@ class Extrapolation:
 
 
 def extrapolation(
-    log: LoggedModel, judged: Judged, behaviour: Judged, limits: Limits, multiplier: Array
+    log: LoggedModel, judged: Judged, optimum: Judged, behaviour: Judged, limits: Limits, multiplier: Array
 ) -> Extrapolation:
-    """Return what of a plan is extrapolation; `multiplier` (K,) are its shadow prices."""
+    """Return what of a plan is extrapolation; `multiplier` (K,) are its shadow prices, `optimum` is that of the estimate."""
     model, visits = log.model, log.memory.visits
     time = judged.occupancy / max(judged.occupancy.sum(), 1e-300)
     hardly = visits < FEW
     advantage = model.advantage(behaviour)  # (J, S, A), or (J, H, S, A)
     part = advantage * judged.occupancy if judged.stages is None else (advantage * judged.stages).sum(1)
-    worth = _worth(
-        judged.pair_variance,
-        judged.error,
-        visits.ravel(),
-        limits,
-        multiplier,
-    )
+    own, promised = (_worth(one, visits.ravel(), limits, multiplier) for one in (judged, optimum))
+    more = max(float(optimum.value[0] - judged.value[0]), 0.0) if np.isfinite(optimum.value[0]) else 0.0
+    worth = np.maximum(own, np.minimum(promised, more))
     order = [k for k in np.argsort(-worth, kind="stable")[:LISTED].tolist() if worth[k] > 0]
     actions = len(log.actions)
     needed = tuple(
@@ -77,11 +74,11 @@ def extrapolation(
     )
 
 
-def _worth(variance: Array, error: Array, visits: Array, limits: Limits, multiplier: Array) -> Array:
+def _worth(judged: Judged, visits: Array, limits: Limits, multiplier: Array) -> Array:
     """Return what a hundred more rows of each pair are worth, (S·A,)."""
-    saved = variance * MORE / (visits + MORE)  # (J, S·A)
-    known = np.isfinite(error)[:, None]
-    error = np.where(known, error[:, None], 0.0)
+    saved = judged.pair_variance * MORE / (visits + MORE)  # (J, S·A)
+    known = np.isfinite(judged.error)[:, None]
+    error = np.where(known, judged.error[:, None], 0.0)
     left = np.where(known, np.sqrt(np.maximum(error**2 - np.where(known, saved, 0.0), 0.0)), 0.0)
     price = np.append(1.0, multiplier)
     return np.asarray(limits.deviations * (price[:, None] * (error - left)).sum(0))

@@ -19,13 +19,11 @@ from typing import Any
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.engines.drawn import Drawn
-from painless.engines.engine import Actions, Bracket, Engine, as_table
+from painless.engines.engine import Actions, Bracket, Engine
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture
-from painless.policies.table import uniform_policy
 from painless.problem import Criterion
 
 MEMORY = 1 << 25  # bytes that the policies may take
@@ -81,7 +79,7 @@ class Certifier:
         self.relaxation = relaxation or Relaxation.of(problem)
         columns = Columns()
         if memory is not None:
-            table = problem.actions.size * np.dtype(np.float64).itemsize
+            table = problem.shape[0] * problem.shape[1] * np.dtype(np.float64).itemsize
             columns = Columns(memory=max(memory, 2 * (problem.shape[2] + 2) * table), most=MOST)
         self.game = Game(
             engine, Aim.reward(problem, self._attainable()), columns, precision=0.0, finest=FINEST
@@ -175,14 +173,13 @@ class Certifier:
         if not len(columns):
             least, most = self.engine.extent
             unknown = np.full_like(least, np.nan)
-            return self._assessed(uniform_policy(self.problem.actions), Bracket(least, most, unknown))
+            return self._assessed(self.engine.any_policy(), Bracket(least, most, unknown))
         low = columns.lows
         slack = (low[:, 1:] - self.game.aim.reached).min(1, initial=np.inf)
         slack[columns.loops] = -np.inf  # what a round earns is no value
         best = int(np.where(slack >= 0, low[:, 0], -np.inf).argmax() if slack.max() >= 0 else slack.argmax())
         policy, value, proved = columns[best][:3]
-        table = policy if isinstance(policy, Drawn) else as_table(policy, self.problem.shape[1])
-        return self._assessed(table, Bracket(proved, 2 * value - proved, value))
+        return self._assessed(self.engine.shown(policy), Bracket(proved, 2 * value - proved, value))
 
     @property
     def _near(self) -> float:

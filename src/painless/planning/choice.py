@@ -9,6 +9,7 @@ from painless.planning.column_generation import ColumnGeneration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Planner
 from painless.problem import CMDP, Criterion
+from painless.problem.function_model import FunctionModel
 
 MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
@@ -22,6 +23,12 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
     (ColumnGeneration(smoothing=None, rounds=1000), 'Column generation is the fastest planner for 25 states: it factorises systems of this size.')
     """
     states, _, constraints = problem.shape
+    if isinstance(problem, FunctionModel):
+        size = counted(states, "state")
+        return (
+            ColumnGeneration(),
+            f"Column generation sweeps a model of {size} whose transitions are not stored.",
+        )
     if constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
         why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
         return LinearProgram(), why

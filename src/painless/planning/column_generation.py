@@ -31,6 +31,7 @@ from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
 from painless.planning.search import Searched, Searcher
 from painless.problem import CMDP
+from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
 
 
@@ -126,7 +127,8 @@ class ColumnGeneration:
             bounds=task.bounds,
         )
         small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
-        if found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small):
+        stored = not isinstance(case.normal, FunctionModel)
+        if stored and (found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small)):
             why = "The constraints are feasible only at the boundary (no Slater point)"
             if found.ending is Ending.ROUNDING:
                 why = "Sweeps cannot prove this tolerance"

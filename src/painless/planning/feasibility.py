@@ -24,7 +24,7 @@ from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import AMPLE
 from painless.policies.table import uniform_policy
-from painless.problem import CMDP, Criterion
+from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
@@ -125,7 +125,7 @@ def _mixed(game: SlackGame) -> SlaterPolicy:
     engine, problem = game.engine, game.engine.problem
     game.find()
     mixture = game.mix()
-    if problem.criterion in (Criterion.AVERAGE, Criterion.TOTAL):  # it may take a draw
+    if engine.draws:
         policy, found = engine.mixed([column.policy for column in game.columns.known], mixture.weights)
         slack, proved = (part[1:] - problem.threshold for part in (found.guess, found.low))
         return SlaterPolicy(
@@ -179,12 +179,12 @@ def _judged(found: SlaterPolicy, game: SlackGame, relaxation: Relaxation) -> Sla
 def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
     """Return the best single response so far, or else the uniform policy with bounds that hold for every policy."""
     engine, problem = game.engine, game.engine.problem
-    policy, low = uniform_policy(problem.actions), engine.extent[0]
+    policy, low = engine.any_policy(), engine.extent[0]
     value = np.full_like(low, np.nan)
     if len(game.columns):
         slack = (game.columns.values[:, 1:] - problem.threshold).min(1, initial=np.inf)
         best = game.columns[int(np.argmax(slack))]
-        policy, value, low = as_table(best.policy, problem.shape[1]), best.value, best.low
+        policy, value, low = engine.shown(best.policy), best.value, best.low
     slack = low[1:] - problem.threshold
     return SlaterPolicy(
         *(policy, np.empty((0, 0)), value, low, slack, game.price, Feasibility.UNKNOWN, slack),

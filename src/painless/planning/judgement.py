@@ -73,12 +73,8 @@ class Relaxation:
     @cached_property
     def relaxed(self) -> CMDP:
         """The relaxed problem, built on first use since it is as large as the model."""
-        size = np.abs(self.problem.utility[1 + self.units.kept]) / self._span[:, None, None]
-        return self.normal.with_constraints(
-            self.normal.reward,
-            self.normal.constraint_reward + self._epsilon * size,
-            self._threshold,
-        )
+        share = self._epsilon / self._span
+        return self.normal.loosened(self.problem, self.units.kept, share, self._threshold)
 
     @cached_property
     def spare(self) -> Array:

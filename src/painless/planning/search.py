@@ -17,7 +17,6 @@ from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
 from painless.planning.smoothing import Smoothed
-from painless.policies.table import uniform_policy
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # tolerance of the first response, in the engine's unit
@@ -217,8 +216,8 @@ class Searcher:
         if ending is Ending.PROVED and self.answer is not None:
             return self.answer
         if not len(self.game.columns):
-            uniform = uniform_policy(self.problem.actions)
-            return self.certifier.assess(uniform) if self.engine.exact else self.certifier.known()
+            some = self.engine.any_policy
+            return self.certifier.assess(some()) if self.engine.exact else self.certifier.known()
         if ending in (Ending.INFEASIBLE, Ending.TIGHT):
             assert self.slack is not None
             return self.certifier.answer(self.slack.mixture.weights)

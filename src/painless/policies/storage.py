@@ -13,6 +13,7 @@ import numpy as np
 
 from painless.common.errors import InputError
 from painless.policies import MixturePolicy, fastest_kind, network, observed
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.base import StoredPolicy
 from painless.policies.description import LEARNERS, restore, restore_features
 from painless.policies.table import TabularPolicy
@@ -23,7 +24,7 @@ from painless.storage import checked_entries as entries
 from painless.storage import files, results
 from painless.storage.files import as_path
 
-AnyPolicy = MixturePolicy | TabularPolicy | TimedPolicy
+AnyPolicy = MixturePolicy | TabularPolicy | TimedPolicy | ActionMixture
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any], Sequence[int]], Sequence[StoredPolicy]]
 
 
@@ -47,7 +48,7 @@ READERS: dict[str, Reader] = {
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to an `.npz` file: a table, or the mixture that `train` returned. A table may be a `.csv` file, too."""
     path = as_path(path)
-    if not isinstance(policy, TabularPolicy | TimedPolicy | TableMixture):
+    if not isinstance(policy, TabularPolicy | TimedPolicy | TableMixture | ActionMixture):
         if path.suffix != ".npz":
             raise InputError(f"{path} must end in .npz; rename it")
         results.write(path, "policy", to_arrays(policy))

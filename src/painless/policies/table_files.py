@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from painless.common.errors import InputError
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TITLES, TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
@@ -21,16 +22,20 @@ GROWTH = 16  # bytes that a byte of a CSV may become, about
 NUMBERED = "action {}".format  # how an action without a name is called in a CSV
 
 
-def table_arrays(policy: TabularPolicy | TimedPolicy | TableMixture) -> dict[str, Any]:
-    """Return everything that a table is made of, or the tables of all steps or of all draws."""
+def table_arrays(policy: TabularPolicy | TimedPolicy | TableMixture | ActionMixture) -> dict[str, Any]:
+    """Return everything that a table is made of, or the tables of all steps or of all draws, or their actions."""
     arrays = {f"names_{kind}": names.stored() for kind, names in policy.names.items()}
     arrays |= {} if policy.visits is None else {"visits": policy.visits}
-    arrays |= {"weights": policy.weights} if isinstance(policy, TableMixture) else {}
+    arrays |= {"weights": policy.weights} if isinstance(policy, TableMixture | ActionMixture) else {}
+    if isinstance(policy, ActionMixture):
+        return arrays | {"actions": policy.actions}
     return arrays | {"probabilities": policy.probabilities}
 
 
-def table_of(arrays: Mapping[str, Any]) -> TabularPolicy | TimedPolicy | TableMixture:
-    """Return the table, or the tables of all steps or of all draws, that `table_arrays` took apart."""
+def table_of(arrays: Mapping[str, Any]) -> TabularPolicy | TimedPolicy | TableMixture | ActionMixture:
+    """Return the table, or the tables of all steps or of all draws, or their actions, that `table_arrays` took apart."""
+    if "probabilities" not in arrays and "actions" in arrays:
+        return _actions_of(arrays)
     timed = np.ndim(arrays["probabilities"]) == 3
     table = entries.distributions(arrays, "probabilities", (None,) * (3 if timed else 2))
     counts = dict(zip(("states", "actions"), table.shape[-2:], strict=True))
@@ -44,6 +49,14 @@ def table_of(arrays: Mapping[str, Any]) -> TabularPolicy | TimedPolicy | TableMi
             tuple(TabularPolicy(t, names, v) for t, v in zip(table, each, strict=True)), weights
         )
     return TimedPolicy(table, names, visits) if timed else TabularPolicy(table, names, visits)
+
+
+def _actions_of(arrays: Mapping[str, Any]) -> ActionMixture:
+    actions = np.asarray(arrays["actions"])
+    named = {"actions": arrays["names_actions"]} if "names_actions" in arrays else {}
+    names = {kind: entries.names(arrays, f"names_{kind}", len(given)) for kind, given in named.items()}
+    weights = entries.distributions(arrays, "weights", (len(actions),))
+    return ActionMixture(actions, weights, names)
 
 
 def read_csv(path: str | os.PathLike[str]) -> TabularPolicy:

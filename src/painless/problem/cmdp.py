@@ -230,6 +230,22 @@ class CMDP:
         )
         return problem
 
+    def rescaled(self, origin: Array, span: Array, kept: NDArray[np.intp], threshold: Array) -> CMDP:
+        """Return the same process with utilities (u − origin)/span, (J,) each, and only some of the constraints."""
+        scaled = (self.utility - origin[:, None, None]) / span[:, None, None]
+        scaled = np.where(self.actions, scaled, 0.0)
+        return self.with_constraints(scaled[0], scaled[1:][kept], threshold)
+
+    def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
+        """Return the same process with share·|c|, (K,) each, added to its constraints; c are those `kept` of another problem."""
+        more = np.abs(whole.utility[1 + kept]) * share[:, None, None]
+        return self.with_constraints(self.reward, self.constraint_reward + more, threshold)
+
+    def with_utilities(self, chosen: Sequence[int], threshold: Array) -> CMDP:
+        """Return the same process with some of its utilities, the first of them as the reward."""
+        utility = self.utility[list(chosen)]
+        return self.with_constraints(utility[0], utility[1:], threshold)
+
     def with_limits(self, limit: Mapping[Any, float] | Sequence[float] | ArrayLike) -> CMDP:
         """Return the same problem with other thresholds and budgets, in the user's terms.
 

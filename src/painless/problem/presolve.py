@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
 from painless.problem import CMDP, Criterion
+from painless.problem.function_model import FunctionModel
 
 
 def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
@@ -30,7 +31,8 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     >>> smaller.actions, met
     (array([[ True,  True, False]]), array([0]))
     """
-    if problem.criterion is Criterion.AVERAGE:  # what is done on the way does not count
+    # On average, what is done on the way does not count; the pairs of functions are not stored.
+    if problem.criterion is Criterion.AVERAGE or isinstance(problem, FunctionModel):
         return problem, np.empty(0, dtype=np.intp)
     low, high = problem.utility_range
     met = np.array(

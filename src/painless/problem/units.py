@@ -42,7 +42,7 @@ class Units:
     @classmethod
     def of(cls, problem: CMDP) -> Units:
         """Return the units of a normalised problem."""
-        count = len(problem.utility)
+        count = 1 + problem.shape[2]
         return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.exact_unit)
 
     @property
@@ -98,12 +98,11 @@ def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP,
     if met is not None:
         varies[1 + met], origin[1 + met] = False, high[1 + met]
     span = np.where(varies, size, 1.0)
-    scaled = np.where(problem.actions, (problem.utility - origin[:, None, None]) / span[:, None, None], 0.0)
     kept = np.flatnonzero(varies[1:])
     offset = np.array([float(Fraction(float(one)) * problem.exact_unit) for one in origin])
     units = Units(span, offset, kept, origin, problem.exact_unit)
     threshold = np.array([units.threshold(problem, int(i)) for i in kept])
-    return problem.with_constraints(scaled[0], scaled[1:][kept], threshold), units
+    return problem.rescaled(origin, span, kept, threshold), units
 
 
 def rounded(value: Fraction, up: bool) -> float:

@@ -117,6 +117,16 @@ def _require_size(name: str, array: Array, where: Mask) -> float:
     return largest
 
 
+def require_representable(name: str, low: Array, high: Array) -> None:
+    """Reject utilities (J,) of which some values are so large that sums would overflow."""
+    largest = np.maximum(np.abs(low), np.abs(high))
+    if (largest > LARGEST).any():
+        raise InputError(
+            f"{name}{first(largest > LARGEST)} is up to {largest.max():g}, beyond ±{LARGEST:g}, so that values would overflow; give it "
+            "in larger units"
+        )
+
+
 def _over_successors(array: Array, kernel: Any) -> Array:
     """u(s, a) = Σ_s' P(s'|s, a) u(s, a, s')."""
     if is_sparse(kernel):

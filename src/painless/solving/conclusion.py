@@ -19,9 +19,11 @@ from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Ending, Planned, Task
 from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
+from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
@@ -175,7 +177,11 @@ def _status(
         missed = " The policy misses a constraint."
     if not feasible and ending is Ending.COMPLETED:
         missed = " The returned policy misses a constraint; use Output.POLISHED for a feasible one."
-    drawn = found.answer is not None and isinstance(found.answer.policy, Drawn)
+    drawn = (
+        found.answer is not None
+        and isinstance(found.answer.policy, Drawn)
+        and len(found.answer.policy.parts) > 1
+    )
     end = f"{missed}{DRAW if drawn else ''}{found.note and ' ' + found.note}"
     if ending is Ending.COMPLETED:
         return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
@@ -227,9 +233,14 @@ def _solution(
     )
 
 
-def _policy(case: Case, policy: Any, response: Actions | None) -> TabularPolicy | TimedPolicy | TableMixture:
+def _policy(
+    case: Case, policy: Any, response: Actions | None
+) -> TabularPolicy | TimedPolicy | TableMixture | ActionMixture:
     """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
     actions = case.problem.shape[1]
+    if isinstance(case.problem, FunctionModel):
+        named = {kind: given for kind, given in case.problem.names.items() if kind == "actions"}
+        return ActionMixture(np.array(policy.parts), policy.weights, named)
     if isinstance(policy, Drawn):
         tables = [_policy(case, as_table(part, actions), response) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)

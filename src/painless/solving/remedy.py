@@ -96,7 +96,7 @@ class _Search:
     def remedy(self, index: int) -> float:
         """Return the limit that suffices for one constraint if all others stay, in the user's terms; NaN if none does."""
         others = np.delete(np.arange(self.problem.shape[2]), index)
-        case = self._case(others, self.problem.constraint_reward[index])
+        case = self._case(others, 1 + index)
         if case.feasibility in (Feasibility.NONE, Feasibility.UNKNOWN):
             return np.nan
         certifier = Certifier(case.engine, case.slater)
@@ -104,12 +104,10 @@ class _Search:
         low = float(certifier.answer(mixture.weights).low[0])
         return self.looser(index, rounded(case.units.exact(0, low), up=False))
 
-    def _case(self, members: NDArray[np.intp], reward: Array | None = None) -> Case:
-        """Return the problem of some of the constraints, presolved as it is when it is solved."""
-        problem = self.problem
-        reward = problem.reward if reward is None else reward
-        limits = problem.constraint_reward[members], problem.threshold[members]
-        case = Case.of(problem.with_constraints(reward, *limits), self.tick)
+    def _case(self, members: NDArray[np.intp], utility: int = 0) -> Case:
+        """Return the problem of some of the constraints, presolved as it is when it is solved, with another utility as its reward."""
+        part = self.problem.with_utilities([utility, *(1 + members)], self.problem.threshold[members])
+        case = Case.of(part, self.tick)
         if not case.misses_constant and case.slater.stopped is not None:
             raise TimeoutError
         return case

@@ -18,11 +18,13 @@ from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.loop.averages import MEASURES
 from painless.loop.framework import Trace
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_files import table_arrays, table_of
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion
+from painless.problem.function_model import FunctionModel
 from painless.solving.certificate_files import write_certificate
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
@@ -80,7 +82,7 @@ class Solution:
     """
 
     # Tables of all steps with a horizon; a draw for some averages
-    policy: TabularPolicy | TimedPolicy | TableMixture
+    policy: TabularPolicy | TimedPolicy | TableMixture | ActionMixture
     reward_value: float
     constraint_value: Array  # (K,)
     multiplier: Array  # (K,)
@@ -196,8 +198,14 @@ class Solution:
         If the problem is given, so are `problem.npz` and the certificate that `painless verify` checks; of a total or an average, unless rounding
         leaves nothing that can be proved.
         """
+        if isinstance(problem, FunctionModel):
+            raise InputError(
+                "a model given as functions has no arrays to write; save the solution alone: solution.save(folder)"
+            )
         folder = files.require_folder(folder)
-        self.policy.to_csv(folder / "policy.csv")
+        listed = not isinstance(self.policy, ActionMixture)  # which is too large for a table of text
+        if not isinstance(self.policy, ActionMixture):
+            self.policy.to_csv(folder / "policy.csv")
         arrays = table_arrays(self.policy)
         if self.trace is not None:
             arrays |= {f"trace_{f.name}": np.asarray(getattr(self.trace, f.name)) for f in fields(Trace)}
@@ -207,7 +215,11 @@ class Solution:
             with suppress(InputError) if fragile else nullcontext():
                 write_certificate(folder, self, problem)
             problem.save(folder / "problem.npz")
-        beside = ["policy.csv", "arrays.npz", *(["problem.npz"] if problem is not None else [])]
+        beside = [
+            *(["policy.csv"] if listed else []),
+            "arrays.npz",
+            *(["problem.npz"] if problem is not None else []),
+        ]
         results.write(folder / "solution.json", "solution", self.as_dict(), beside)
 
     @classmethod
@@ -221,10 +233,16 @@ class Solution:
     @property
     def table(self) -> TabularPolicy:
         """The policy as one table: with a horizon, over all steps and states; of a draw, over all draws and states."""
+        if isinstance(self.policy, ActionMixture):
+            raise InputError(
+                "a model given as functions has no table of probabilities; read solution.policy.actions"
+            )
         return self.policy if isinstance(self.policy, TabularPolicy) else self.policy.flat
 
     def require_fit(self, problem: CMDP) -> None:
         """Raise an error if the problem has other states, actions or constraints than the one that was solved."""
+        if isinstance(self.policy, ActionMixture):
+            raise InputError("the solution is that of a model given as functions, not of a stored problem")
         *several, states, actions = self.policy.probabilities.shape
         if isinstance(self.policy, TimedPolicy):
             states *= max(sum(several), 1)  # no step at all counts as one

@@ -34,6 +34,7 @@ from painless.policies.table import LearningTable, TabularPolicy, checked_policy
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
+from painless.problem.function_model import FunctionModel
 from painless.problem.names import naming
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
@@ -148,7 +149,8 @@ def solve(
             run = _Iterating(case, algorithm, task, iterations, output, evaluator, seed)
             found = run.to_the_end()
             trace = case.trace(run.recorder.trace().run(0))
-        return conclude(found._replace(reason=found.reason or reason), task, trace)
+        narrow = not isinstance(problem, FunctionModel)  # whose best responses are the work itself
+        return conclude(found._replace(reason=found.reason or reason), task, trace, narrow)
 
 
 def _require_none(**given: Any) -> None:

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from painless.common import render
+from painless.common.arguments import as_numbers, first
 from painless.common.arrays import Array, Mask, one_thread
+from painless.common.errors import InputError
 from painless.engines.drawn import Drawn
 from painless.planning.judgement import Relaxation, misses_constant
 from painless.planning.planner import Case
+from painless.policies.action_mixture import ActionMixture
 from painless.policies.rules import aligned, as_policy
 from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP, Criterion, require_problem
+from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise
 from painless.storage.mapped import unchanged
 
@@ -81,10 +85,29 @@ def value(policy: Any, problem: CMDP) -> Value:
     require_problem(problem)
     with one_thread():
         own = getattr(policy, "policy", policy)
+        if isinstance(problem, FunctionModel):
+            return table_value(_drawn(own, problem), case_of(problem))
         if isinstance(own, TableMixture) and problem.criterion in (Criterion.AVERAGE, Criterion.TOTAL):
             tables = tuple(aligned(one, problem) for one in own.policies)
             return table_value(Drawn(tables, own.weights), case_of(problem))
         return table_value(as_policy(policy, problem).probabilities, case_of(problem))
+
+
+def _drawn(policy: Any, problem: FunctionModel) -> Drawn:
+    """Return a policy of a model given as functions: a mixture, or an action for each state."""
+    if isinstance(policy, ActionMixture):
+        actions, weights = policy.actions, policy.weights
+    else:
+        actions, weights = np.atleast_2d(as_numbers("policy", policy)), np.ones(1)
+    states, count, _ = problem.shape
+    if actions.shape[1:] != (states,) or actions.dtype.kind not in "iu":
+        raise InputError(
+            f"policy has shape {actions.shape} and type {actions.dtype}; give an action for each of {states} states, or a solution"
+        )
+    wrong = (actions < 0) | (actions >= count)
+    if wrong.any():
+        raise InputError(f"policy{first(wrong)} is {actions[wrong][0]}; actions are 0 to {count - 1}")
+    return Drawn(tuple(actions.astype(np.min_scalar_type(count - 1))), weights)
 
 
 def case_of(problem: CMDP) -> Case:

@@ -1,0 +1,58 @@
+"""Threads for kernels that hold no lock, each on its own range; results do not depend on how many threads there are."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class Threads:
+    """Does work on a range of numbers in pieces, on several threads if the range is large.
+
+    Arguments:
+        workers: threads, this one included.
+        large: the size from which more than this one pays.
+    """
+
+    def __init__(self, workers: int, large: int = 0) -> None:
+        self.workers, self.large = workers, large
+        self._pool: ThreadPoolExecutor | None = None
+
+    def share(self, part: Callable[[int, int], Result], size: int, pieces: int) -> list[Result]:
+        """Return the results of `part(start, stop)` over ranges that cover 0..size − 1, in their order.
+
+        There are so many pieces, and a thread that is done takes the next: more of them level out cores of unequal speed.
+        """
+        turn = itertools.count()
+        found: dict[int, Result] = {}
+
+        def work() -> None:
+            while (k := next(turn)) < pieces:
+                found[k] = part(k * size // pieces, (k + 1) * size // pieces)
+
+        others = [self._executor.submit(work) for _ in range(self.workers - 1)] if size >= self.large else []
+        try:
+            work()
+        finally:
+            wait(others)  # never leave one at work on arrays that are used again
+        for other in others:
+            other.result()
+        return [found[k] for k in range(pieces)]
+
+    @property
+    def _executor(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.workers - 1)
+        return self._pool
+
+
+def cores() -> int:
+    """Return how many cores this process may use; at most what `NUMBA_NUM_THREADS` says."""
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = os.environ.get("NUMBA_NUM_THREADS", "")
+    return min(found, int(given)) if given.isdecimal() and int(given) else found
