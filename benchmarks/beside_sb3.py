@@ -1,7 +1,8 @@
 """`python -m benchmarks.beside_sb3 cartpole pendulum`: PPO of Stable-Baselines3 with a multiplier by gradient ascent, for five rates.
 
 Needs stable-baselines3. Each rate is a run of its own with as many steps as ours; the last policy is played on fresh episodes. What counts is the best rate in
-hindsight for each environment: the largest return among the rates that meet the limits, or the smallest miss if none does.
+hindsight for each environment: the largest return among the rates that meet the limits, or the smallest miss if none does. `--store` appends a
+line of JSON for each run.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import warnings
 import gymnasium
 import numpy as np
 
-from benchmarks.zoo_networks import NETWORKS
+from benchmarks.zoo_networks import NETWORKS, stored
 from painless.environments import from_gymnasium
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)  # of the multipliers, in units of the deviation of an episode's cost
@@ -103,12 +104,22 @@ def main():
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rates", type=float, nargs="*", default=RATES)
+    parser.add_argument("--store", help="a file that gets a line of JSON for each run")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     for name in given.names:
         for rate in given.rates:
             mean, error, threshold, spent = trained(name, rate, given.steps, given.seed)
             met = "met" if (mean[1:] >= threshold).all() else "missed"
+            record = {
+                "name": name,
+                "rate": rate,
+                "steps": given.steps,
+                "seed": given.seed,
+                "met": met,
+                "seconds": spent,
+            }
+            stored({**record, "mean": mean.tolist(), "error": error.tolist()}, given.store)
             print(
                 name,
                 f"rate {rate:g}: {mean.round(2)} ± {error.round(2)}, {met}, {spent:.0f} CPU s",

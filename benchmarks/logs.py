@@ -7,6 +7,7 @@ that counts as met is missed. Results are appended to a file, and what is there 
 import argparse
 import json
 import os
+import re
 import time
 from dataclasses import replace
 from itertools import product
@@ -140,7 +141,7 @@ def table(path):
     for line in path.read_text().splitlines():
         found = json.loads(line)
         group, name, _, count, _ = found["cell"]
-        family = "Garnets" if name.startswith("garnet") else name
+        family = "Garnets of 25 states" if re.fullmatch(r"garnet \d+", name) else name
         cells.setdefault((group, family, count), []).append(found)
     print("| models | rows | logs | met | wrong | loss where met | estimate: missed | its loss |")
     print("|---|---|---|---|---|---|---|---|")
@@ -151,14 +152,15 @@ def table(path):
         naive = sum(one["naive_missed"] for one in found) / len(found)
         naive_loss = np.median([one["naive_loss"] for one in found])
         print(
-            f"| {family} ({group}) | {count:.0e} | {len(found)} | {len(met)} | {wrong} | {loss} | {naive:.0%} | {naive_loss:.1%} |"
+            f"| {family} ({group}) | {count:,} | {len(found)} | {len(met)} | {wrong} | {loss} | {naive:.0%} | {naive_loss:.1%} |"
         )
     for group in MODELS:
         of_group = [one for key, found in cells.items() if key[0] == group for one in found]
         if of_group:
             wrong = sum(_wrong(one) for one in of_group)
             print(
-                f"{group}: {wrong} wrong claims in {len(of_group)} logs ({wrong / len(of_group):.1%}); {_test(wrong, len(of_group))}"
+                f"{group}: {wrong} wrong claims in {len(of_group)} logs, {sum(one['claim'] is not None for one in of_group)} of which claim something "
+                f"({wrong / len(of_group):.1%}); {_test(wrong, len(of_group))}"
             )
 
 

@@ -15,6 +15,7 @@ import painless
 from painless import InputError
 from painless.bellman import policy_value
 from painless.cli.app import app
+from painless.cli.logs import show
 from painless.common.clock import Clock
 from painless.logs import chunks as chunk_module
 from painless.logs.answer import answer, intervals, verdicts
@@ -629,6 +630,40 @@ def test_extrapolation_finds_the_pair_that_is_needed():
     assert "luck until more rows show it" in found.status
 
 
+def test_a_handful_of_rows_is_no_claim():
+    """Nine rows say nothing, whatever they show; ten may."""
+    for count, word in ((1, "unclear"), (9, "unclear"), (200, "met")):
+        rows = {"state": ["a"] * count, "action": ["x"] * count, "next_state": ["a"] * count}
+        rows |= {"pay": [1.0] * count, "lost": [1.0] * count}
+        log = painless.from_log(rows, reward="pay", constraint_cost={"lost": 11}, discount=0.9)
+        found = painless.solve(log)
+        assert found.verdict == (word,)
+        low, high = found.constraint_interval[0]
+        assert low < 10 < high  # a column that never changed is not certain
+        assert ("too few for any claim" in found.status) == (count < 10)
+        assert "What was done" not in found.status
+    assert (
+        "1 row is too few"
+        in painless.solve(
+            painless.from_log([("a", "x", "a", 1.0, 9.0)], constraint_cost={4: 1}, discount=0.9)
+        ).status
+    )
+
+
+def test_a_limit_that_another_policy_may_meet_is_not_missed(garnet):
+    """With forty rows what was done surely breaks the limit, and nothing is sure of what else could be done."""
+    problem, budget, _ = garnet
+    columns = drawn(problem, 40, seed=1)
+    found = painless.solve(painless.from_log(columns, constraint_cost={"cost": budget}, **ROLES))
+    assert found.feasible is None
+    assert found.constraint_interval[0, 0] < budget < found.constraint_interval[0, 1]
+    strict = painless.solve(
+        painless.from_log(drawn(problem, 1500, seed=1), constraint_cost={"cost": 0.1}, **ROLES)
+    )
+    assert strict.feasible is False
+    assert strict.constraint_interval[0, 0] > 0.1
+
+
 def test_check_on_other_data(garnet, log, solution):
     problem, budget, _ = garnet
     other = painless.from_log(drawn(problem, 3000, seed=5), constraint_cost={"cost": budget}, **ROLES)
@@ -834,6 +869,24 @@ def test_command_line(tmp_path, garnet):
     code, output = run(path, *roles, "-p", "constraint_cost=cost", "-p", "limit=4")
     assert code == 6
     assert "Rows that would help most" in output
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_table_fits_the_terminal(width, monkeypatch, capsys):
+    """Long numbers put the intervals below their values; nothing is cut off."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = {"state": ["a", "b"] * 300, "action": ["x", "y", "z"] * 200, "next_state": ["b", "a"] * 300}
+    rng = np.random.default_rng(0)
+    rows |= {"r": rng.random(600) / 1234.5, "c": rng.random(600) / 567.8}
+    log = painless.from_log(rows, reward="r", constraint_cost={"c": 0.0123456}, discount=0.9)
+    found = painless.solve(log)
+    show("log.csv", found)
+    shown = capsys.readouterr().out
+    table = [line for line in shown.splitlines() if line[:1] in "│┃"]
+    assert max(map(len, table)) <= width
+    for value in found.constraint_interval[0]:
+        assert f"{value:.4g}" in shown
+    assert any(line.startswith("│ c ") for line in table)
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,24 @@ def test_a_time_limit_of_the_user_ends_what_never_ends(mode):
     np.testing.assert_allclose(finished.total, [[6.0, -6.0]] * 7)
 
 
+def test_observations_may_be_written_over():
+    """A function sees the observation before the step, though the environment has only one place for all of them."""
+
+    class Thrifty(Corridors):
+        place = np.zeros((3, 2), np.float32)
+
+        def _seen(self):
+            self.place[:] = super()._seen()
+            return self.place
+
+    def moved(before, action, after, reward, terminated, info):
+        return after[0] - before[0]
+
+    found = from_gymnasium(Thrifty, constraints=[(moved, "<=3")], discount=0.5)
+    finished, *_ = play([always(1)], [0] * 3, VectorCopies(found), 3, 0.5, np.random.default_rng(0))
+    np.testing.assert_array_equal(-finished.total[:, 1], finished.length)
+
+
 @pytest.mark.parametrize("mode", ["vector_entry_point", "sync"])
 def test_cartpole_is_trained_and_repeats_itself(mode):
     library("torch")

@@ -173,11 +173,30 @@ def answer_frontier(
     say(band.status)
 
 
+def fitting(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the rows of a table as they are if it fits the terminal, else with the intervals below their values."""
+    from rich.console import Console
+
+    width = sum(max(map(len, column)) + 3 for column in zip(header, *rows, strict=True)) + 1
+    if width <= Console().width:
+        return rows
+    parts = [[cell.partition(" (") for cell in row] for row in rows]
+    return [
+        line
+        for row in parts
+        for line in (
+            tuple(value for value, _, _ in row),
+            tuple(f"({rest}" if rest else "" for _, _, rest in row),
+        )
+    ]
+
+
 def show(path: str, solution: LoggedSolution) -> None:
     """Print a solution of a log."""
     from painless.logs.solution import HEADER
 
-    print_table(f"{path}, {solution.rows_used:,} rows, {solution.seconds:.2f} s", HEADER, solution.rows())
+    rows = fitting(HEADER, solution.rows())
+    print_table(f"{path}, {solution.rows_used:,} rows, {solution.seconds:.2f} s", HEADER, rows)
     say(solution.status)
     needed = solution.extrapolation.needed[:5]
     if needed and solution.feasible is not True:

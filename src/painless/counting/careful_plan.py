@@ -12,6 +12,7 @@ take turns are averaged. Where V changes, so does q: every plan is judged by its
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,6 @@ from painless.counting.safe_plan import (
     Candidate,
     Limits,
     allowed,
-    best_of,
     candidate,
     candidates,
     plan,
@@ -45,7 +45,17 @@ def careful_plan(
     model: LearnedModel, limits: Limits, tolerance: float = FINE, clock: Clock | None = None
 ) -> Candidate:
     """Return the best plan that is safe beyond its margins, or the one that comes closest."""
-    return best_of(careful_plans(model, limits, tolerance, clock))
+    return best_plan(careful_plans(model, limits, tolerance, clock), limits)
+
+
+def best_plan(found: Iterable[Candidate], limits: Limits) -> Candidate:
+    """Return the best safe plan; if there is none, the one that comes closest, of those that may meet the limits if there are any."""
+
+    def rank(one: Candidate) -> tuple[bool, bool, float]:
+        high = one.judged.value[1:] + limits.deviations * one.judged.error[1:]
+        return one.safe, bool((high >= limits.threshold).all()), one.merit
+
+    return max(found, key=rank)
 
 
 def careful_plans(
@@ -53,7 +63,7 @@ def careful_plans(
 ) -> list[Candidate]:
     """Return plans of which one is the best; the first is optimal on the model as it is. If none is safe, imaginary visits to the worst state may help."""
     found = _search(model, limits, tolerance, clock or Clock())
-    if best_of(found).safe or not len(limits.threshold):
+    if any(one.safe for one in found) or not len(limits.threshold):
         return found
     return found + candidates(model, limits, limits.threshold, tolerance=tolerance, clock=clock)
 

@@ -12,6 +12,7 @@ A copy that shall begin an episode elsewhere than at the end of another is reset
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,10 +176,11 @@ class VectorCopies:
 
     def _look(self, observations: Any, numbers: Sequence[int]) -> None:
         """Remember the observations of these copies."""
+        observations = copy.deepcopy(observations)  # an environment may write the next ones over them
         rows = list(iterate(self.vector.observation_space, observations))
         box = self.simulator.interface.observation["kind"] == "box"
         if box and len(numbers) == self.count and np.isfinite(observations).all():
-            self.raw, self.seen = rows, np.array(observations, np.float32).reshape(self.count, -1)
+            self.raw, self.seen = rows, np.asarray(observations).astype(np.float32).reshape(self.count, -1)
             return
         for k in numbers:
             self.raw[k] = rows[k]

@@ -16,10 +16,10 @@ import numpy as np
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.counting.careful_plan import careful_plans, curse
+from painless.counting.careful_plan import best_plan, careful_plans, curse
 from painless.counting.drawn_halves import drawn_halves
 from painless.counting.learned_model import Judged
-from painless.counting.safe_plan import FINE, Candidate, Limits, best_of
+from painless.counting.safe_plan import FINE, Candidate, Limits
 from painless.logs.logged_model import LoggedModel
 
 ENDLESS = 10**9  # steps of an episode, which has no time limit here
@@ -67,7 +67,7 @@ def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float =
         found = curse_of(log, limits, clock)
         limits = replace(limits, curse=found[1:])
         plans = careful_plans(log.model, limits, tolerance, clock)
-    return Answered(best_of(plans), limits, found, plans[0].judged)
+    return Answered(best_plan(plans, limits), limits, found, plans[0].judged)
 
 
 def intervals(judged: Judged, limits: Limits, curse: Array | float = 0.0) -> tuple[Array, Array]:

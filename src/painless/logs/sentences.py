@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.render import number
+from painless.common.render import counted, number
 from painless.logs.answer import MET, MISSED, UNCLEAR, Answered
 from painless.logs.extrapolation import FEW
 from painless.logs.logged_model import LoggedModel
@@ -19,7 +19,8 @@ NOTABLE = 0.02  # share of the time above which extrapolation is told
 
 def conclusion(found: Answered, log: LoggedModel, solution: Mapping[str, Any]) -> str:
     """Return what can be claimed, why not more, and what would help."""
-    parts = [_verdict(solution), _more_rows(found, log, solution), _in_the_log(solution)]
+    parts = [_verdict(solution), _more_rows(found, log, solution)]
+    parts += [_in_the_log(solution)] * (log.rows >= FEW)
     parts += [_extrapolated(solution), _promised(found, log), _never_tried(found, log)]
     parts += [one.sentence for one in solution["assumptions"] if not one.holds]
     return " ".join(part for part in parts if part)
@@ -36,7 +37,8 @@ def _verdict(solution: Mapping[str, Any]) -> str:
         for word in (MET, MISSED, UNCLEAR)
     }
     if len(which[MET]) == len(words):
-        what = f"The limit on {names[0]} is" if len(words) == 1 else f"All {len(words)} limits are"
+        several = "Both" if len(words) == 2 else f"All {len(words)}"
+        what = f"The limit on {names[0]} is" if len(words) == 1 else f"{several} limits are"
         return f"{what} met with confidence {sure}."
     parts = []
     if which[MISSED]:
@@ -64,13 +66,15 @@ def _more_rows(found: Answered, log: LoggedModel, solution: Mapping[str, Any]) -
     """Return how many rows would settle what is unclear: margins shrink with the root of their number."""
     if UNCLEAR not in solution["verdict"]:
         return ""
+    if log.rows < FEW:
+        return f"{counted(log.rows, 'row')} {'is' if log.rows == 1 else 'are'} too few for any claim."
     room = found.judged.value[1:] - log.threshold
     margin = found.limits.deviations * found.judged.error[1:] + found.curse[1:]
     open_ones = np.array([word == UNCLEAR for word in solution["verdict"]])
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(room > 0, (margin / room) ** 2, np.inf)[open_ones].max()
     if times > MOST:
-        return f"{log.rows:,} rows are far too few for a claim this close to the limit; loosen it, or log the pairs that are listed below."
+        return f"{counted(log.rows, 'row')} are far too few for a claim this close to the limit; loosen it, or log more of the choices that the policy needs."
     return f"About {max(times, 1.1):.2g} times as many rows of this kind would settle it."
 
 
@@ -101,13 +105,13 @@ def _extrapolated(solution: Mapping[str, Any]) -> str:
 
 def _promised(found: Answered, log: LoggedModel) -> str:
     """Say if the estimate promises much more, on choices that the log hardly has."""
-    promised, planned = found.optimum.value[0] * log.sign[0], found.judged.value[0] * log.sign[0]
+    promised, planned = found.optimum.value[0], found.judged.value[0]
     time = found.optimum.occupancy
     rare = time[log.memory.visits < FEW].sum() / max(time.sum(), 1e-300)
-    if not abs(promised - planned) > MUCH * abs(planned) or rare < NOTABLE:
+    if not promised - planned > MUCH * abs(planned) or rare < NOTABLE:
         return ""
     what = "cost" if log.columns.reward is None else "reward"
-    return f"The estimate promises a {what} of {promised:.4g}, on choices of which the log has fewer than ten rows: that is luck until more rows show it."
+    return f"The estimate promises a {what} of {promised * log.sign[0]:.4g}, on choices of which the log has fewer than ten rows: that is luck until more rows show it."
 
 
 def _pairs(needed: Any) -> str:

@@ -13,11 +13,11 @@ from painless.common import arguments, render
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.frames import to_frame
-from painless.logs.answer import Answered, answer, checked_confidence, feasible, intervals, verdicts
+from painless.logs.answer import UNCLEAR, Answered, answer, checked_confidence, feasible, intervals, verdicts
 from painless.logs.assumptions import Assumption, markov, stationary
 from painless.logs.behaviour import Behaviour, behaviour, judged_behaviour
 from painless.logs.check import Check, check, interval_text
-from painless.logs.extrapolation import Extrapolation, extrapolation
+from painless.logs.extrapolation import FEW, Extrapolation, extrapolation
 from painless.logs.logged_model import LoggedModel
 from painless.logs.sentences import conclusion
 from painless.policies.table import TabularPolicy
@@ -133,7 +133,7 @@ class LoggedSolution:
         results.write(place / "log.json", "log", content, ["policy.csv", "problem.npz", COUNTS])
 
     def __repr__(self) -> str:
-        title = f"Solution of a log ({self.rows_used:,} rows, {self.seconds:.2f} s)"
+        title = f"Solution of a log ({render.counted(self.rows_used, 'row')}, {self.seconds:.2f} s)"
         return f"{title}\n{render.text_table(HEADER, self.rows())}\n{self.status}"
 
     def _repr_html_(self) -> str:
@@ -154,6 +154,7 @@ def logged_solution(log: LoggedModel, found: Answered, confidence: float, clock:
     judged, sign = found.judged, log.sign
     low, high = intervals(judged, found.limits, found.curse)
     words = verdicts(low[1:], high[1:], log.threshold)
+    words = words if log.rows >= FEW else (UNCLEAR,) * len(words)
     ends = np.sort(np.stack([low * sign, high * sign], 1), 1) + 0.0  # (J, 2)
     value = judged.value * sign + 0.0
     with one_thread():

@@ -153,7 +153,7 @@ def covered(log: LoggedModel) -> dict[str, Any]:
 def _needed(record: LogRecord) -> dict[str, Any]:
     text = (
         f"The policy spends {record.time:.1%} of its time on choices with fewer than ten rows. "
-        "Each row of the table says what a hundred more rows of one choice would take off the margins, in units of the objective."
+        "Each row of the table says what a hundred more rows of one choice would take off the margins, in units of the objective; choices count that the estimate alone would take."
     )
     rows = [
         (one.state, one.action, f"{one.rows}", f"{one.time:.1%}", number(one.worth)) for one in record.needed
