@@ -352,3 +352,33 @@ def test_probabilities_so_small_that_sums_overflow_give_no_wrong_claim(seed):
     assert solution.status.kind.value in ("solved", "stopped", "infeasible")
     if solution.status.kind.value == "solved":
         assert painless.value(solution.policy, problem).feasible
+
+
+def test_a_chain_that_mixes_slowly_is_solved_on_several_levels():
+    """A walk on a grid with a drift to one corner: gain, bias and shares fulfil their equations."""
+    from painless.engines.iterated import OneClass
+
+    side = 40
+    row, column = np.divmod(np.arange(side * side), side)
+    ahead = [
+        np.clip(row + down, 0, side - 1) * side + np.clip(column + right, 0, side - 1)
+        for down, right in ((0, 1), (1, 0), (0, -1), (-1, 0))
+    ]
+    states = np.arange(side * side)
+    chain = scipy.sparse.csr_array(
+        sum(
+            scipy.sparse.csr_array((np.full(side * side, p), (states, to)), (side * side, side * side))
+            for to, p in zip(ahead, (0.27, 0.26, 0.24, 0.23), strict=True)
+        )
+    )
+    utility = np.stack([row + 0.5 * column, np.cos(row * column)]).astype(float)
+    solver = OneClass(chain)
+    gain, bias = solver.gain_and_bias(utility)
+    shares = solver.shares()
+    assert "_levels" in solver.__dict__  # sweeps alone are too slow
+    assert solver.is_precise
+    np.testing.assert_allclose(
+        utility + (chain @ bias.T).T - bias, np.repeat(gain[:, None], len(states), 1), atol=1e-9
+    )
+    np.testing.assert_allclose(shares @ chain, shares, atol=1e-12)
+    np.testing.assert_allclose(utility @ shares, gain, rtol=1e-9)

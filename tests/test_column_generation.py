@@ -18,6 +18,7 @@ from painless.bellman import policy_transition as transition_of
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.engines import policy_iteration
+from painless.engines.engine import engine_of
 from painless.engines.sweeps import _chain_kernels, _improve_kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import ChangingChain, chain_of, flow_order
@@ -30,8 +31,11 @@ from painless.engines.sweeps.two_threads import TwoThreads
 from painless.planning import LinearProgram
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.feasibility import Feasibility, slater_policy
+from painless.planning.game import Column
+from painless.planning.judgement import Relaxation
 from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending
+from painless.planning.search import Searcher
 from painless.problem.units import TOLERANCE, normalise
 from tests.extras import POSIX
 
@@ -673,3 +677,23 @@ def test_many_states_in_little_memory():
     feasible, proved, peak = done.stdout.split()
     assert (feasible, proved) == ("True", "True")
     assert int(peak) < 500
+
+
+def test_policies_of_which_too_little_is_known_are_evaluated_before_they_are_mixed():
+    normal = normalise(painless.garnet(1500, 4, 5, constraints=1, seed=3, discount=0.99, dense=False))[0]
+    engine = engine_of(normal)
+    target = 1e-3 * engine.unit
+    search = Searcher(
+        *(engine, lambda bound: target, Clock(), Relaxation.of(normal)), rounds=100, share=0.2, progress=None
+    )
+    first, second = (engine.best(np.array(weight), 0.1, 0.1) for weight in ([1.0, 0.0], [0.0, 1.0]))
+    for response in (first, second):
+        search.game.add(Column(response.actions, response.value + 5.0, response.value - 5.0))
+    weights = np.array([0.5, 0.5])
+    assert not search._refresh(weights, margin=10.0)
+    assert search._refresh(weights, margin=1.0)
+    for k, response in enumerate((first, second)):
+        known, exact = search.game.columns[k], engine.values(response.actions)
+        assert known.value == pytest.approx(exact.guess, rel=1e-9)
+        assert (known.value - known.low).max() < 1e-6
+    assert not search._refresh(weights, margin=1.0)

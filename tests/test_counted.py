@@ -1,21 +1,34 @@
 """Finite environments learned as models by counting: what is counted, what it is worth, and that answers hold on the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
 import painless
-from painless.bellman import policy_value
+from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
+from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import Judged, LearnedModel
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
-from painless.counting.safe_plan import Bracket, Candidate, Limits, plan, safe_plan, with_curse
+from painless.counting.safe_plan import (
+    Bracket,
+    Candidate,
+    Limits,
+    WarmPlanner,
+    candidates,
+    plan,
+    safe_plan,
+)
+from painless.planning.planner import Case
 from painless.simulation.simulator import TableSimulator
-from painless.training.counted import Budget, CountedRun, Played
+from painless.training.counted import SELECTION, Budget, CountedRun, Played
+from painless.training.counted_checkpoint import Between, load_counted, save_counted
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
-from painless.training.selection import with_selection
 
 GRIDWORLD = 1.6527218430
 
@@ -109,15 +122,14 @@ def test_safe_plans_are_safe_where_plain_ones_are_not():
     for seed in range(12):
         memory, states = remembered(3000, seed, episodes)
         model = LearnedModel(memory, problem.discount, problem.threshold)
-        halves = tuple(LearnedModel(memory.half(i), problem.discount, problem.threshold) for i in (0, 1))
-        limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
+        limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, selection=SELECTION)
         plain = safe_plan(
             model,
             Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, confidence=0.5),
             problem.threshold,
             (0.0,),
         )
-        safe = safe_plan(model, with_curse(halves, limits, problem.threshold), problem.threshold)
+        safe = safe_plan(model, limits, problem.threshold)
         for name, found in (("plain", plain), ("safe", safe)):
             table = np.zeros((20, 3))
             table[states] = found.judged.policy
@@ -207,31 +219,14 @@ def test_novelty_is_that_of_all_orders(count, successors, seed):
     assert found[60] == pytest.approx(min((new + 1) / 61, 0.5))
 
 
-def test_a_completed_half_knows_every_pair():
-    memory, _ = remembered(3000, 0)
-    for index in (0, 1):
-        alone, completed = memory.half(index), memory.completed_half(index)
-        assert ((completed.visits > 0) == (memory.visits > 0)).all()
-        tried = alone.visits > 0
-        assert (completed.visits[tried] == alone.visits[tried]).all()
-        assert (completed.visits[~tried] == memory.visits[~tried]).all()
-
-
-def test_the_search_makes_margins_larger_only_where_plans_are_unsure():
-    """Between halves that agree the search gains nothing; between others it does, in standard errors."""
+def test_the_search_for_the_best_plan_makes_margins_larger():
     problem = painless.garnet(20, 3, 4, 1, seed=3)
     memory, _ = remembered(3000, 0, SimulatedEpisodes(TableSimulator(problem)))
     limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
-    found = with_selection(memory, problem.discount, limits, problem.threshold)
-    assert 0 < float(found.selection[0]) < 5
-    alike = memory.copy()
-    for name in ("counts", "sums", "squares", "starts"):
-        setattr(alike, name, np.stack([getattr(memory, name).sum(0)] * 2))
-    assert with_selection(alike, problem.discount, limits, problem.threshold).selection == pytest.approx(0)
     model = LearnedModel(memory, problem.discount, problem.threshold)
     judged = model.judge(np.full((memory.states, 3), 1 / 3))
-    loss = limits.slack(model, judged)[0] - found.slack(model, judged)[0]
-    assert loss == pytest.approx(found.selection * judged.error[1:])
+    loss = limits.slack(model, judged)[0] - replace(limits, selection=0.5).slack(model, judged)[0]
+    assert loss == pytest.approx(0.5 * judged.error[1:])
 
 
 def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():
@@ -269,20 +264,90 @@ def test_one_imaginary_observation_counts_less_where_nothing_happens_by_chance()
 
 def test_policies_of_one_limit_serve_others():
     problem = painless.garnet(20, 3, 4, 1, seed=3)
-    first = plan(problem, 1e-6)
-    other = painless.CMDP(
-        problem.transition,
+    planner = WarmPlanner()
+    planner(problem, 1e-6)
+    before = {column.policy.tobytes() for column in planner.known.columns}
+    other = problem.with_limits(problem.threshold * 0.9)
+    warm, cold = planner(other, 1e-6), plan(other, 1e-6)
+    assert policy_value(other, warm.policy) == pytest.approx(policy_value(other, cold.policy), rel=1e-5)
+    assert before <= {column.policy.tobytes() for column in planner.known.columns}
+
+
+@pytest.mark.parametrize("states", [20, 300])
+def test_policies_of_a_similar_model_are_evaluated_anew(states):
+    """Two steps of a Garnet's posterior: the second plan starts from the first one's policies, and is as good as a cold one."""
+    rng, problem = np.random.default_rng(0), painless.garnet(states, 3, 4, 1, seed=3)
+    kernel = np.asarray(getattr(problem.transition, "toarray", lambda: problem.transition)())
+    kernel = kernel.reshape(-1, states) * rng.uniform(1 - 1e-5, 1 + 1e-5, (states * 3, states))
+    changed = painless.CMDP(
+        (kernel / kernel.sum(1, keepdims=True)).reshape(states, 3, states),
         problem.reward,
         initial=problem.initial,
         discount=problem.discount,
         constraint_reward=problem.constraint_reward,
-        threshold=problem.threshold * 0.9,
+        threshold=problem.threshold,
     )
-    warm, cold = plan(other, 1e-6, known=first.known), plan(other, 1e-6)
-    assert policy_value(other, warm.policy) == pytest.approx(policy_value(other, cold.policy), rel=1e-5)
-    assert len(warm.known.columns) >= len(first.known.columns)
-    fresh = {column.policy.tobytes() for column in warm.known.columns}
-    assert {column.policy.tobytes() for column in first.known.columns} <= fresh
+    planner = WarmPlanner()
+    planner(problem, 1e-6)
+    used = planner.known.used
+    assert len(used) == 2
+    normal = Case.of(changed).normal
+    for column, policy in zip(planner.known.columns_for(normal), used, strict=True):
+        table = np.eye(3)[policy]
+        assert column.value == pytest.approx(policy_value(normal, table), rel=1e-7)
+    warm, cold = planner(changed, 1e-6), plan(changed, 1e-6)
+    assert policy_value(changed, warm.policy)[0] == pytest.approx(
+        policy_value(changed, cold.policy)[0], rel=1e-5
+    )
+    assert (policy_value(changed, warm.policy)[1:] >= changed.threshold - 1e-9).all()
+
+
+def test_policies_are_extended_to_states_that_were_seen_since():
+    memory, _ = remembered(30)
+    model, planner = as_model(memory), WarmPlanner()
+    planner(model.nominal(np.array([0.5])))
+    more = as_model(remembered(3000)[0])
+    assert more.states > model.states
+    warm, cold = planner(more.nominal(np.array([0.5]))), plan(more.nominal(np.array([0.5])))
+    values = [more.judge(more.own(one.policy)).value[0] for one in (warm, cold)]
+    assert values[0] == pytest.approx(values[1], rel=2e-3)
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.99])
+def test_large_chains_are_solved_by_iteration_as_by_factors(discount):
+    problem = painless.garnet(600, 2, 8, 1, seed=1, discount=discount)
+    policy = np.full((600, 2), 0.5)
+    chain = scipy.sparse.csr_array(policy_transition(problem, policy))
+    inverse, exact = inverse_of(chain, discount), resolvent(chain, discount)
+    assert isinstance(inverse, KrylovResolvent)
+    utility = (problem.utility * policy).sum(-1)
+    assert inverse.state_value(utility) == pytest.approx(exact.state_value(utility), rel=1e-7)
+    assert inverse.state_occupancy(problem.initial) == pytest.approx(
+        exact.state_occupancy(problem.initial), rel=1e-6, abs=1e-10
+    )
+
+
+def test_iterations_that_do_not_converge_give_way_to_factors(monkeypatch):
+    problem = painless.garnet(600, 2, 8, 1, seed=1, discount=0.99)
+    policy = np.full((600, 2), 0.5)
+    chain = scipy.sparse.csr_array(policy_transition(problem, policy))
+    monkeypatch.setattr("painless.counting.krylov.PRODUCTS", 1)
+    inverse, utility = inverse_of(chain, 0.99), (problem.utility * policy).sum(-1)
+    assert inverse.state_value(utility) == pytest.approx(resolvent(chain, 0.99).state_value(utility))
+    assert inverse.state_occupancy(problem.initial).sum() == pytest.approx(100)
+
+
+def test_tighter_limits_that_change_nothing_end_the_search():
+    model, limits = as_model(remembered(300)[0]), Limits(np.array([1e6]), np.zeros(1, dtype=bool), 60)
+    found = candidates(model, limits, limits.threshold, imaginary=(0.0,))
+    assert len(found) == 2
+
+
+def test_the_largest_value_starts_from_an_earlier_one():
+    model = as_model(remembered(3000)[0])
+    heaven, values = model.largest_value()
+    again, _ = model.largest_value(values)
+    assert again == pytest.approx(heaven, rel=1e-2)
 
 
 def test_draws_of_a_state_that_mixes_actions_are_stratified():
@@ -299,7 +364,7 @@ def test_an_answer_that_was_played_counts_the_selection_of_what_came_before():
     memory, _ = remembered(3000)
     model = as_model(memory)
     policy = np.full((memory.states, 4), 0.25)
-    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60, selection=np.array([2.0]))
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60, selection=2.0)
     plain = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
     error = model.judge(policy).error[1]
     slack = plain.slack(model, model.judge(policy))[0]
@@ -308,3 +373,16 @@ def test_an_answer_that_was_played_counts_the_selection_of_what_came_before():
         assert played.judged_on(model, limits).slack == pytest.approx(slack - 2 * share * error)
     fewer = Played(policy[:20], np.zeros(1), model.visits[: 20 * 4])  # five states were seen later
     assert fewer.judged_on(model, limits).judged.policy.shape == (25, 4)
+
+
+def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
+    episodes, path = world(), tmp_path / "checkpoint.npz"
+    player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
+    player.play([], 100, explore=True)
+    none = np.empty((0, 0), dtype=np.int64)
+    state = Between(100.0, np.array([1.5]), 0, np.empty(0), none, none)
+    save_counted(path, player, state, {})
+    assert load_counted(path, player, {}).batch == 100
+    save_counted(path, player, state._replace(explorer=np.full((1, 5), 9)), {})
+    with pytest.raises(InputError, match="'explorer' takes actions that there are not"):
+        load_counted(path, player, {})

@@ -6,7 +6,9 @@ import scipy
 
 import painless
 from painless import CMDP
-from painless.engines.engine import engine_of
+from painless.engines.ending_soon import EndingSoon
+from painless.engines.engine import as_table, engine_of
+from painless.engines.factorised import Factorised
 from painless.engines.sweeps._total_kernels import add_the_rest
 from painless.engines.total import Total
 from painless.problem.units import normalise
@@ -63,36 +65,83 @@ def test_mixtures_have_the_averaged_values():
     assert engine.values(table).guess == pytest.approx(value.guess, abs=1e-8)
 
 
-def test_shortest_paths_whose_other_policies_never_stop():
-    """A grid in which one may walk against the wall for ever, beside the factorised engine on a smaller tolerance."""
-    side = 30
-    row, column = np.divmod(np.arange(side * side), side)
+def slippery(side, **criterion):
+    """Return a shortest path over a grid with pits, in which one may walk against the wall for ever."""
+    states = side * side
+    row, column = np.divmod(np.arange(states), side)
     ahead = [
         np.clip(row + down, 0, side - 1) * side + np.clip(column + right, 0, side - 1)
         for down, right in ((0, 1), (1, 0), (0, -1), (-1, 0))
     ]
-    pairs = np.arange(4 * side * side).reshape(-1, 4)
+    pairs = np.arange(4 * states).reshape(-1, 4)
+    ahead = [np.append(to[:-1], states - 1) for to in ahead]  # the last cell is never left
     kernel = sum(
         scipy.sparse.csr_array(
-            (np.full(side * side, p), (pairs[:, a], ahead[(a + turn) % 4])), (pairs.size, side * side)
+            (np.full(states, p), (pairs[:, a], ahead[(a + turn) % 4])), (4 * states, states)
         )
         for a in range(4)
         for turn, p in ((0, 0.8), (1, 0.1), (3, 0.1))
     )
-    pits = np.random.default_rng(0).random(side * side) < 0.2
-    problem = CMDP(
+    pits = np.random.default_rng(0).random(states) < 0.2
+    going = (np.arange(states) < states - 1)[:, None] * np.ones((states, 4))
+    return CMDP(
         scipy.sparse.csr_array(kernel),
-        cost=np.ones((side * side, 4)),
-        initial=np.eye(side * side)[0],
-        end=[side * side - 1],
-        constraint_cost=np.repeat(pits[:, None], 4, 1) * 1.0,
-        budget=4.0,
+        cost=going,
+        initial=(np.arange(states) == 0) * 1.0,
+        constraint_cost=np.repeat(pits[:, None], 4, 1) * going,
+        budget=4.0 * side / 30,
+        **criterion,
     )
+
+
+def test_shortest_paths_whose_other_policies_never_stop():
+    problem = slippery(30, discount=1.0)
     swept = painless.solve(problem, tolerance=1e-8)
     linear = painless.solve(problem, painless.LinearProgram(), tolerance=1e-6)
     assert swept.feasible
     assert swept.reward_value == pytest.approx(linear.reward_value, rel=1e-6)
     assert swept.multiplier == pytest.approx(linear.multiplier, rel=1e-4)
+
+
+@pytest.mark.parametrize("discount", [0.9999, 1 - 1e-6])
+def test_a_path_with_a_discount_close_to_one_is_a_total(discount):
+    """Beside factorised equations: best responses, values, visits and action values."""
+    problem = normalise(slippery(24, discount=discount))[0]
+    engine, exact = engine_of(problem), Factorised(problem)
+    assert isinstance(engine, EndingSoon)
+    weight = np.array([1.0, 0.02])
+    found, known = engine.best(weight, 1e-6, 1e-7), exact.best(weight, 0.0, 0.0)
+    unit = problem.unit
+    assert found.upper_bound - found.weighted_value <= 1e-6 + 1e-11 * unit
+    assert found.weighted_value <= known.upper_bound
+    assert known.weighted_value - 1e-10 * unit <= found.upper_bound
+    np.testing.assert_allclose(
+        engine.values(found.actions).guess, exact.values(found.actions).guess, rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        engine.visits(found.actions), exact.visits(found.actions), rtol=1e-6, atol=1e-6
+    )
+    table, states = as_table(found.actions, 4), np.array([0, 7])
+    np.testing.assert_allclose(
+        engine.action_values(table, states, 0.0), exact.action_values(table, states, 0.0), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("discount", [0.9999, 1 - 1e-6, 1 - 3e-8])
+def test_a_path_costs_what_it_costs(discount):
+    """The optimum tends to the total, and never to 1/(1−γ)."""
+    total = painless.solve(slippery(24, discount=1.0), tolerance=1e-7)
+    found = painless.solve(slippery(24, discount=discount), tolerance=1e-7)
+    assert found.status.kind.value == "solved"
+    lost = (1 - discount) * total.reward_value**2
+    assert total.reward_value - lost <= found.reward_value <= total.reward_value * (1 + 1e-6)
+
+
+def test_only_what_ends_is_solved_as_a_total():
+    assert not isinstance(engine_of(slippery(24, discount=0.99)), EndingSoon)
+    garnet = painless.garnet(600, 3, 4, 1, discount=0.9999, dense=False)
+    assert not isinstance(engine_of(garnet), EndingSoon)
+    assert isinstance(engine_of(slippery(24, discount=0.9995)), EndingSoon)
 
 
 def test_what_is_to_come_is_the_sum_of_a_series():

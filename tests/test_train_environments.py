@@ -381,6 +381,12 @@ def test_refusals_are_one_short_line(environment, options, message):
 # ---------------------------------------------------------------- how a run ends
 
 
+def test_a_run_that_has_no_time_left_answers_from_one_episode():
+    training = quick(steps=None, seconds=1e-6)
+    assert training.steps["training"] > 0
+    assert training.steps["evaluation"] > 0
+
+
 def test_seconds_end_a_run():
     training = quick(steps=None, seconds=0.2)
     assert training.verdict == ()

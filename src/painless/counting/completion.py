@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from painless.bellman import policy_utility, resolvent
+from painless.bellman import policy_utility
 from painless.common.arrays import Array
-from painless.counting.evaluation import by_density, chain_of
+from painless.counting.evaluation import chain_of
+from painless.counting.krylov import inverse_of
 from painless.problem import Criterion
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def completed(model: LearnedModel, policy: Any) -> Any:
         return policy
     utility = np.tensordot(_weight(model), model.nominal_parts[1], 1)  # (S + 2, A)
     problem, table, chain = chain_of(model, policy)
-    inverse = resolvent(by_density(chain), model.discount)
+    inverse = inverse_of(chain, model.discount)
     visits = inverse.state_occupancy(problem.initial)[: model.states]
     rare = visits < RARE * visits.sum()
     for _ in range(IMPROVEMENTS if rare.any() else 0):
@@ -43,7 +44,7 @@ def completed(model: LearnedModel, policy: Any) -> Any:
             break
         policy = np.where(better[:, None], np.eye(policy.shape[1])[best.argmax(1)], policy)
         _, table, chain = chain_of(model, policy)
-        inverse = resolvent(by_density(chain), model.discount)
+        inverse = inverse_of(chain, model.discount)
     return policy
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from painless.bellman import policy_transition, policy_utility, reachable, resolvent
+from painless.bellman import policy_transition, policy_utility, reachable
 from painless.common.arrays import Array
+from painless.counting.krylov import inverse_of
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.drawn import Drawn
 from painless.engines.transient import TransientChain
@@ -26,7 +27,6 @@ from painless.problem import CMDP, Criterion
 if TYPE_CHECKING:
     from painless.counting.learned_model import LearnedModel
 
-DENSE = 40  # successors of a state under a policy beyond which the system is solved as a dense one
 RESTS = 1e-12  # long-run share of the time in a pair above which a policy rests there
 EQUAL = 1e-9  # by which gains may differ and count as equal, relative to the largest utility
 
@@ -77,13 +77,6 @@ def chain_of(model: LearnedModel, policy: Array) -> tuple[CMDP, Array, Any]:
     return problem, table, policy_transition(problem, table)
 
 
-def by_density(chain: Any) -> Any:
-    """Return a chain as a dense array where the factors of a sparse one would be nearly full."""
-    if isinstance(chain, np.ndarray) or chain.nnz <= DENSE * chain.shape[0]:
-        return chain
-    return chain.toarray()
-
-
 def _half_range(model: LearnedModel, value: Array, typical: Array | None = None) -> Array:
     """Return half the range of values (…, S + 2) over the states that were acted in, (…,); −∞ and nothing count as no value.
 
@@ -118,7 +111,7 @@ def _taken(policy: Array, exposed: bool) -> Array:
 
 def _discounted(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     problem, table, chain = chain_of(model, policy)
-    inverse = resolvent(by_density(chain), model.discount)
+    inverse = inverse_of(chain, model.discount)
     value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
     visits = inverse.state_occupancy(problem.initial)[: model.states]
     return _stationary(model, policy, value, visits, exposed)

@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from painless.bellman import policy_transition, policy_utility, resolvent
+from painless.bellman import policy_transition, policy_utility
 from painless.common.arrays import Array, Mask
-from painless.counting.evaluation import Evaluated, by_density, chain_of, evaluated
+from painless.counting.evaluation import Evaluated, chain_of, evaluated
+from painless.counting.krylov import inverse_of
 from painless.counting.memory import Indices, Memory
 from painless.counting.novelty import imaginary_rows, novelty
 from painless.engines.drawn import Drawn
@@ -360,14 +361,19 @@ class LearnedModel:
         parts = self._assemble(probability, hope, utility, best, everything)
         return self._problem(parts, self.threshold)
 
-    def largest_value(self) -> float:
-        """Return the value of heaven: the largest unconstrained value of a state, and one standard deviation of rewards."""
+    def largest_value(self, before: Array | None = None) -> tuple[float, Array]:
+        """Return the value of heaven: the largest unconstrained value of a state, and one standard deviation of rewards.
+
+        Also the values of all states, (S + 2,). Those of an earlier model, of which the states were seen first, serve as `before`.
+        """
         memory, spread = self.memory, float(self.spread[0])
         extent = max(abs(memory.low[0]), abs(memory.high[0]))
         transition, utility, actions = self.nominal_parts
         reward = np.where(actions, utility[0], -np.inf)
         value = np.zeros(len(reward))
         value[-1] = utility[0, -1, 0] / (1 - self.discount)
+        if before is not None:
+            value[: len(before) - EXTRA] = before[:-EXTRA]
         for _ in range(SWEEPS):
             new = (reward + self.discount * (transition @ value).reshape(reward.shape)).max(1)
             change = np.abs(new - value)[:-1].max()
@@ -375,7 +381,7 @@ class LearnedModel:
             if change * self.discount <= PRECISION * extent:
                 break
         top = float(value[:-1].max())
-        return top + (spread if spread > 1e-9 * extent else extent or 1.0)
+        return top + (spread if spread > 1e-9 * extent else extent or 1.0), value
 
     def episode_values(self, policy: Array, time_limit: int) -> tuple[Array, Array]:
         """Return the mean total of an episode up to a time limit, (J,), without and with discounting."""
@@ -483,6 +489,6 @@ class LearnedModel:
 
 def extreme_share(problem: CMDP, policy: Array) -> float:
     """Return the share of the discounted time that a policy (S + 2, A) expects to be in the extreme state."""
-    inverse = resolvent(by_density(policy_transition(problem, policy)), problem.discount)
+    inverse = inverse_of(policy_transition(problem, policy), problem.discount)
     share = inverse.state_occupancy(problem.initial)[-1] * (1 - problem.discount)
     return float(np.clip(share, 0.0, 1.0))

@@ -56,14 +56,14 @@ class Memory:
         if not len(states):
             return
         new = ((states * self.actions + actions) << SUCCESSOR_BITS) | (successors + 1)
-        keys = np.unique(np.concatenate([self.keys, new]))
-        old, place = np.searchsorted(keys, self.keys), np.searchsorted(keys, new)
-        self.counts, before = np.zeros((HALVES, len(keys))), self.counts
-        self.counts[:, old] = before
-        self.counts[half] += np.bincount(place, minlength=len(keys))
-        self.sums = self._grown(self.sums, old, place, utilities, half, len(keys))
-        self.squares = self._grown(self.squares, old, place, utilities**2, half, len(keys))
-        self.keys = keys
+        self._make_room(new)
+        place, size = np.searchsorted(self.keys, new), len(self.keys)
+        self.counts = self.counts.copy()
+        self.counts[half] += np.bincount(place, minlength=size)
+        for name, values in (("sums", utilities), ("squares", utilities**2)):
+            table = getattr(self, name).copy()
+            table[half] += np.stack([np.bincount(place, column, size) for column in values.T], 1)
+            setattr(self, name, table)
         count = 1 + max(
             self.states - 1, *(int(part.max(initial=-1)) for part in (states, successors, starts))
         )
@@ -73,14 +73,16 @@ class Memory:
         self.low = np.minimum(self.low, utilities.min(0))
         self.high = np.maximum(self.high, utilities.max(0))
 
-    def _grown(
-        self, table: Array, old: Indices, place: Indices, values: Array, half: int, count: int
-    ) -> Array:
-        grown = np.zeros((HALVES, count, self.utilities))
-        grown[:, old] = table
-        for j in range(self.utilities):
-            grown[half, :, j] += np.bincount(place, values[:, j], count)
-        return grown
+    def _make_room(self, keys: Indices) -> None:
+        """Add entries for keys that were not seen before."""
+        place = np.searchsorted(self.keys, keys)
+        seen = self.keys[np.minimum(place, len(self.keys) - 1)] == keys if len(self.keys) else False
+        added = np.unique(keys[~np.broadcast_to(seen, keys.shape)])
+        if len(added):
+            place = np.searchsorted(self.keys, added)
+            self.keys = np.insert(self.keys, place, added)
+            for name in ("counts", "sums", "squares"):
+                setattr(self, name, np.insert(getattr(self, name), place, 0.0, axis=1))
 
     @property
     def states(self) -> int:
@@ -122,13 +124,3 @@ class Memory:
             setattr(part, name, getattr(self, name)[[index]][:, seen])
         part.starts = self.starts[[index]]
         return part
-
-    def completed_half(self, index: int) -> Self:
-        """Return one half of the data; pairs that it never tried are filled in from the other half."""
-        whole = self.copy()
-        missing = ~(np.bincount(self.pairs, self.counts[index]) > 0)[self.pairs]  # (M,)
-        for name in ("counts", "sums", "squares"):
-            table = getattr(self, name)
-            chosen = missing.reshape(-1, *[1] * (table.ndim - 2))
-            setattr(whole, name, np.where(chosen, table.sum(0), table))
-        return whole.half(index)

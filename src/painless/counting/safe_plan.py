@@ -15,18 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
+from painless.counting.known_plans import Known
 from painless.counting.learned_model import Judged, LearnedModel
 from painless.engines.drawn import Drawn
+from painless.engines.engine import FEW_STATES, engine_of
 from painless.planning.column_generation import ColumnGeneration
-from painless.planning.game import Column
 from painless.planning.planner import Case, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
@@ -41,40 +42,55 @@ BEYOND = 1.02  # of the margin by which a limit is tightened, since the next pla
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
-class Known(NamedTuple):
-    """The policies that a plan found on the way; they serve the same model at other limits."""
-
-    actions: Mask  # (S, A) that were left when it was planned
-    columns: tuple[Column, ...]
-
-
 class Plan(NamedTuple):
     """A policy, and the price of each limit in it."""
 
     policy: Any  # (S, A), or as the criterion has it
     multiplier: Array  # (K,) 0 where no policy meets the limits
     stopped: bool = False  # by the time limit or an interrupt, before the tolerance was proved
-    known: Known | None = None
 
 
-def plan(
-    problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None, known: Known | None = None
-) -> Plan:
-    """Return the optimal policy of a problem, or the one that comes closest to its limits.
+class WarmPlanner:
+    """Plans one problem after another, each from what the last plan found: the same model at other limits, or one that has changed a little."""
 
-    `known` comes from a plan of the same problem at other limits, and saves it work.
-    """
-    case = Case.of(problem)
-    actions = case.normal.actions
-    columns = known.columns if known is not None and np.array_equal(known.actions, actions) else ()
-    found = ColumnGeneration().answer(case, Task(tolerance, clock or Clock(), columns=columns))
-    if found.certifier is not None:
-        columns = tuple(found.certifier.game.columns.known)
-    known = Known(actions, columns)
-    if found.answer is None:
-        return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)), known=known)
-    multiplier = found.case.units.multiplier(found.answer.multiplier)
-    return Plan(found.answer.policy, multiplier, found.ending.out_of_time, known)
+    def __init__(self) -> None:
+        self.known: Known | None = None
+
+    def __call__(self, problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
+        """Return the optimal policy of a problem, or the one that comes closest to its limits."""
+        case = Case.of(problem)
+        task = Task(tolerance, clock or Clock())
+        if self.known is not None:
+            columns, engine = self.known.columns_for(case.normal), engine_of(case.normal, FEW_STATES)
+            if self.known.engine is not None:
+                engine.continue_from(self.known.engine)
+            task = task._replace(columns=columns, before=engine)
+        found = ColumnGeneration().answer(case, task)
+        if found.certifier is not None:
+            self.known = Known.of(found.certifier.game, case.normal)
+        if found.answer is None:
+            return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
+        multiplier = found.case.units.multiplier(found.answer.multiplier)
+        return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
+
+    @property
+    def policies(self) -> NDArray[np.int64]:
+        """The actions of the policies in the latest answer, (n, S)."""
+        used = () if self.known is None else self.known.used
+        return np.array(used, dtype=np.int64) if used else np.empty((0, 0), dtype=np.int64)
+
+    def start_from(self, policies: NDArray[np.int64]) -> None:
+        """Begin with the policies of an earlier answer, (n, S)."""
+        self.known = Known(None, (), tuple(policies), None) if len(policies) else None
+
+    def keep_policies(self) -> None:
+        """Forget all but the policies in the latest answer, which is what a checkpoint keeps."""
+        self.start_from(self.policies)
+
+
+def plan(problem: CMDP, tolerance: float = TOLERANCE, clock: Clock | None = None) -> Plan:
+    """Return the optimal policy of a problem, or the one that comes closest to its limits."""
+    return WarmPlanner()(problem, tolerance, clock)
 
 
 class Collected(NamedTuple):
@@ -94,7 +110,7 @@ class Limits:
         time_limit: of an episode.
         confidence: the probability with which each safe plan meets all limits.
         curse: (K,) in units of discounted values.
-        selection: the same in standard errors, (K,).
+        selection: the same in standard errors.
     """
 
     threshold: Array
@@ -102,7 +118,7 @@ class Limits:
     time_limit: int
     confidence: float = 0.95
     curse: Array | float = 0.0
-    selection: Array | float = 0.0
+    selection: float = 0.0
 
     @property
     def deviations(self) -> float:
@@ -172,6 +188,7 @@ def candidates(
     tolerance: float = FINE,
     clock: Clock | None = None,
     rounds: int = ROUNDS,
+    planner: WarmPlanner | None = None,
 ) -> list[Candidate]:
     """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
 
@@ -180,16 +197,14 @@ def candidates(
         imaginary: visits to the worst state, one kind of candidate for each.
         clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
         rounds: plans at other limits, for each kind of candidate.
+        planner: that has planned on similar models.
     """
     found: list[Candidate] = []
+    planner = planner or WarmPlanner()
 
-    def kind(make: Callable[[Array], CMDP]) -> Callable[[Array], Candidate]:
-        known: Known | None = None
-
+    def kind(problem: CMDP) -> Callable[[Array], Candidate]:
         def at(limit: Array) -> Candidate:
-            nonlocal known
-            made = plan(make(limit), tolerance, clock, known)
-            known = made.known
+            made = planner(problem.with_limits(limit), tolerance, clock)
             found.append(candidate(model, model.own(made.policy), limits, made.multiplier))
             if made.stopped:
                 raise _Stopped
@@ -198,10 +213,10 @@ def candidates(
         return at
 
     def search() -> None:
-        plain = kind(model.nominal)
+        plain = kind(model.nominal(threshold))
         nominal = plain(threshold)
         for visits in imaginary:
-            at = plain if not visits else kind(partial(model.cautious, judged=nominal.judged, visits=visits))
+            at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
             now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(SEARCH if limits.episodic.any() else rounds):
@@ -242,6 +257,7 @@ class Bracket:
     limit: Array  # (K,) of the latest plan
     unsafe: Array | None = None  # the tightest at which a plan was not safe
     safe: Array | None = None  # the loosest at which a plan was safe
+    slack: Array | None = None  # (K,) of the latest plan that was not safe
 
     def next(self, now: Candidate, limits: Limits) -> Array | None:
         """Return the thresholds of the next plan, given the latest; none if that one leaves no room."""
@@ -255,7 +271,9 @@ class Bracket:
         if now.safe:
             self.safe = self.limit
         else:
-            self.unsafe = self.limit
+            if self.slack is not None and (now.slack <= self.slack + 1e-9 * np.abs(limits.threshold)).all():
+                return None  # tighter limits do not make it safer
+            self.unsafe, self.slack = self.limit, now.slack
         if self.unsafe is None or (now.safe and not _roomy(now, limits)):
             return None
         if self.safe is None:

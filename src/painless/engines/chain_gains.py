@@ -29,6 +29,7 @@ from painless.engines.iterated import OneClass, fills
 from painless.problem import Transition
 
 STEPS = 8  # roundings of a residual beside those of its sums
+LEVELLED = 5000  # states from which on a chain with one class is swept, or solved on several levels
 WALKS = 16  # steps that look for a state that is often visited
 Labels = NDArray[np.intp]
 
@@ -54,7 +55,8 @@ class RecurrentChain:
         self.label, self.recurrent = recurrent_classes(self.chain)
         self.classes = int(self.label.max()) + 1
         self._factorise = factorise
-        self._alone = OneClass(self.chain) if self.classes == 1 and fills(self.chain) else None
+        large = len(self.states) > LEVELLED and not isinstance(self.chain, np.ndarray)
+        self._alone = OneClass(self.chain) if self.classes == 1 and (large or fills(self.chain)) else None
 
     @cached_property
     def references(self) -> NDArray[np.intp]:
@@ -103,6 +105,9 @@ class RecurrentChain:
     def _gain_and_bias(self, utility: Array) -> tuple[Array, Array]:
         if self._alone is not None:
             gain, bias = self._alone.gain_and_bias(utility)
+            if not self._alone.is_precise and not fills(self.chain):
+                self._alone = None
+                return self._gain_and_bias(utility)
             return np.broadcast_to(gain[:, None], bias.shape), self._centred(bias)
         sums = self._solved(np.vstack([utility, np.ones(len(self.states))])[:, self.others])
         around = self.ahead(sums)[:, self.references]

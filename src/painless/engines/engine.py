@@ -188,6 +188,14 @@ def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
     return Swept(problem)
 
 
+def _ending_soon(problem: CMDP, swept_beyond: float) -> Engine | None:
+    if problem.shape[0] <= swept_beyond:
+        return None
+    from painless.engines.ending_soon import EndingSoon, ends_soon
+
+    return EndingSoon(problem) if ends_soon(problem) else None
+
+
 def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
     if problem.horizon is None:
@@ -228,6 +236,7 @@ def _function(problem: CMDP, swept_beyond: float) -> Engine | None:
 ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "factorised": _factorised,
     "swept": _swept,
+    "ending-soon": _ending_soon,
     "finite-horizon": _finite_horizon,
     "total": _total,
     "average": _average,

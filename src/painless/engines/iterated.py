@@ -22,7 +22,9 @@ import scipy
 
 from painless.bellman import FiniteResolvent, Resolvent, resolvent
 from painless.common.arrays import Array
+from painless.engines.sweeps.chain import Chain
 from painless.engines.sweeps.component_sweeps import SweptInverse
+from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.recent_answers import RecentAnswers
 from painless.problem import Transition
 
@@ -32,6 +34,9 @@ QUICK_STATES = 50_000  # states up to which that is tried
 WORK = 1e11  # up to which they serve at all
 PRECISE = 1e-13  # relative residual of an iteration
 RESTART, CYCLES = 40, 50  # steps of a cycle of GMRES, and cycles
+LEAVING = 1e-7  # ε of the system that is solved on several levels
+REFINED, SHARE = 40, 1e-3  # times that what is left is solved again, and how much of it each time leaves
+ENOUGH = 1e-10  # what is left of an answer that counts as precise
 SWEEPS, CHECKED, SLOW = 600, 20, 0.3  # sweeps at most; every 20 of them must leave less than this share
 
 
@@ -101,24 +106,60 @@ class SweptOrFactorised:
 class OneClass:
     """The gain, the bias and the long-run shares of a chain (S, S) with one recurrent class.
 
-    Sweeps z ← u + Pz are the fastest way if it mixes fast; GMRES does the rest.
+    Sweeps z ← u + Pz are the fastest way if it mixes fast. Others are solved on several levels (see `multilevel`), of the system I − (1−ε)P, which is far
+    from singular but for constants; what that leaves is solved again. GMRES without levels does the rest.
     """
 
-    def __init__(self, chain: Any) -> None:
-        self.chain = chain
+    def __init__(self, chain: Any, tick: Callable[[], None] = lambda: None) -> None:
+        self.chain, self._tick = chain, tick
+        self.is_precise = True  # whether all answers are
 
     @cached_property
     def _turned(self) -> Any:
         return scipy.sparse.csr_array(self.chain.T)
+
+    @cached_property
+    def _levels(self) -> Multilevel:
+        matrix = scipy.sparse.csr_array(self.chain)
+        stay = matrix.diagonal()
+        others = matrix - scipy.sparse.diags_array(stay, format="csr")
+        others.eliminate_zeros()
+        pointer = others.indptr.astype(np.uint32)
+        parts = (pointer[:-1], pointer[1:], others.indices.astype(np.uint32), (1 - LEAVING) * others.data)
+        return Multilevel.of(
+            Chain(*parts, (1 - LEAVING) * stay, np.empty((len(stay), 0))), lambda _: self._tick()
+        )
 
     def gain_and_bias(self, utility: Array) -> tuple[Array, Array]:
         """Return the gain (n,) and the bias (n, S) of each row of utilities (n, S)."""
         found = self._swept(utility)
         if found is not None:
             return found
-        system = self._operator(self.chain, lambda z: z.mean())
-        bias = np.array([_solved(system, row) for row in utility])
-        return bias.mean(1), bias
+        bias = np.array([self._levelled(row) for row in utility])
+        rest = utility + (self.chain @ bias.T).T - bias
+        return 0.5 * (rest.min(1) + rest.max(1)), bias
+
+    def _levelled(self, utility: Array) -> Array:
+        """Return a bias (S,) of one utility (S,)."""
+        bias, rest, last = np.zeros(len(utility)), utility, np.inf
+        size = float(np.abs(utility).max())
+        for _ in range(REFINED):
+            width = width_of(rest)
+            if width <= PRECISE * (size + float(np.abs(bias).max())):
+                return bias
+            if not width < 0.5 * last:
+                break
+            step, last = np.zeros(len(utility)), width
+            self._levels.improve(rest - 0.5 * (rest.min() + rest.max()), step, width_of, SHARE * width)
+            bias = bias + step - step.mean()
+            rest = utility + self.chain @ bias - bias
+        if width_of(rest) > ENOUGH * (size + float(np.abs(bias).max())):
+            self.is_precise = False
+            system = self._operator(self.chain, lambda z: z.mean())
+            other = _solved(system, utility)
+            if width_of(utility + self.chain @ other - other) < width_of(rest):
+                return other - other.mean()
+        return bias
 
     def _swept(self, utility: Array) -> tuple[Array, Array] | None:
         """Sweep until the gain is known to full precision; None if that takes long."""
@@ -151,8 +192,26 @@ class OneClass:
                 if off > SLOW * last:
                     break
                 last = off
-        system = self._operator(self._turned, lambda x: x.sum() / states)
-        return _solved(system, np.full(states, 1 / states))
+        return self._levelled_shares(found)
+
+    def _levelled_shares(self, found: Array) -> Array:
+        """Return the shares (S,), from some that are nearly right."""
+        states, last = len(found), np.inf
+        levels = self._levels.transposed()
+        for _ in range(REFINED):
+            rest = self._turned @ found - found
+            off = float(np.abs(rest).sum())
+            if off <= PRECISE or not off < 0.5 * last:
+                break
+            step, last = np.zeros(states), off
+            levels.improve(rest, step, lambda left: float(np.abs(left).sum()), SHARE * off)
+            found = found + step
+            found /= found.sum()
+        if off > ENOUGH:
+            self.is_precise = False
+            system = self._operator(self._turned, lambda x: x.sum() / states)
+            return _solved(system, np.full(states, 1 / states))
+        return found
 
     def _operator(self, matrix: Any, added: Callable[[Array], Any]) -> Any:
         from scipy.sparse.linalg import LinearOperator

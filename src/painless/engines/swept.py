@@ -123,6 +123,8 @@ class Swept(BaseEngine):
             return super().mixed(policies, weights)
         chosen = [self._chosen(policies[k]) for k in used]
         table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
+        if len(used) > 1:  # visits of the mixture are asked for next
+            self._visits = self._mixer.occupancy
         # No more is claimed than is proved
         return table, Bracket(low, low + 2 * error, low).within(self.extent)
 

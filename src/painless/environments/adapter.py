@@ -153,7 +153,7 @@ def _is_changed(environment: Any) -> bool:
 
 def _unknown(name: str, error: Exception) -> str:
     """Return one line on an id that cannot be made."""
-    reason = " ".join(str(error).split())
+    reason = " ".join(str(error).split()).rstrip(".")
     text = f"Gymnasium does not know '{name}': {reason}"
     advice = "; write module:id or module:Class, or import the module that registers it (--import)"
     return (text if len(text) + len(advice) <= 200 else f"Gymnasium does not know '{name[:60]}'") + advice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function
 
 PLAIN = (float, int)
+SIMPLE = frozenset((float, int, bool))  # types of numbers that need no conversion
+INFINITE = math.inf
 LONGEST = 80  # characters of the keys of info that an error names
 
 
@@ -38,19 +41,26 @@ class Utilities:
         else:
             observation, reward, terminated, truncated, info = result
         step = (before, action, observation, reward, bool(terminated), info)
-        first = (
-            _entry(reward, self.objective) if self.reward is None else _called(self.reward, step, "reward")
-        )
-        values = [first]
-        for one in self.constraints:
-            if one.function is not None:
-                value = _called(one.function, step, one.source)
-            elif one.index is not None:
-                value = _entry(reward, one.index)
+        if self.reward is not None:
+            values = [_called(self.reward, step, "reward")]
+        elif self.objective is None and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
+            values = [float(reward)]
+        else:
+            values = [_entry(reward, self.objective)]
+        for function, index, name, sign in self.sources:
+            if function is not None:
+                value = _called(function, step, name)
+            elif index is not None:
+                value = _entry(reward, index)
             else:
-                value = _info(info, str(one.key))
-            values.append(value if one.sense == ">=" else -value)
-        return observation, values, bool(terminated), bool(truncated)
+                value = _info(info, name)
+            values.append(sign * value)
+        return observation, values, step[4], bool(truncated)
+
+    @cached_property
+    def sources(self) -> list[tuple[Function | None, int | None, str, float]]:
+        """Where each constraint is read: a function, an entry of the reward, or a key of info; its name, and its sign."""
+        return [(one.function, one.index, one.source, one.sign) for one in self.constraints]
 
 
 def _called(function: Function, step: tuple[Any, ...], name: str) -> float:
@@ -58,6 +68,8 @@ def _called(function: Function, step: tuple[Any, ...], name: str) -> float:
         value = function(*step)
     except Exception as error:
         raise InputError(f"the function {name} raised {error!r}") from error
+    if type(value) in SIMPLE and -INFINITE < value < INFINITE:
+        return float(value)
     return _number(value, f"the value of {name}")
 
 
@@ -74,11 +86,14 @@ def _entry(reward: Any, index: int | None) -> float:
 
 
 def _info(info: Any, key: str) -> float:
+    value = info.get(key)
+    if type(value) in SIMPLE and -INFINITE < value < INFINITE:
+        return float(value)
     if key not in info:
         known = ", ".join(sorted(map(str, info))) or "none"
         known = known if len(known) <= LONGEST else f"{known[:LONGEST]}…"
         raise InputError(f"info has no key {shown(key)}; its keys: {known}")
-    return _number(info[key], f"info['{key}']")
+    return _number(value, f"info['{key}']")
 
 
 def _number(given: Any, what: str) -> float:

@@ -195,6 +195,8 @@ class Searcher:
         weights, precision = game.mixture.weights, 0.0
         if not self.problem.shape[2] and not self.engine.exact:
             return self.certifier.answer(weights, EXACT * target)
+        if self._refresh(weights, margin):
+            weights = game.mix().weights
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             mixture = self._beyond(margin)
             loss = np.inf if mixture is None else game.mixture.value - mixture.value
@@ -204,6 +206,23 @@ class Searcher:
             if mixture is not None:
                 weights, precision = mixture.weights, 0.2 * margin
         return self.certifier.answer(weights, precision)
+
+    def _refresh(self, weights: Array, margin: float) -> bool:
+        """Evaluate policies of a mixture anew of which too little is known, such as the first ones; return whether there are any.
+
+        Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
+        """
+        if self.engine.exact or self.engine.draws:
+            return False
+        columns, found = self.game.columns, False
+        for k in np.flatnonzero(weights).tolist():
+            column = columns[k]
+            error = weights[k] * float((column.value - column.low)[1:].max(initial=0.0))
+            if error > margin and column.policy.ndim == 1 and not column.is_loop:
+                known = self.engine.values(column.policy)
+                columns.add(column._replace(value=known.guess, low=known.low))
+                found = True
+        return found
 
     def _beyond(self, margin: float) -> Mixture | None:
         """Return the best mixture that exceeds all thresholds by a margin."""

@@ -21,10 +21,18 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.learned_model import LearnedModel, extreme_share
 from painless.counting.memory import Memory
-from painless.counting.safe_plan import IMAGINARY, Candidate, Limits, best_of, candidate, candidates, plan
-from painless.training.counted_checkpoint import load_counted, save_counted
-from painless.training.episodes import Choice, Episodes, Player, Returns, choices_of
-from painless.training.selection import with_selection
+from painless.counting.safe_plan import (
+    TOLERANCE,
+    Candidate,
+    Limits,
+    WarmPlanner,
+    best_of,
+    candidate,
+    candidates,
+    plan,
+)
+from painless.training.counted_checkpoint import Between, load_counted, save_counted
+from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Returns, choices_of
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
@@ -34,6 +42,8 @@ REHEARSALS = (0.56, 0.64, 0.72, 0.8)
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
+REHEARSED = 1.3  # by which the steps grow from one answer on the way to the next
+SELECTION = 0.75  # standard errors that the search for the best plan gains by the errors of the estimate, as measured on true models
 INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
 
 
@@ -102,9 +112,7 @@ class Played(NamedTuple):
         before = np.zeros(len(occupancy))
         before[: len(self.visits)] = self.visits
         old = float(occupancy @ (before / np.maximum(model.visits, 1))) / float(occupancy.sum())
-        return candidate(
-            model, policy, replace(limits, selection=old * np.asarray(limits.selection)), self.multiplier
-        )
+        return candidate(model, policy, replace(limits, selection=old * limits.selection), self.multiplier)
 
 
 @dataclass
@@ -159,6 +167,8 @@ class CountedRun:
         self.hope, self.phase = 1.0, "exploring"
         self.trace: list[Candidate] = []
         self._played: list[Played] = []
+        self._value: Array | None = None  # of the latest model, unconstrained
+        self._explorer, self._answerer = WarmPlanner(), WarmPlanner()
 
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
@@ -200,45 +210,44 @@ class CountedRun:
     def _explore(self) -> None:
         until = EXPLORATION
         if self.checkpoint is not None and self.checkpoint.resumes:
-            self.batch, self.threshold = load_counted(
-                self.checkpoint.path, self.player, self.checkpoint.settings
-            )
+            self._continue(load_counted(self.checkpoint.path, self.player, self.checkpoint.settings))
         else:
             self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
             self._play([], self.batch, until, None, explore=True)
             self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
-            self.batch = FIRST + (GROWTH - 1) * self.player.steps
+            self.batch = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
             self._report(every=0.0)
             self._save(every=True)
         self._save(every=False)
         for until in REHEARSALS:
-            self._rehearse(self._model(), IMAGINARY, self.budget.left(self.player.steps, until), until)
+            self._rehearse(self._model(), self.budget.left(self.player.steps, until), until)
             self._report(every=0.0)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
-        problem = model.sampled(self.rng, model.largest_value())
-        policy = plan(problem).policy
+        heaven, self._value = model.largest_value(self._value)
+        problem = model.sampled(self.rng, heaven)
+        self._explorer.keep_policies()
+        policy = self._explorer(problem).policy
         self.hope = extreme_share(problem, policy)
-        own = 0.5 * (1 - self.hope) ** 2 * steps
-        if own >= FEW and self.player.steps >= GROWTH * self._rehearsed:
+        own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
+        if own >= FEW and self.player.steps >= REHEARSED * self._rehearsed:
             self._rehearsed = self.player.steps
-            self._rehearse(model, INTERIM, own, until)
+            self._rehearse(model, own, until)
         else:
             own = 0.0
         self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
 
-    def _rehearse(
-        self, model: LearnedModel, imaginary: tuple[float, ...], steps: float, until: float
-    ) -> None:
+    def _rehearse(self, model: LearnedModel, steps: float, until: float) -> None:
         """Plan an answer, and play it for some steps.
 
         If a margin keeps it from being what is optimal on the model, half of them go to that plan: what is known of it decides the next answer.
         """
-        found = candidates(model, self.limits, model.threshold, imaginary)
+        self._answerer.keep_policies()
+        found = candidates(model, self.limits, model.threshold, INTERIM, TOLERANCE, planner=self._answerer)
         self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
@@ -255,8 +264,18 @@ class CountedRun:
         point, now = self.checkpoint, time.perf_counter()
         if point is None or (every and now - self._saved < point.seconds):
             return
-        save_counted(point.path, self.player, self.batch, self.threshold, point.settings)
+        value = np.empty(0) if self._value is None else self._value
+        policies = self._explorer.policies, self._answerer.policies
+        state = Between(self.batch, self.threshold, self._rehearsed, value, *policies)
+        save_counted(point.path, self.player, state, point.settings)
         self._saved = now
+
+    def _continue(self, state: Between) -> None:
+        """Go on from a checkpoint."""
+        self.batch, self.threshold, self._rehearsed = state.batch, state.threshold, state.rehearsed
+        self._value = state.value if len(state.value) else None
+        self._explorer.start_from(state.explorer)
+        self._answerer.start_from(state.answerer)
 
     def _play(
         self,
@@ -269,7 +288,8 @@ class CountedRun:
     ) -> None:
         def stop() -> bool:
             self._report()
-            return self.budget.used(self.player.steps) >= until
+            due = not self.player.steps or (returns is not None and not returns)  # however late it is
+            return not due and self.budget.used(self.player.steps) >= until
 
         self.player.play(choices, steps, explore=explore, returns=returns, stop=stop)
 
@@ -283,8 +303,8 @@ class CountedRun:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
-        limits = with_selection(self.memory, model.discount, self.limits, model.threshold)
-        found = candidates(model, limits, model.threshold)
+        limits = replace(self.limits, selection=SELECTION)
+        found = candidates(model, limits, model.threshold, planner=self._answerer)
         found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
         return limits, best_of(found)
 
@@ -301,7 +321,7 @@ class CountedRun:
 
     def _hoped(self) -> float:
         model = self._model()
-        problem = model.hopeful(model.largest_value())
+        problem = model.hopeful(model.largest_value()[0])
         return float(policy_value(problem, plan(problem).policy)[0])
 
     def _report(self, every: float = 0.5) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.counting.memory import HALVES, Memory
+from painless.counting.memory import HALVES, Indices, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.storage import checked_entries as entries
 from painless.storage import results
@@ -24,8 +24,19 @@ from painless.training.episodes import Player
 KIND = "counted"
 
 
+class Between(NamedTuple):
+    """What a run knows between two batches beside what was counted."""
+
+    batch: float  # steps of the latest one
+    threshold: Array  # (K,) on discounted values
+    rehearsed: int  # steps at the latest answer
+    value: Array  # (S + 2,) of the latest model, unconstrained; (0,) before there is one
+    explorer: Indices  # (n, S + 2) actions of the policies from which the next plan that explores starts
+    answerer: Indices  # (n, S + 2) the same of answers
+
+
 def save_counted(
-    path: str | os.PathLike[str], player: Player, batch: float, threshold: Array, settings: Mapping[str, Any]
+    path: str | os.PathLike[str], player: Player, state: Between, settings: Mapping[str, Any]
 ) -> None:
     """Write the state of a run between two batches; `settings` must be the same when it continues."""
     memory = player.memory
@@ -38,8 +49,7 @@ def save_counted(
         "single": not isinstance(keys[0], bytes),
         "tries": np.array(player.tries, dtype=np.int64),
         "played": player.played,
-        "batch": batch,
-        "threshold": threshold,
+        **state._asdict(),
         **{
             name: getattr(memory, name)
             for name in ("keys", "counts", "sums", "squares", "starts", "low", "high")
@@ -48,10 +58,8 @@ def save_counted(
     results.write(path, "checkpoint", content)
 
 
-def load_counted(
-    path: str | os.PathLike[str], player: Player, settings: Mapping[str, Any]
-) -> tuple[float, Array]:
-    """Bring a player to the state of a checkpoint; return the batch and the thresholds of the run."""
+def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping[str, Any]) -> Between:
+    """Bring a player to the state of a checkpoint; return the rest of the run's state."""
     content = read_run(path, KIND, settings)
     with results.understood(path, "checkpoint"):
         player.rng.bit_generator.state = entries.parsed(content, "rng")
@@ -64,7 +72,22 @@ def load_counted(
         player.played = entries.whole(content, "played")
         player.steps = memory.steps
         threshold = entries.floats(content, "threshold", (memory.utilities - 1,))
-        return entries.number(content, "batch", least=0.0), threshold
+        return Between(
+            entries.number(content, "batch", least=0.0),
+            threshold,
+            entries.whole(content, "rehearsed"),
+            entries.floats(content, "value", (None,)),
+            _policies(content, "explorer", memory),
+            _policies(content, "answerer", memory),
+        )
+
+
+def _policies(content: Mapping[str, Any], name: str, memory: Memory) -> Indices:
+    """Return actions (n, S) of some policies, of states that were seen."""
+    found = entries.wholes(content, name, (None, None))
+    if found.size and (found.min() < 0 or found.max() >= memory.actions):
+        raise InputError(f"'{name}' takes actions that there are not")
+    return found
 
 
 def _memory(content: Mapping[str, Any], memory: Memory) -> Memory:

@@ -13,7 +13,9 @@ from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
 EXHAUSTED = 0.002  # of all steps so far: those in which a plan's action was tried often enough,
-LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due
+LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due,
+SHORTEST = 0.08  # but not before this share of all steps so far,
+ENTRIES = 0.05  # and a step for so many of the model's entries, since its size is what a plan costs
 DRAWS = 4096  # random numbers that are drawn at once
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 
@@ -88,13 +90,13 @@ class Returns(NamedTuple):
     length: int
 
     @classmethod
-    def of(cls, utilities: Sequence[Sequence[float]], discount: float) -> Self:
-        """Add up the utilities of all steps of an episode.
+    def of(cls, utilities: Sequence[float], count: int, discount: float) -> Self:
+        """Add up the utilities of all steps of an episode, `count` numbers for each step in a row.
 
-        >>> Returns.of([[1.0, 0.0], [1.0, 2.0]], 0.5)
+        >>> Returns.of([1.0, 0.0, 1.0, 2.0], 2, 0.5)
         Returns(discounted=[1.5, 1.0], total=[2.0, 2.0], length=2)
         """
-        table = np.array(utilities, dtype=float)
+        table = np.array(utilities, dtype=float).reshape(-1, count)
         factor = discount ** np.arange(len(table))
         return cls((factor @ table).tolist(), table.sum(0).tolist(), len(table))
 
@@ -138,20 +140,21 @@ class Player:
         self._strata = {}
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
+        least = (1 + SHORTEST) * self.steps + ENTRIES * len(self.memory.keys)
         seed: int | None = int(self.rng.integers(2**31))
         discount = self.episodes.specification.discount
         try:
-            while self.steps < target and self.forced <= exhausted and not stop():
+            while self.steps < target and (self.forced <= exhausted or self.steps < least) and not stop():
                 half = record.halves[self.played % HALVES]
                 self.played += 1
-                begun = len(half.steps)
+                begun, first = len(half.steps), len(half.utilities)
                 try:
                     self._episode(seed, choices, most, half)
                 finally:
-                    self.steps += len(half.steps) - begun
+                    self.steps += (len(half.steps) - begun) // 3
                 seed = None
                 if returns is not None:
-                    returns.append(Returns.of(half.utilities[begun:], discount))
+                    returns.append(Returns.of(half.utilities[first:], self.memory.utilities, discount))
         finally:
             record.store(self.memory)
 
@@ -160,7 +163,7 @@ class Player:
     ) -> None:
         """Play an episode to its end or to the time limit."""
         step, numbers, tries, known = self.episodes.step, self.numbers, self.tries, len(choices)
-        record, collect = half.steps.append, half.utilities.append
+        record, collect = half.steps.extend, half.utilities.extend
         key = self.episodes.start(seed)
         state = numbers.get(key)
         if state is None:
@@ -216,11 +219,11 @@ def _drawn(cumulative: list[float], draw: float) -> int:
 
 
 class _Half:
-    """Steps of one half of the data that are not yet in the memory."""
+    """Steps of one half of the data that are not yet in the memory, as numbers in a row: containers would cost more."""
 
     def __init__(self) -> None:
-        self.steps: list[tuple[int, int, int]] = []
-        self.utilities: list[Sequence[float]] = []
+        self.steps: list[int] = []  # state, action and successor of each
+        self.utilities: list[float] = []  # J of each
         self.starts: list[int] = []
 
 
@@ -231,9 +234,10 @@ class _Record:
     def store(self, memory: Memory) -> None:
         """Add all complete steps to the memory."""
         for index, half in enumerate(self.halves):
-            count = min(len(half.steps), len(half.utilities))
+            count = min(len(half.steps) // 3, len(half.utilities) // memory.utilities)
             if count:
-                steps = np.array(half.steps[:count], dtype=np.int64)
-                utilities = np.array(half.utilities[:count], dtype=float)
+                steps = np.array(half.steps[: 3 * count], dtype=np.int64).reshape(count, 3)
+                utilities = np.array(half.utilities[: memory.utilities * count], dtype=float)
+                utilities = utilities.reshape(count, -1)
                 starts = np.array(half.starts, dtype=np.int64)
                 memory.add(index, steps[:, 0], steps[:, 1], steps[:, 2], utilities, starts)

@@ -1,7 +1,7 @@
 """The verdict on an answer: fresh episodes first, and the learned model where they leave it open.
 
-If the interval of the fresh episodes holds the limit, it counts as met if the plan kept its margin (see `safe_plan`), the model of all steps, the fresh
-ones included, still meets it, and the fresh episodes agree with the model.
+If the interval of the fresh episodes holds the limit, it counts as met if the plan kept its margin (see `safe_plan`), it still meets the limit with the same
+confidence on the model of all steps, the fresh ones included, and the fresh episodes agree with the model.
 
 Intervals of fresh episodes hold with the stated confidence only if the range of a step is declared (see `confidence.py`). Otherwise they are
 about right: from the normal distribution, and for rare events from their number, as that of a Poisson distribution.
@@ -50,11 +50,12 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     extent = specification.return_range if specification.declared else None
     low, high = intervals(samples, extent, confidence, sizes)
     expected = limits.collected(found.pooled, judged).value
+    certain = expected - limits.deviations * judged.error[1:] * scale  # the fresh ones were not selected
     spread = samples.std(0)[1:] / np.sqrt(len(samples)) + judged.error[1:] * scale
     agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
     verdict = []
     for k, threshold in enumerate(limits.threshold):
-        safe = found.answer.slack[k] >= 0 and expected[k] >= threshold and agrees[k]
+        safe = found.answer.slack[k] >= 0 and certain[k] >= threshold and agrees[k]
         if low[1 + k] >= threshold or (high[1 + k] >= threshold and safe):
             verdict.append("met")
         else:

@@ -32,6 +32,7 @@ class Mixer:
 
     def __init__(self, problem: CMDP, pricer: Pricer) -> None:
         self.problem, self.pricer = problem, pricer
+        self.occupancy: Array | None = None  # (S,) of the last mixture of several policies
         self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
 
     def mixed(
@@ -77,7 +78,7 @@ class Mixer:
                 )
                 self._visits[key] = visits, precision
         shares = np.array([weight * self._visits[key][0] for weight, key in zip(weights, keys, strict=True)])
-        total = shares.sum(0)
+        total = self.occupancy = shares.sum(0)
         shares[0, total == 0] = 1.0
         shares /= np.where(total == 0, 1.0, total)
         for n in range(1, len(choices)):
