@@ -49,6 +49,8 @@ class BaseEngine:
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""
+        if (self.problem.initial > 0).all():
+            return np.ones(len(self.problem.initial), dtype=bool)
         return reachable(
             policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
         )

@@ -48,6 +48,7 @@ class Swept(BaseEngine):
             return
         if not same_model(self.problem, other.problem):
             self.pricer.continue_from(other.pricer)
+            self._mixer.continue_from(other._mixer)
             return
         self.pricer, self._mixer = other.pricer, other._mixer  # they know nothing of limits
         self.pricer.count.tick = lambda: self._tick()

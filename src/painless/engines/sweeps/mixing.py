@@ -35,6 +35,11 @@ class Mixer:
         self.occupancy: Array | None = None  # (S,) of the last mixture of several policies
         self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
 
+    def continue_from(self, other: Mixer) -> None:
+        """Start from the occupancy of the last mixture of another model with the same states."""
+        if len(self.problem.initial) == len(other.problem.initial):
+            self.occupancy = other.occupancy
+
     def mixed(
         self, policies: Sequence[Indices], weights: Array, precision: float
     ) -> tuple[Array, Array, Array]:
@@ -64,7 +69,7 @@ class Mixer:
             differ = float((choices[1:] != choices[0]).any(0).mean())
             precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)
         for key, choice in zip(keys, choices, strict=True):
-            warm, exact = self._visits.get(key, next(iter(self._visits.values()), (None, 0.0)))
+            warm, exact = self._visits.get(key, next(iter(self._visits.values()), (self.occupancy, 0.0)))
             if key not in self._visits or exact > precision:
                 visits = chain_occupancy(
                     self.pricer.chain(choice),
