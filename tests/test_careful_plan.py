@@ -109,3 +109,15 @@ def test_more_data_claims_no_less_on_average():
     assert met[-1] == 8
     assert width[0] > width[1] > width[2]
     assert value[0] < value[2]
+
+
+def test_who_rests_for_ever_meets_what_was_never_seen():
+    """At home nothing ever happened in three hundred rows, but a total counts every step to come: that is no claim, and going is one."""
+    rows = [("home", "rest", "home", 0.0, 0.0, False)] * 300
+    rows += [("home", "go", "there", 1.0, 0.01 * (k % 10 == 0), True) for k in range(300)]
+    names = {"reward": 3, "done": 5, "initial": "home", "discount": 1}
+    resting = painless.from_log(rows[:300] + rows[300:310], constraint_cost={4: 1e-6}, **names)
+    assert painless.solve(resting).feasible is not True
+    going = painless.solve(painless.from_log(rows, constraint_cost={4: 0.1}, **names))
+    assert going.feasible is True
+    assert going.policy["home"]["go"] == pytest.approx(1)

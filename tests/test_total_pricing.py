@@ -158,3 +158,16 @@ def test_what_is_to_come_is_the_sum_of_a_series():
 def test_the_engine_of_a_small_total_is_exact():
     assert engine_of(ending(0, 50)[1]).exact
     assert not engine_of(ending(0)[1]).exact
+
+
+def test_what_else_is_asked_of_a_discount_close_to_one():
+    """An algorithm, a frontier and the value of a policy."""
+    problem = slippery(24, discount=0.9999)
+    run = painless.solve(problem, painless.PRM(), iterations=20)
+    assert run.feasible
+    known = painless.solve(problem, tolerance=1e-6)
+    assert known.reward_value <= run.reward_value * (1 + 1e-6)
+    curve = painless.frontier(problem, tolerance=1e-3)
+    within = 1e-3 * float(np.ptp(curve.reward_value))  # the tolerance is relative to the range
+    assert known.reward_value * (1 - 1e-6) <= curve.at(3.2).reward_value <= known.reward_value + within
+    assert painless.value(known, problem).reward_value == pytest.approx(known.reward_value, rel=1e-9)

@@ -101,7 +101,7 @@ def _search(model: LearnedModel, limits: Limits, tolerance: float, clock: Clock)
         found.append(now)
         if made.stopped:
             break
-        if k:
+        if k or not np.isfinite(now.judged.error).all():
             now = _judged(model, _between(last.judged, now.judged), limits, made.multiplier)
             found.append(now)
         if last.safe and now.safe and abs(now.merit - last.merit) <= FLAT * abs(now.merit):

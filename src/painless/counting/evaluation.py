@@ -27,6 +27,7 @@ from painless.problem import CMDP, Criterion
 if TYPE_CHECKING:
     from painless.counting.learned_model import LearnedModel
 
+RESTS = 1e-12  # long-run share of the time in a pair above which a policy rests there
 EQUAL = 1e-9  # by which gains may differ and count as equal, relative to the largest utility
 
 
@@ -150,7 +151,10 @@ def _sensible(model: LearnedModel, policy: Array) -> Array:
 
 
 def _total(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
-    """Evaluate a policy until the end; one that never stops is worth −∞ by every utility."""
+    """Evaluate a policy until the end; one that never stops is worth −∞ by every utility.
+
+    Where it rests for ever at no cost, a transition that was never seen would come in the end, so that nothing can be said.
+    """
     policy = _sensible(model, policy)
     problem, table, chain = chain_of(model, policy)
     gain = policy_utility(problem.utility, table)
@@ -164,7 +168,9 @@ def _total(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     result = _stationary(model, policy, value, visits[: model.states], exposed)
     if found.loops:
         return result._replace(value=np.full(len(value), -np.inf))
-    return result
+    shares = RecurrentChain(chain, problem.initial).visits()[0][: model.states]
+    rests = ((shares[:, None] * policy) > RESTS).reshape(-1)
+    return result._replace(reach=np.where(rests, np.inf, result.reach)) if model.logged else result
 
 
 def _average(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:

@@ -129,6 +129,7 @@ def exact_evaluator(problem: CMDP, engine: Engine | None = None) -> Evaluator[Ta
         return TotalEvaluator(problem, engine)
     if engine.exact:
         return ExactEvaluator(problem)
+    from painless.engines.swept import Swept
     from painless.evaluators.swept import SweptEvaluator
 
-    return SweptEvaluator(problem, engine=engine)  # type: ignore[arg-type]
+    return SweptEvaluator(problem, engine=engine if isinstance(engine, Swept) else None)
