@@ -168,5 +168,6 @@ def test_what_else_is_asked_of_a_discount_close_to_one():
     known = painless.solve(problem, tolerance=1e-6)
     assert known.reward_value <= run.reward_value * (1 + 1e-6)
     curve = painless.frontier(problem, tolerance=1e-3)
-    assert curve.at(3.2).reward_value == pytest.approx(known.reward_value, rel=2e-3)
+    within = 1e-3 * float(np.ptp(curve.reward_value))  # the tolerance is relative to the range
+    assert known.reward_value * (1 - 1e-6) <= curve.at(3.2).reward_value <= known.reward_value + within
     assert painless.value(known, problem).reward_value == pytest.approx(known.reward_value, rel=1e-9)
