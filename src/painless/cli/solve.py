@@ -236,10 +236,14 @@ def about_average(value: float, gap: float | None, violation: Any) -> str:
 
     >>> print(about_average(1.5, 0.25, [-0.5]))
     Average of all iterates, not the returned policy: value 1.5, 0.25 worse than the optimum; violation -0.5 (met if negative).
+    >>> print(about_average(2.0, -0.25, [0.5]))
+    Average of all iterates, not the returned policy: value 2, 0.25 better than the optimum; violation 0.5 (met if negative).
     """
     from painless.common.render import number
 
-    distance = "" if gap is None else f", {number(gap)} worse than the optimum"
+    distance = (
+        "" if gap is None else f", {number(abs(gap))} {'worse' if gap >= 0 else 'better'} than the optimum"
+    )
     missed = ", ".join(number(v) for v in violation)
     end = f"; violation {missed} (met if negative)" if missed else ""
     return f"Average of all iterates, not the returned policy: value {number(value)}{distance}{end}."
