@@ -542,3 +542,14 @@ def test_progress_without_a_terminal(monkeypatch, capsys):
         progress(3, 10)
         progress(5, 10)
     assert capsys.readouterr().err == "5 of 10 units, about 0 s left\n"
+
+
+def test_a_client_whose_thread_does_not_start(monkeypatch):
+    """Distributed fails with an empty AssertionError if that takes ten seconds."""
+
+    def slow(*ignored, **named):
+        raise AssertionError
+
+    monkeypatch.setattr("distributed.Client", slow)
+    with pytest.raises(InputError, match="its client did not start"):
+        Dask("tcp://127.0.0.1:1").__enter__()

@@ -495,14 +495,21 @@ def test_signals_are_left_as_they_were():
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_a_signal_inside_compiled_code_ends_in_order(run, monkeypatch):
-    """Compiled code turns the exception of a signal into a SystemError with that as its cause."""
+@pytest.mark.parametrize(
+    "failure",
+    [
+        SystemError("returned a result with an exception set"),
+        RuntimeError("cannot join thread before it is started"),
+    ],
+)
+def test_a_signal_that_fails_otherwise_ends_in_order(run, monkeypatch, failure):
+    """Compiled code turns the exception of a signal into a SystemError, and a pool that is half-made fails to end."""
 
     def struck(*ignored, **named):
         try:
             signal.raise_signal(signal.SIGTERM)
         except SystemExit as cause:
-            raise SystemError("returned a result with an exception set") from cause
+            raise failure from cause
 
     monkeypatch.setattr(sys.modules["painless.solving.solve"], "solve", struck)
     code, _, err = run("solve", "gridworld")

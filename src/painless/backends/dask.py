@@ -203,9 +203,11 @@ class Dask:
         security = None if self.tls is None else self.tls.security()
         try:
             return Client(place, timeout=timeout, set_as_default=False, security=security)
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError, AssertionError) as error:
+            # Distributed asserts that its own thread starts within ten seconds.
+            why = str(error) or "its client did not start"
             raise InputError(
-                f"cannot reach a Dask scheduler at {self.scheduler}: {error}; check the address, and start one "
+                f"cannot reach a Dask scheduler at {self.scheduler}: {why}; check the address, and start one "
                 "with: dask scheduler --host 127.0.0.1"
             ) from error
 

@@ -59,7 +59,7 @@ for command in COMMANDS:
 def main() -> None:
     """Run the command line; an error ends with one line and an exit code, never with a traceback."""
     prepare_streams()
-    with quiet_libraries(), ending_in_order():
+    with quiet_libraries():
         try:
             code = _run()
             flush_output()
@@ -95,15 +95,16 @@ def _lost(error: OSError) -> int:
 def _command() -> Any:
     """Run a command; on an error, print one line and exit."""
     try:
-        return app(standalone_mode=False)
+        with ending_in_order():
+            return app(standalone_mode=False)
     except InputError as error:
         fail(str(error), BAD_INPUT)
     except MemoryError:
         fail("not enough memory for this problem; store its transitions as a sparse matrix", BAD_INPUT)
     except Terminated as end:
         fail(end.sentence, end.code)
-    except SystemError as error:  # compiled code turns a signal into this
-        _end_by_signal(error)
+    except SystemError as error:  # compiled code turns Ctrl-C into this
+        _end_by_interrupt(error)
         raise
     except RuntimeError as error:
         fail(str(error), FAILED)
@@ -113,11 +114,9 @@ def _command() -> Any:
         _refuse_usage(error)
 
 
-def _end_by_signal(error: BaseException | None) -> None:
-    """Exit if a signal caused the error."""
+def _end_by_interrupt(error: BaseException | None) -> None:
+    """Exit if Ctrl-C caused the error; after other signals, `ending_in_order` has replaced it."""
     while error is not None:
-        if isinstance(error, Terminated):
-            fail(error.sentence, error.code)
         if isinstance(error, KeyboardInterrupt):
             fail("interrupted before the first result", STOPPED)
         error = error.__cause__ or error.__context__
