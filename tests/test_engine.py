@@ -459,3 +459,31 @@ def test_a_long_horizon_on_a_line():
     best = [engine_of(problem).best(weight, 0.0, 0.0).value[1] for weight in np.eye(2)]
     found = painless.solve(problem.with_limits([np.mean(best)]), PRM())
     assert found.status.kind is Kind.SOLVED
+
+
+@pytest.mark.parametrize("discount", [0.9999, 0.999999])
+def test_arrivals_with_a_discount_close_to_one(discount):
+    """To solve the slow states by themselves again and again made values overflow."""
+    rng, states = np.random.default_rng(0), 511
+    kernel = np.zeros((states, 3, states))
+    kernel[-1, :, -1] = 1
+    for s, a in np.ndindex(states - 1, 3):
+        stops = 0.1 * rng.random()
+        np.add.at(kernel[s, a], rng.integers(0, states - 1, 4), rng.dirichlet(np.ones(4)) * (1 - stops))
+        kernel[s, a, -1] += stops
+    reward, constraint = rng.random((2, states, 3))
+    reward[-1], constraint[-1] = 0.3, 0.9
+    problem = painless.CMDP(
+        kernel,
+        reward,
+        initial=np.eye(states)[0],
+        discount=discount,
+        constraint_reward=constraint,
+        threshold=0.0,
+    )
+    free = painless.solve(problem, tolerance=1e-6)
+    assert free.status.kind is Kind.SOLVED
+    bound = painless.solve(problem.with_limits([free.constraint_value[0] + 2.0]), tolerance=1e-6)
+    assert bound.status.kind is Kind.SOLVED
+    assert bound.feasible
+    assert bound.reward_value < free.reward_value

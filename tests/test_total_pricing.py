@@ -6,7 +6,7 @@ import scipy
 
 import painless
 from painless import CMDP
-from painless.engines.ending_soon import EndingSoon
+from painless.engines.ending_soon import EndingSoon, arrival_of
 from painless.engines.engine import as_table, engine_of
 from painless.engines.factorised import Factorised
 from painless.engines.sweeps._total_kernels import add_the_rest
@@ -142,6 +142,17 @@ def test_only_what_ends_is_solved_as_a_total():
     garnet = painless.garnet(600, 3, 4, 1, discount=0.9999, dense=False)
     assert not isinstance(engine_of(garnet), EndingSoon)
     assert isinstance(engine_of(slippery(24, discount=0.9995)), EndingSoon)
+
+
+def test_a_state_that_is_left_once_in_a_while_is_no_arrival():
+    """With a discount close to 1, a chance of 1e-13 to leave is worth something."""
+    problem = slippery(24, discount=1 - 1e-6)
+    arrived = int(np.flatnonzero(arrival_of(problem).states)[0])
+    kernel = problem.transition.tolil()
+    for pair in range(4 * arrived, 4 * arrived + 4):
+        kernel[pair, arrived], kernel[pair, 0] = 1 - 1e-13, 1e-13
+    leaking = problem._replace(transition=scipy.sparse.csr_array(kernel))
+    assert not getattr(arrival_of(leaking), "states", np.zeros(problem.shape[0], dtype=bool))[arrived]
 
 
 def test_what_is_to_come_is_the_sum_of_a_series():

@@ -25,7 +25,6 @@ from painless.problem import CMDP, Criterion
 
 CLOSE = 0.999  # the discount from which on it matters
 SHORT = 1 - 2e-8  # up to which rows that sum to γ are told from those that sum to 1
-STAYS = 1 - 1e-12  # the probability from which on a state is never left
 
 
 class Arrival(NamedTuple):
@@ -40,9 +39,9 @@ def arrival_of(problem: CMDP) -> Arrival | None:
     actions = problem.shape[1]
     arrows = scipy.sparse.coo_array(problem.transition)
     pair, target = arrows.coords
-    stays = np.zeros(problem.actions.size, dtype=bool)
-    stays[pair[(pair // actions == target) & (arrows.data >= STAYS)]] = True
-    never_left = (stays.reshape(problem.actions.shape) | ~problem.actions).all(1)
+    leaves = np.zeros(problem.actions.size, dtype=bool)
+    leaves[pair[(pair // actions != target) & (arrows.data > 0)]] = True
+    never_left = ~(leaves.reshape(problem.actions.shape) & problem.actions).any(1)
     if not never_left.any():
         return None
     first = int(np.argmax(never_left))

@@ -82,6 +82,7 @@ class ChainValues:
             self.try_elimination(chain)
         width, rate, turns, levelled = self.sweep(chain, 1), 0.0, 0, False
         done, entered = 1, width  # sweeps of this kind, and the width when they began
+        settles = True  # until that makes it worse
         while True:
             rounding = self._rounding(roundings)
             goal = 2 * (1 - self.discount) * max(tolerance, rounding)
@@ -89,8 +90,8 @@ class ChainValues:
                 if done > BURST and width > 0:
                     self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
                 return self._centred(rounding)
-            if rate > DRAGGING and not self.along_flow:
-                self.settle(chain)  # before a sweep: what is proved is proved of the values after it
+            # Before a sweep: what is proved is proved of the values after it.
+            settled = settles and rate > DRAGGING and not self.along_flow and self.settle(chain)
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
             if self._expected(rate, goal / width) > MANY and not levelled:
                 levelled = True
@@ -102,6 +103,7 @@ class ChainValues:
                 width = entered
                 continue
             before, width = width, self.sweep(chain, count)
+            settles = settles and not (settled and width > before)
             rate = min((width / before) ** (1 / count), 0.999999)
             done += count
             if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
