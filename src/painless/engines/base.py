@@ -20,9 +20,8 @@ class BaseEngine:
     """The part of an engine that is the same for every criterion."""
 
     draws = False
-    remembered: tuple[
-        int, ...
-    ] = ()  # states in which the best mixture does one thing for a while, and then another
+    # States in which the best mixture does one thing for a while, and then another.
+    remembered: tuple[int, ...] = ()
 
     def __init__(self, problem: CMDP) -> None:
         self.problem = problem

@@ -51,10 +51,11 @@ def arrival_of(problem: CMDP) -> Arrival | None:
     return Arrival(states, pays) if states.any() else None
 
 
-def ends_soon(problem: CMDP) -> bool:
-    """Whether a discounted problem is better solved as a total: γ is close to 1, and the process arrives somewhere."""
+def ending_soon(problem: CMDP) -> EndingSoon | None:
+    """Return the engine of a discounted problem that is better solved as a total: γ is close to 1, and the process arrives somewhere."""
     close = problem.criterion is Criterion.DISCOUNTED and CLOSE <= problem.discount <= SHORT
-    return close and problem.is_sparse and arrival_of(problem) is not None
+    arrival = arrival_of(problem) if close and problem.is_sparse else None
+    return None if arrival is None else EndingSoon(problem, arrival)
 
 
 class EndingSoon(BaseEngine):
@@ -63,10 +64,8 @@ class EndingSoon(BaseEngine):
     exact = False
     rounding = np.inf  # depends on the policy: `values` bounds it
 
-    def __init__(self, problem: CMDP) -> None:
+    def __init__(self, problem: CMDP, arrival: Arrival) -> None:
         super().__init__(problem)
-        arrival = arrival_of(problem)
-        assert arrival is not None
         kernel: Any = problem.transition
         shrunk = scipy.sparse.csr_array(
             (problem.discount * kernel.data, kernel.indices, kernel.indptr), shape=kernel.shape

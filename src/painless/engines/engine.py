@@ -191,9 +191,9 @@ def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
 def _ending_soon(problem: CMDP, swept_beyond: float) -> Engine | None:
     if problem.shape[0] <= swept_beyond:
         return None
-    from painless.engines.ending_soon import EndingSoon, ends_soon
+    from painless.engines.ending_soon import ending_soon
 
-    return EndingSoon(problem) if ends_soon(problem) else None
+    return ending_soon(problem)
 
 
 def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:

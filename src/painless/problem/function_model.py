@@ -23,14 +23,8 @@ from painless.problem.cmdp import CMDP
 from painless.problem.criterion import Criterion
 
 MOST_SUCCESSORS = 32
-STORED = (
-    "transition",
-    "reward",
-    "constraint_reward",
-    "utility",
-    "initial",
-    "actions",
-)  # what other problems hold
+# What other problems hold
+STORED = ("transition", "reward", "constraint_reward", "utility", "initial", "actions")
 FIELDS = (
     *("states", "n_actions", "callbacks", "found", "scale", "start", "discount", "threshold", "sense"),
     *("minimise", "names", "horizon", "stages", "criterion", "end"),

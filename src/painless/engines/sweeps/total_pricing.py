@@ -34,11 +34,8 @@ PATIENCE = 3  # slow bursts in a row, after which another kind of sweep is tried
 MOST = 4000  # sweeps of one policy
 ROUNDS = 400  # Bellman sweeps for one best response
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep
-HALVED, STEPS = (
-    0.5,
-    8,
-)  # if so many Bellman sweeps do not halve the improvement, policies are evaluated in between,
-INEXACT = 0.02  # to this share of the improvement
+# If so many Bellman sweeps do not halve the improvement, policies are evaluated in between, to a share of it.
+HALVED, STEPS, INEXACT = 0.5, 8, 0.02
 GIVEN_UP = 60
 QUASI_CLOSED = 1 - 1e-9  # a chain that stays with a larger probability is as good as closed
 TINY = np.finfo(float).tiny
