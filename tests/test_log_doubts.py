@@ -1,11 +1,13 @@
 """Logs that look better than they are: what no row shows is not claimed."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-
-import painless
 from benchmarks import log_truths
 from benchmarks import logs as benchmark
+
+import painless
 from painless import InputError
 from painless.common.clock import Clock
 from painless.frontiers.frontier import frontier
@@ -44,7 +46,7 @@ def two_rooms(episodes):
     rows = []
     for episode in range(episodes):
         rooms = ["good"] * good + ["bad"] * bad + ["good"]
-        steps = zip(rooms, rooms[1:], strict=False)
+        steps = pairwise(rooms)
         rows += [(here, "stay", there, 1.0, float(here == "bad"), episode) for here, there in steps]
     names = ("state", "action", "next_state", "reward", "cost", "episode")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))

@@ -426,15 +426,24 @@ class LearnedModel:
         visits = np.maximum(self.visits, 1)
         return 1 - (1 - LEVEL) ** (1 / visits), np.asarray(betaincinv(self.new_rows, visits, LEVEL))
 
+    @cached_property
+    def bad_utility(self) -> Array:
+        """What a bad step of a log brings, (J,): as far from the best step as the steps are, each counting as much as it is far."""
+        best, count = self.memory.high, self.count.sum()
+        total, squares = self.memory.sums.sum((0, 1)), self.memory.squares.sum((0, 1))
+        distance, square = best * count - total, best**2 * count - 2 * best * total + squares
+        far = distance > 1e-12 * self.size * count
+        bad = best - np.where(far, square / np.where(far, distance, 1.0), 0.0)
+        return np.asarray(np.where(far, np.maximum(bad, self.memory.low), self.worst))
+
     def _single_doubt(self, found: Evaluated) -> Array:
-        """Return how far one pair alone may put each value off, (J,), in standard errors: what it did not show may be as bad as the worst in the log.
+        """Return how far one pair alone may put each value off, (J,), in standard errors: steps that it did not show may be bad ones.
 
         Many small errors have a normal sum, however rare the events are that they come from; one large error has not.
         """
         weight = found.occupancy.reshape(-1)
         utility, successor = self._unseen
-        worst = np.where(self.memory.high > self.memory.low, self.memory.low, self.worst)
-        worse = weight * (self.utility - worst[:, None])  # (J, S·A)
+        worse = weight * np.maximum(self.utility - self.bad_utility[:, None], 0.0)  # (J, S·A)
         far = worse * np.where(self.explained[:, None], successor, utility)
         return np.asarray(far.max(1) / NormalDist().inv_cdf(LEVEL))
 
