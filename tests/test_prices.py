@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
-from painless.planning.prices import price_ranges
+from painless.planning.prices import PricePrecision, price_ranges
 from painless.problem.units import normalise
 
 from .problems import garnets
@@ -137,3 +137,27 @@ def test_ranges_follow_from_what_is_known_when_the_time_is_up(constraints):
     assert (found.high >= exact.high).all()
     np.testing.assert_allclose(found.low, exact.low, rtol=0.2)
     np.testing.assert_allclose(found.high, exact.high, rtol=0.2)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("constraints", [1, 2])
+def test_prices_of_a_large_model_are_as_precise_as_asked(constraints, tolerance, monkeypatch):
+    problem = painless.garnet(520, 3, 4, constraints=constraints, seed=3, discount=0.95, dense=False)
+    exact = painless.solve(problem, LinearProgram(), tolerance=1e-9).price_range
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_SECONDS", -1.0)  # as if it were slow
+    monkeypatch.setattr("painless.solving.conclusion.SHARE", np.inf)  # and there were time
+    low, high = painless.solve(problem, ColumnGeneration(), tolerance=tolerance).price_range.T
+    assert (low <= exact[:, 1] * (1 + 1e-9)).all()
+    assert (high >= exact[:, 0] * (1 - 1e-9)).all()
+    if constraints == 1:
+        assert high[0] - low[0] <= max(30 * tolerance, 0.03) * high[0]
+
+
+def test_a_response_beside_the_price_narrows_a_range_at_once(monkeypatch):
+    problem, _ = normalise(painless.garnet(520, 3, 4, constraints=1, seed=5, discount=0.95, dense=False))
+    planned = ColumnGeneration().plan(problem, 1e-3)
+    before = planned.certifier.game.responses
+    precise = PricePrecision(settled=1e-7, digits=1e-2)
+    low, high = price_ranges(planned.certifier, planned.answer, precise=precise)
+    assert 0 < high[0] - low[0] <= 1e-2 * high[0]
+    assert planned.certifier.game.responses - before <= 6
