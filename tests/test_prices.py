@@ -153,11 +153,14 @@ def test_prices_of_a_large_model_are_as_precise_as_asked(constraints, tolerance,
         assert high[0] - low[0] <= max(30 * tolerance, 0.03) * high[0]
 
 
-def test_a_response_beside_the_price_narrows_a_range_at_once(monkeypatch):
-    problem, _ = normalise(painless.garnet(520, 3, 4, constraints=1, seed=5, discount=0.95, dense=False))
+@pytest.mark.parametrize("seed", [5, 6])
+def test_responses_beside_the_price_narrow_a_range_as_far_as_asked(seed):
+    problem, _ = normalise(painless.garnet(520, 3, 4, constraints=1, seed=seed, discount=0.95, dense=False))
     planned = ColumnGeneration().plan(problem, 1e-3)
+    low, high = price_ranges(planned.certifier, planned.answer, narrow=False)
+    assert high[0] - low[0] > 0.1 * high[0]
     before = planned.certifier.game.responses
-    precise = PricePrecision(settled=1e-7, digits=1e-2)
+    precise = PricePrecision(settled=1e-7, digits=2e-2)
     low, high = price_ranges(planned.certifier, planned.answer, precise=precise)
-    assert 0 < high[0] - low[0] <= 1e-2 * high[0]
-    assert planned.certifier.game.responses - before <= 6
+    assert 0 < high[0] - low[0] <= 2e-2 * high[0]
+    assert planned.certifier.game.responses - before <= 8
