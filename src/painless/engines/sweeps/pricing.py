@@ -142,7 +142,9 @@ class Pricer:
                 if rounds > TRIES or asked < 0.01 * error < np.inf:
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
-                precision = precision if changed else 0.1 * precision
+                # Policies that alternate need more precise values, as does one that stays
+                progress = changed and width < STEADY * last
+                precision, last = precision if progress else 0.1 * precision, min(width, last)
                 self._improve_active(utility, value, least)
                 if len(weight) == 1 or self._is_narrow():
                     asked = precision
