@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import gymnasium
+import numba
 import numpy as np
 import scipy
 
@@ -12,7 +13,6 @@ from painless.problem import CMDP
 
 FOREVER = 2**24  # steps of a long-run average
 ALMOST = 1 - 1e-10  # the discount of a total
-LASTS = 8  # episodes of the greatest length that each walker of a log has time for
 
 
 @dataclass
@@ -134,41 +134,41 @@ class Truth:
             self.behaviours[kind] = share * table + (1 - share) * rest
         return self.behaviours[kind]
 
-    def log(self, kind, count, rng):
-        """Draw `count` rows as columns: state, action, next_state (S at the end), reward, cost, episode."""
+    def drawn(self, kind, count, rng):
+        """Draw `count` rows: which outcome each is, (count,), and whether it begins an episode, (count,)."""
         states, actions = self.shape
-        walkers = max(count // (LASTS * self.cap), 1)  # so that episodes that are cut off at the end are few
-        policy = np.cumsum(self.behaviour(kind), 1)
-        start = np.cumsum(self.initial)
-        steps = -(-count // walkers)
-        table = np.empty((steps, walkers, 6))
+        first = np.searchsorted(self.pair, np.arange(states * actions + 1))
+        policy, start = np.cumsum(self.behaviour(kind), 1), np.cumsum(self.initial)
+        successor = self.rows[:, 2].astype(np.int64)
+        return _walk(rng, count, self.cap, start, policy, self.ladder, first, successor)
 
-        def begin(number):
-            return np.minimum(np.searchsorted(start, rng.random(number), side="right"), states - 1)
+    def log(self, kind, count, rng):
+        """Draw `count` rows as columns: state, action, next_state (S at the end), reward, cost, episode, done."""
+        place, begins = self.drawn(kind, count, rng)
+        rows = self.rows[place]
+        state, action, successor = rows[:, :3].astype(int).T
+        columns = {"state": state, "action": action, "next_state": successor}
+        columns |= {"reward": rows[:, 4], "cost": rows[:, 5]}
+        return columns | {"episode": np.cumsum(begins) - 1, "done": successor == self.shape[0]}
 
-        state, age = begin(walkers), np.zeros(walkers, dtype=int)
-        episode, episodes = np.arange(walkers), walkers
-        for t in range(steps):
-            action = (rng.random(walkers)[:, None] > policy[state]).sum(1)
-            pair = state * actions + np.minimum(action, actions - 1)
-            low, high = np.searchsorted(self.pair, pair), np.searchsorted(self.pair, pair, side="right") - 1
-            place = np.clip(np.searchsorted(self.ladder, pair + rng.random(walkers), side="right"), low, high)
-            drawn = self.rows[place]
-            table[t] = np.column_stack(
-                [drawn[:, 0], drawn[:, 1], drawn[:, 2], drawn[:, 4], drawn[:, 5], episode]
-            )
-            age += 1
-            over = (drawn[:, 2] == states) | (age >= self.cap)
-            state = drawn[:, 2].astype(int)
-            state[over], age[over] = begin(over.sum()), 0
-            episode = episode.copy()
-            episode[over] = episodes + np.arange(over.sum())
-            episodes += int(over.sum())
-        rows = table.transpose(1, 0, 2).reshape(-1, 6)[:count]
-        names = ("state", "action", "next_state", "reward", "cost", "episode")
-        columns = {name: rows[:, k] for k, name in enumerate(names)}
-        whole = {name: columns[name].astype(int) for name in ("state", "action", "next_state", "episode")}
-        return columns | whole | {"done": whole["next_state"] == states}
+
+@numba.njit
+def _walk(rng, count, cap, start, policy, ladder, first, successor):
+    """Draw outcomes one after the other; an episode is over at the state S, or after `cap` steps."""
+    states, actions = policy.shape
+    place, begins = np.empty(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
+    state, age = states, 0
+    for k in range(count):
+        if state == states or age == cap:
+            state, age = min(np.searchsorted(start, rng.random(), side="right"), states - 1), 0
+            begins[k] = True
+        action = min(np.searchsorted(policy[state], rng.random(), side="right"), actions - 1)
+        pair = state * actions + action
+        low, high = first[pair], first[pair + 1]
+        found = low + np.searchsorted(ladder[low:high], pair + rng.random(), side="right")
+        place[k] = min(found, high - 1)
+        state, age = successor[place[k]], age + 1
+    return place, begins
 
 
 def of_problem(name, problem, cap=100, **options):

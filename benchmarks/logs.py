@@ -22,7 +22,7 @@ from benchmarks.log_truths import CHOSEN, CRITERIA, HELD_OUT
 from painless.common.clock import Clock
 from painless.counting.safe_plan import plan
 from painless.engines.drawn import Drawn
-from painless.logs.answer import answer, feasible, intervals, verdicts
+from painless.logs.answer import answer, claims, feasible
 
 BEHAVIOURS = {
     "chosen": ("near", "mixed", "uniform"),
@@ -57,25 +57,38 @@ def true_value(truth, log, policy):
     return truth.value(np.stack([on_truth(truth, log, one) for one in policy]))
 
 
-def read(truth, columns):
-    """Return the log of many rows by their counts: one row of each transition is read, and counts as often as there are such rows."""
-    end = truth.shape[0]
-    successor = np.where(columns["done"], -1, columns["next_state"])
-    pair = columns["state"] * truth.shape[1] + columns["action"]
-    keys, first, place = np.unique(pair * (end + 2) + successor + 1, return_index=True, return_inverse=True)
+def read(truth, place, begins):
+    """Return the log of many rows by their counts: one row of each transition is read, and counts as often as there are such rows.
+
+    Arguments:
+        place: which outcome of the truth each row is, (n,).
+        begins: whether it begins an episode, (n,).
+    """
+    end, actions = truth.shape
+    often = np.bincount(place, minlength=len(truth.rows)).astype(float)
+    if truth.average:  # a log breaks off, and nothing follows from a last row to where nothing was done
+        often[place[-1]] -= not (truth.rows[place, 0] == truth.rows[place[-1], 2]).any()
+    seen = often > 0
+    rows, often = truth.rows[seen], often[seen]
+    done = rows[:, 2] == end
+    pair = rows[:, 0] * actions + rows[:, 1]
+    _, first, group = np.unique(
+        pair * (end + 2) + np.where(done, 0, rows[:, 2] + 1), return_index=True, return_inverse=True
+    )
+    names = {"state": rows[:, 0], "action": rows[:, 1], "next_state": rows[:, 2]}
+    columns = {name: column[first].astype(int) for name, column in names.items()}
+    columns |= {"reward": rows[first, 4], "cost": rows[first, 5], "done": done[first]}
     options = {"reward": "reward", "constraint_cost": {"cost": truth.budget}, **truth.criterion}
-    options |= {} if truth.average else {"done": "done"}
-    log = painless.from_log({name: column[first] for name, column in columns.items()}, **options)
-    memory, sign = log.memory.copy(), log.sign
-    assert len(memory.keys) == len(keys)
-    utility = np.stack([columns["reward"], columns["cost"]], 1) * sign
-    memory.counts = _first_half(np.bincount(place).astype(float))
+    log = painless.from_log(columns, **options | ({} if truth.average else {"done": "done"}))
+    memory, utility = log.memory.copy(), rows[:, 4:6] * log.sign
+    assert len(memory.keys) == len(first)
+    memory.counts = _first_half(np.bincount(group, often))
     memory.sums, memory.squares = (
-        _first_half(np.stack([np.bincount(place, u) for u in part.T], 1)) for part in (utility, utility**2)
+        _first_half(np.stack([np.bincount(group, often * u) for u in part.T], 1))
+        for part in (utility, utility**2)
     )
     memory.low, memory.high = utility.min(0), utility.max(0)
-    begins = np.append(True, np.diff(columns["episode"]) != 0)
-    starts = np.bincount(columns["state"][begins], minlength=end)
+    starts = np.bincount(truth.rows[place[begins], 0].astype(int), minlength=end)
     memory.starts = _first_half(starts[[int(name) for name in log.states]].astype(float))
     return replace(log, memory=memory)
 
@@ -87,11 +100,10 @@ def _first_half(table):
 def case(truth, kinds, kind, rows, repetition):
     """Plan on one log; return what was claimed and what is true."""
     rng = np.random.default_rng([repetition, rows, kinds.index(kind)])
-    log = read(truth, truth.log(kind, rows, rng))
+    log = read(truth, *truth.drawn(kind, rows, rng))
     start = time.process_time()
     found = answer(log, 0.95, Clock())
-    low, high = intervals(found.judged, found.limits, found.curse)
-    claim = feasible(verdicts(low[1:], high[1:], log.threshold))
+    claim = feasible(claims(log, found.judged, found.curse, found.limits))
     seconds = time.process_time() - start
     reward, cost = true_value(truth, log, found.judged.policy)
     estimate = log.model.own(plan(log.model.nominal(log.threshold), 1e-4).policy)

@@ -1,6 +1,7 @@
 """Environments that are not finite, with limits that nobody tuned to: what networks are tried on.
 
-`NETWORKS[name] = (environment, limits, discount, options, known)`; `known` is what a prototype of the method reached, or arithmetic.
+`NETWORKS[name] = (environment, limits, discount, options, known)`; `known` is what a prototype of the method reached, or arithmetic. Those of
+`HELD_OUT` have decided nothing about the method or its constants.
 `python -m benchmarks.zoo_networks runs.jsonl` makes a table of what `python -m benchmarks.zoo --store runs.jsonl` stored.
 """
 
@@ -96,7 +97,33 @@ def energy(before, action, after, reward, terminated, info):
     return float(np.square(action).sum())
 
 
-NETWORKS = {
+def continuous_lander():
+    return gymnasium.make("LunarLander-v3", continuous=True)
+
+
+def minecart():
+    import mo_gymnasium
+
+    return mo_gymnasium.make("minecart-v0")
+
+
+def side(before, action, after, reward, terminated, info):
+    return action in (1, 3)
+
+
+def left_push(before, action, after, reward, terminated, info):
+    return action == 0
+
+
+def fast(before, action, after, reward, terminated, info):
+    return abs(after[2]) > 4
+
+
+def lean(before, action, after, reward, terminated, info):
+    return abs(after[2]) > 0.03
+
+
+DECIDING = {
     "cartpole": ("CartPole-v1", [(away, "<=5")], 0.99, {}, 99.3),
     "lander": ("LunarLander-v3", [(thrust, "<=15")], 0.99, {}, -12.0),
     "acrobot": ("Acrobot-v1", [(push, "<=35")], 0.99, {}, -70.0),
@@ -108,6 +135,19 @@ NETWORKS = {
     "four-room": (four_room, ["reward[0]>=0.3"], 0.97, {"objective": 2}, 1.94),
     "nuisance": (Nuisance, ["cost<=4"], 0.95, {"time_limit": 60}, 15.6),
 }
+HELD_OUT = {
+    "acrobot-20": ("Acrobot-v1", [(push, "<=20")], 0.98, {}, np.nan),
+    "mountain-two": ("MountainCar-v0", [(push, "<=70"), (left_push, "<=25")], 0.99, {}, np.nan),
+    "mountain-continuous": ("MountainCarContinuous-v0", [(energy, "episode<=60")], 0.99, {}, np.nan),
+    "pendulum-two": ("Pendulum-v1", [(energy, "<=60"), (fast, "<=8")], 0.98, {}, np.nan),
+    "thermostat-loose": (Thermostat, ["episode cost<=40"], 0.99, {"time_limit": 192}, np.nan),
+    "nuisance-20": (lambda: Nuisance(20), ["cost<=6"], 0.95, {"time_limit": 60}, np.nan),
+    "lander-continuous": (continuous_lander, [(energy, "<=10")], 0.99, {}, np.nan),
+    "lander-two": ("LunarLander-v3", [(thrust, "<=20"), (side, "<=25")], 0.99, {}, np.nan),
+    "minecart": (minecart, ["reward[2]>=-4"], 0.98, {"objective": 0}, np.nan),
+    "cartpole-lean": ("CartPole-v1", [(lean, "episode<=60")], 0.99, {}, 99.3),
+}
+NETWORKS = DECIDING | HELD_OUT
 
 
 def learned(name, seed, steps):

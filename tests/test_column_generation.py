@@ -572,6 +572,21 @@ def test_narrow_chains_are_eliminated(scrambled):
     )
 
 
+@pytest.mark.parametrize(("side", "is_eliminated"), [(30, True), (40, False)])
+def test_wide_chains_are_eliminated_while_that_takes_milliseconds(side, is_eliminated):
+    problem = painless.make("slippery-grid", height=side, width=side)
+    rows = sparse_rows(problem)
+    states = len(rows.first) - 1
+    chain = chain_of(rows, 0.99, rows.first[:-1])
+    right = np.random.default_rng(0).random(states)
+    found = eliminate(chain, right)
+    assert (found is not None) == is_eliminated
+    if found is not None:
+        kernel = problem.transition.toarray() if problem.is_sparse else problem.transition.reshape(-1, states)
+        system = np.eye(states) - 0.99 * kernel[rows.first[:-1]]
+        np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-9)
+
+
 def test_wide_chains_are_not_eliminated():
     rows = sparse_rows(painless.garnet(300, 2, 5, 1, seed=0, dense=False))
     assert eliminate(chain_of(rows, 0.9, rows.first[:-1]), np.ones(300)) is None

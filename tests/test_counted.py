@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
+from painless.counting.informative import Doubt, _restarting, _use, informative_policies
 from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import Judged, LearnedModel
 from painless.counting.memory import Memory
@@ -20,6 +21,7 @@ from painless.counting.safe_plan import (
     Candidate,
     Limits,
     WarmPlanner,
+    candidate,
     candidates,
     plan,
     safe_plan,
@@ -227,6 +229,60 @@ def test_the_search_for_the_best_plan_makes_margins_larger():
     judged = model.judge(np.full((memory.states, 3), 1 / 3))
     loss = limits.slack(model, judged)[0] - replace(limits, selection=0.5).slack(model, judged)[0]
     assert loss == pytest.approx(0.5 * judged.error[1:])
+
+
+def corridor(passes):
+    """Return a memory of two states: a risky door, which costs 1 in half of the cases, and a corridor of which one leaves, or goes back to the door."""
+    memory = Memory(actions=2, utilities=2)
+    rows = [(0, 0, 1, (1.0, -float(k % 2))) for k in range(passes)]
+    rows += [(1, 0, -1, (0.0, 0.0)), (1, 1, 0, (0.0, 0.0)), (0, 1, -1, (0.0, 0.0))] * passes
+    states, actions, successors, utilities = zip(*rows, strict=True)
+    parts = [np.array(part) for part in (states, actions, successors, utilities)]
+    memory.add(0, *parts, np.zeros(passes, dtype=np.int64))
+    return memory
+
+
+def test_steps_go_where_they_take_most_from_the_error_of_a_plan():
+    """A plan passes the door once in an episode of two steps; who wants to know how risky it is goes back to it, and never leaves early."""
+    model = as_model(corridor(50), -1.0)
+    once = np.array([[1.0, 0.0], [1.0, 0.0]])
+    limits = Limits(np.array([-1.0]), np.zeros(1, dtype=bool), 100)
+    one = candidate(model, once, limits, np.ones(1))
+    policies = informative_policies(model, [one], np.ones(1), 1000)
+    assert sum(share for _, share in policies) == pytest.approx(1, abs=0.05)
+    played = sum(share * policy for policy, share in policies)
+    assert played[0, 0] > 0.95
+    # Leaving takes a step to begin again: going back is faster.
+    assert played[1, 1] > 0.8
+    assert played.sum(1) == pytest.approx([1, 1], abs=0.05)
+
+
+def test_without_a_price_of_errors_plans_are_played_as_they_are():
+    model = as_model(corridor(50), -1.0)
+    policy = np.array([[1.0, 0.0], [1.0, 0.0]])
+    one = candidate(model, policy, Limits(np.array([-1.0]), np.zeros(1, dtype=bool), 100), np.zeros(1))
+    found = informative_policies(model, [one, one], np.zeros(1), 1000)
+    assert [share for _, share in found] == [0.5, 0.5]
+    assert all((other == policy).all() for other, _ in found)
+
+
+def test_informative_steps_leave_a_smaller_error_than_the_plan_itself():
+    model = as_model(corridor(50), -1.0)
+    limits = Limits(np.array([-1.0]), np.zeros(1, dtype=bool), 100)
+    once = candidate(model, np.array([[1.0, 0.0], [1.0, 0.0]]), limits, np.ones(1))
+    doubt, process, steps = Doubt.of(model, [once], np.ones(1)), _restarting(model), 1000
+    left = []
+    for policies in ([(once.judged.policy, 1.0)], informative_policies(model, [once], np.ones(1), steps)):
+        more = steps * sum(share * _use(model, process, policy) for policy, share in policies)
+        assert more.sum() == pytest.approx(steps, rel=0.05)
+        left.append((doubt.variance * doubt.visits / (doubt.visits + more)).sum())
+    assert left[1] < 0.8 * left[0]
+
+
+def test_other_kinds_of_plans_are_left_out_where_they_could_gain_nothing():
+    memory, _ = remembered(20_000)
+    limits = Limits(np.zeros(1), np.zeros(1, dtype=bool), 60)
+    assert len(candidates(as_model(memory, 0.0), limits, limits.threshold)) == 1
 
 
 def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():

@@ -209,6 +209,41 @@ def test_the_dual_waits_for_episodes_and_does_not_wind_up():
     np.testing.assert_allclose(dual.weights.sum(), 1)
 
 
+def test_multipliers_of_a_policy_that_lags_behind_grow_linearly_and_come_back():
+    """The sum of what was gained bounds them; undivided gains of one sign let them grow exponentially."""
+    dual = EpisodeDual(Deep().learner, 1)
+    largest = []
+    for shortfall in [1.0] * 100 + [-1.0] * 100:
+        dual.update(np.array([[-5.0 - shortfall]]), np.ones(1), np.array([-5.0]))
+        largest.append(dual.multiplier[0])
+    assert 20 < max(largest) < 120
+    assert largest[-1] == 0
+
+
+def test_limits_share_what_multipliers_gain():
+    """The gain of each is divided by 1 + Σλ, that of all of them, as the advantages are."""
+    alone, beside = EpisodeDual(Deep().learner, 1), EpisodeDual(Deep().learner, 2)
+    for _ in range(20):
+        alone.update(np.array([[-6.0]]), np.ones(1), np.array([-5.0]))
+        beside.update(np.array([[-6.0, -6.0]]), np.ones(2), np.full(2, -5.0))
+    assert beside.multiplier[0] == beside.multiplier[1] < alone.multiplier[0]
+
+
+def test_all_weights_are_parts_of_one_tensor(torch):
+    from painless.training.deep.update import one_tensor
+
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    before = [part.detach().clone() for part in layers.parameters()]
+    whole = one_tensor(list(layers.parameters()))
+    layers(torch.ones(5, 3)).sum().backward()
+    assert whole.numel() == 3 * 4 + 4 + 4 * 2 + 2
+    torch.testing.assert_close(whole.grad[-2:], torch.full((2,), 5.0))  # of the last bias
+    with torch.no_grad():
+        whole += 1.0
+    for part, old in zip(layers.parameters(), before, strict=True):
+        torch.testing.assert_close(part.detach(), old + 1.0)
+
+
 def test_selection_plays_what_may_win_and_keeps_its_margin():
     rng = np.random.default_rng(0)
     truth = np.array([[10.0, -9.0], [6.0, -3.0], [1.0, -8.0], [2.0, -1.0]])  # the third is dominated
@@ -313,11 +348,11 @@ def test_two_states_against_solve(torch):
             self.state = int(self.np_random.random() < transition[before, action, 1])
             return self._seen(), reward[before, action], False, False, {"cost": cost[before, action]}
 
-    training = painless.train(Seen, constraints="cost<=1", discount=0.8, time_limit=30, steps=16_000)
+    training = painless.train(Seen, constraints="cost<=1", discount=0.8, time_limit=30, steps=32_000)
     best = painless.solve(problem).reward_value
     assert training.algorithm == "deep"
     assert training.estimate.mean[1] <= 1.0
-    assert training.estimate.mean[0] >= 0.85 * best
+    assert training.estimate.mean[0] >= 0.9 * best
 
 
 def test_cartpole_in_seconds(torch):

@@ -103,6 +103,17 @@ def test_a_limit_is_met_and_not_overdone():
     assert abs(costs[-100:].mean() - 20) < 1.5
 
 
+def test_a_trainer_that_is_slow_to_follow_does_not_lose_its_reward():
+    """After a hundred misses in a row the reward still has some weight, and after as many episodes within the limit all of it."""
+    multiplier = Multipliers(limits=[20.0])
+    for _ in range(100):
+        weights = multiplier.update([40.0])
+    assert 1 / 100 < weights[0] < 1 / 10
+    for _ in range(100):
+        weights = multiplier.update([0.0])
+    assert weights.tolist() == [1.0, 0.0]
+
+
 @pytest.mark.parametrize(("unit", "reward_unit"), [(1024.0, 1.0), (2.0**-10, 64.0)])
 def test_units_do_not_matter(unit, reward_unit):
     np.testing.assert_allclose(

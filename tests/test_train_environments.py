@@ -13,7 +13,8 @@ from gymnasium import spaces
 
 import painless
 from painless import InputError
-from painless.environments import Constraint, Predictor
+from painless.environments import Constraint, Predictor, from_gymnasium
+from painless.environments.adapter import GymnasiumSimulator
 from painless.environments.interface import MOST_ACTIONS, Interface
 from painless.policies import MixturePolicy
 from painless.report.page_frontiers import PAIRS
@@ -623,3 +624,20 @@ def test_a_package_that_is_missing_is_named():
     ) as caught:
         quick(make)
     assert len(str(caught.value)) <= 200
+
+
+def test_random_episodes_before_training_end_with_their_seconds():
+    """One step is taken however late it is."""
+    assert len(from_gymnasium("FrozenLake-v1", discount=0.9, pilot_seconds=0).observed) == 1
+    assert len(from_gymnasium("FrozenLake-v1", discount=0.9, pilot_seconds=1e6).observed) > 20
+
+
+def test_a_budget_in_seconds_covers_the_random_episodes(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        GymnasiumSimulator, "look_around", lambda self, seed, seconds=None: seen.append(seconds) or 1 / 0
+    )
+    for seconds in (50.0, None):
+        with pytest.raises(ZeroDivisionError):
+            painless.train("FrozenLake-v1", seconds=seconds)
+    assert seen == [5.0, None]

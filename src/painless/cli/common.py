@@ -226,8 +226,8 @@ def problem_arguments(
     return given
 
 
-def make_simulator(about: Mapping[str, Any]) -> Any:
-    """Return a registered simulator, or one of a Gymnasium environment, from its description."""
+def make_simulator(about: Mapping[str, Any], pilot_seconds: float | None = None) -> Any:
+    """Return a registered simulator, or one of a Gymnasium environment, from its description; random episodes of the latter may take some seconds."""
     from painless import problems
 
     settings = dict(about)
@@ -251,6 +251,7 @@ def make_simulator(about: Mapping[str, Any]) -> Any:
         ]
         if isinstance(settings.get("reward"), str):
             settings["reward"] = imported(settings["reward"])
+        settings["pilot_seconds"] = pilot_seconds
         return from_gymnasium(environment, constraints=limits, **settings, **options)
     return problems.make_simulator(name, **settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -185,7 +186,13 @@ def train(
             initial_policy=first_policy(cmdp, initial, seed),
             seed=seed,
         )
-    simulator = make_simulator(about)
+    from painless.training.train import pilot_seconds
+    from painless.training.train import train as run
+
+    begun = time.perf_counter()
+    simulator = make_simulator(about, pilot_seconds(seconds))
+    if seconds is not None and seconds > 0:
+        seconds = max(seconds - (time.perf_counter() - begun), 0.5 * seconds)
     share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     others = [
         one for one in (evaluator, iterations, multiplier_bound, features, exploration) if one is not None
@@ -210,8 +217,6 @@ def train(
     if linear and iterations is None and not budgeted:
         iterations = 200
     with interruptible(), progress_bar(not as_json) as report:
-        from painless.training.train import train as run
-
         training = run(
             simulator,
             chosen if deep or linear or options else None,

@@ -77,7 +77,7 @@ def chain_of(model: LearnedModel, policy: Array) -> tuple[CMDP, Array, Any]:
     return problem, table, policy_transition(problem, table)
 
 
-def _half_range(model: LearnedModel, value: Array, typical: Array | None = None) -> Array:
+def half_range(model: LearnedModel, value: Array, typical: Array | None = None) -> Array:
     """Return half the range of values (…, S + 2) over the states that were acted in, (…,); −∞ and nothing count as no value.
 
     A state that nobody saw may be as bad as what the data themselves achieved, `typical` (…,), on which a plan does not depend.
@@ -101,7 +101,7 @@ def _stationary(model: LearnedModel, policy: Array, value: Array, visits: Array,
         first,
         occupancy,
         weight[model.pairs] * ahead[:, model.successors],
-        weight * _half_range(model, ahead, model.typical_ahead)[:, None],
+        weight * half_range(model, ahead, model.typical_ahead)[:, None],
     )
 
 
@@ -136,7 +136,7 @@ def _horizon(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     following = np.zeros((len(utility), len(model.pairs)))
     for t in range(len(table)):
         following += gamma * weight[t][model.pairs] * value[:, t + 1][:, model.successors]
-    reach = _half_range(model, gamma * value[:, 1:], model.typical_ahead) @ weight
+    reach = half_range(model, gamma * value[:, 1:], model.typical_ahead) @ weight
     first = value[:, 0, :states]
     return Evaluated(
         policy, first @ model.initial, value, first, stages.sum(0), following, reach, stages=stages
@@ -192,7 +192,7 @@ def _average(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     value = first @ model.initial
     least = first[:, model.tried.any(1)].min(1)
     trapped = least < value - EQUAL * model.size
-    reach = settled * _half_range(model, bias)[:, None] + before * _half_range(model, gain)[:, None]
+    reach = settled * half_range(model, bias)[:, None] + before * half_range(model, gain)[:, None]
     reach = np.where(trapped[:, None] & (settled > 0), np.inf, reach)
     following = (
         settled[model.pairs] * bias[:, model.successors] + before[model.pairs] * gain[:, model.successors]

@@ -16,8 +16,9 @@ Horizons, totals until the end and long-run averages have the same with the occu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ import scipy
 
 from painless.bellman import policy_transition, policy_utility
 from painless.common.arrays import Array, Mask
-from painless.counting.evaluation import Evaluated, chain_of, evaluated
+from painless.counting.evaluation import Evaluated, chain_of, evaluated, half_range
 from painless.counting.krylov import inverse_of
 from painless.counting.memory import Indices, Memory
 from painless.counting.novelty import imaginary_rows, novelty
@@ -37,6 +38,7 @@ SMALL = 200_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
 EXPLAINED = 1e-6  # share of the squares of a utility that transitions may leave open
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
+LEVEL = 0.975  # at which what one pair may show is compared with a standard error
 PRECISION = 1e-3  # of that value, relative to the range of values
 
 
@@ -144,9 +146,13 @@ class LearnedModel:
     @cached_property
     def doubtful_rows(self) -> Array:
         """How many imaginary observations each pair of a log counts, (J, S·A): 1, or `new_rows` of utilities that follow from the transition."""
+        return np.asarray(np.where(self.explained[:, None], self.new_rows, 1.0))
+
+    @cached_property
+    def explained(self) -> Mask:
+        """Which utilities follow from the transition, (J,)."""
         noise = self.memory.squares.sum(0) - self.memory.sums.sum(0) ** 2 / self.count[:, None]  # (M, J)
-        explained = noise.sum(0) <= EXPLAINED * self.memory.squares.sum((0, 1))
-        return np.asarray(np.where(explained[:, None], self.new_rows, 1.0))
+        return np.asarray(noise.sum(0) <= EXPLAINED * self.memory.squares.sum((0, 1)))
 
     @property
     def states(self) -> int:
@@ -401,10 +407,75 @@ class LearnedModel:
         weight = found.occupancy.reshape(-1)
         influence = weight[self.pairs] * self.outcome + found.following
         by_pair = self._pair_variance(found, influence)
-        start = np.maximum((self.initial * found.first**2).sum(1) - (found.first @ self.initial) ** 2, 0.0)
-        error = np.sqrt(by_pair.sum(1) + start / self.episodes)
+        error = np.sqrt(by_pair.sum(1) + self._start_variance(found.first))
+        if self.logged:
+            error[1:] = np.maximum(error[1:], self._single_doubt(found)[1:])
+        if self.logged and self.criterion is Criterion.TOTAL:
+            error[1:] = [self._bent(found, influence, float(error[j]), j) for j in range(1, len(error))]
         parts = (found.policy, found.value, error, found.full_value, found.occupancy)
         return Judged(*parts, by_pair, influence, found.stages)
+
+    @cached_property
+    def _unseen(self) -> tuple[Array, Array]:
+        """The largest share of its visits that each pair may show a new utility in, and a new successor, (S·A,) each, at the level `LEVEL`.
+
+        These are quantiles of beta distributions, of N rows that did not show it and as many imaginary ones that did as count for a pair.
+        """
+        from scipy.special import betaincinv
+
+        visits = np.maximum(self.visits, 1)
+        return 1 - (1 - LEVEL) ** (1 / visits), np.asarray(betaincinv(self.new_rows, visits, LEVEL))
+
+    @cached_property
+    def bad_utility(self) -> Array:
+        """What a bad step of a log brings, (J,): as far from the best step as the steps are, each counting as much as it is far."""
+        best, count = self.memory.high, self.count.sum()
+        total, squares = self.memory.sums.sum((0, 1)), self.memory.squares.sum((0, 1))
+        distance, square = best * count - total, best**2 * count - 2 * best * total + squares
+        far = distance > 1e-12 * self.size * count
+        bad = best - np.where(far, square / np.where(far, distance, 1.0), 0.0)
+        return np.asarray(np.where(far, np.maximum(bad, self.memory.low), self.worst))
+
+    def _single_doubt(self, found: Evaluated) -> Array:
+        """Return how far one pair alone may put each value off, (J,), in standard errors: steps that it did not show may be bad ones.
+
+        Many small errors have a normal sum, however rare the events are that they come from; one large error has not.
+        """
+        weight = found.occupancy.reshape(-1)
+        utility, successor = self._unseen
+        worse = weight * np.maximum(self.utility - self.bad_utility[:, None], 0.0)  # (J, S·A)
+        far = worse * np.where(self.explained[:, None], successor, utility)
+        return np.asarray(far.max(1) / NormalDist().inv_cdf(LEVEL))
+
+    def _bent(self, found: Evaluated, influence: Array, error: float, j: int) -> float:
+        """Return the standard error of a total with what it loses since values are not linear in the frequencies of a log.
+
+        A total is what a step brings over the chance that it is the last. So the frequencies move by as many standard errors as `LEVEL` has, in the direction in
+        which the value falls most, and what it falls by beyond a straight line counts.
+        """
+        if not 0 < error < np.inf:
+            return error
+        z = NormalDist().inv_cdf(LEVEL)
+        mean = self._per_pair(self.probability * influence)[j]
+        step = (influence[j] - mean[self.pairs]) / self.visits[self.pairs] * z / error
+        moved = self.probability * np.maximum(1 - step, 0.0)
+        moved /= np.maximum(np.bincount(self.pairs, moved, len(self.visits)), 1e-300)[self.pairs]
+        shifted = replace(self)
+        vars(shifted).update(probability=moved, typical_ahead=None)
+        fallen = found.value[j] - evaluated(shifted, found.policy).value[j]
+        straight = ((self.probability - moved) * influence[j]).sum()
+        return float(error + max(fallen - straight, 0.0) / z)
+
+    def _start_variance(self, first: Array) -> Array:
+        """Return what the first states add to the variance of V(ρ), (J,), given their values (J, S).
+
+        In a log one imaginary episode counts, which begins in a state as far off as half the range of those that were acted in.
+        """
+        variance = np.maximum((self.initial * first**2).sum(1) - (first @ self.initial) ** 2, 0.0)
+        if not self.logged:
+            return np.asarray(variance / self.episodes)
+        doubt = half_range(self, first) ** 2
+        return np.asarray((variance * self.episodes + doubt) / (self.episodes + 1) / self.episodes)
 
     def advantage(self, judged: Judged) -> Array:
         """Return what taking an action once adds to going on with a policy, (J, S, A); (J, H, S, A) over a horizon."""

@@ -15,7 +15,6 @@ others. In an environment without chance it falls to 0 after one visit, so that 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln
 
 from painless.common.arrays import Array
 from painless.counting.memory import Indices
@@ -90,6 +89,8 @@ def _ratio(part: Array, whole: Array, drawn: int) -> Array:
     >>> _ratio(np.array([3.0, 1.0]), np.array([4.0, 4.0]), 2).round(3).tolist()
     [0.5, 0.0]
     """
+    from scipy.special import gammaln
+
     enough = part >= drawn
     ratio = np.zeros(len(part))
     small, large = part[enough], whole[enough]

@@ -37,8 +37,11 @@ FINE = 1e-4  # of the plans among which the answer is chosen
 IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
 ROUNDS = 5  # of tightening, and of loosening again
 ROOM = 0.005  # of a limit that is worth no other plan
+GAIN = 0.02  # of the reward: no other kind is tried if it could gain less
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
-BEYOND = 1.02  # of the margin by which a limit is tightened, since the next plan has an error of its own
+BEYOND = (
+    0.02  # of the margin by which a limit is tightened further, since the next plan has an error of its own
+)
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
@@ -216,6 +219,8 @@ def candidates(
         plain = kind(model.nominal(threshold))
         nominal = plain(threshold)
         for visits in imaginary:
+            if _is_near(best_of(found), nominal):
+                break
             at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
             now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
@@ -239,6 +244,12 @@ def safe_plan(
 ) -> Candidate:
     """Return the best safe candidate, or the one that comes closest; the arguments are those of `candidates`."""
     return best_of(candidates(model, limits, threshold, imaginary, **options))
+
+
+def _is_near(best: Candidate, nominal: Candidate) -> bool:
+    """Whether a safe plan has nearly the reward of what is optimal on the model as it is, its error included."""
+    optimum = float(nominal.judged.value[0])
+    return best.safe and best.merit >= optimum - GAIN * abs(optimum)
 
 
 def best_of(found: Iterable[Candidate]) -> Candidate:
@@ -298,7 +309,8 @@ def _too_tight(one: Candidate, limits: Limits) -> bool:
 def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
     """Return thresholds on discounted values at which the next plan should be just safe, (K,)."""
     value, need = one.judged.value[1:], -one.slack / one.scale
-    moved = value + need * np.where(need > 0, BEYOND, 1.0)
+    margin = value + need - limits.threshold / one.scale
+    moved = value + need + np.where(need > 0, BEYOND * np.maximum(margin, need), 0.0)
     tightened = np.where(need > 0, np.maximum(moved, threshold + 0.02 * need), threshold)
     return np.where(limits.episodic, moved, tightened)
 

@@ -1,10 +1,11 @@
 """Multipliers for people who keep their own trainer: costs of finished episodes in, weights of reward and costs out.
 
     s_i = √(mean of squares of the episodes' costs so far),     s_r that of their returns, or 1 if they are not given
-    λ    gains  (mean cost − limit)/s_i,  or (limit − mean) for a limit from below
+    λ_i  gains  (mean cost − limit)/s_i/(1 + Σλ),  or (limit − mean) for a limit from below
     weights = (1, ∓λ_1·s_r/s_1, …, ∓λ_K·s_r/s_K) / (1 + Σλ)
 
-Divided by 1 + Σλ, no weight grows without bound, so that multipliers need no bound either. The learner is COCOB without wind-up, played
+Divided by 1 + Σλ, no weight grows without bound, so that multipliers need no bound either. Gains are divided likewise, being those of the same
+game: a policy that is slow to follow would otherwise let a coin bettor grow exponentially. The learner is COCOB without wind-up, played
 ahead (`HalfLine`, `Extrapolated`): it starts at 0 and has no rate to choose.
 """
 
@@ -97,8 +98,8 @@ class Multipliers:
             require_finite("episode_rewards", rewards)
             self._squares[0] += float(rewards @ rewards)
             self._returns += len(rewards)
-        gain = self._sign * (costs.mean(0) - self.limits) / self._scale[1:]
-        self._state = self.learner.update(gain, self._state)
+        excess = self._sign * (costs.mean(0) - self.limits) / self._scale[1:]
+        self._state = self.learner.update(excess / (1.0 + self._decision.sum()), self._state)
         return self.weights
 
     def _costs(self, given: ArrayLike) -> Array:

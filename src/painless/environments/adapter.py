@@ -7,6 +7,7 @@ import importlib
 import math
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,6 +51,7 @@ def from_gymnasium(
     time_limit: int | None = None,
     reward_range: tuple[float, float] | None = None,
     seed: int = 0,
+    pilot_seconds: float | None = None,
     **options: Any,
 ) -> GymnasiumSimulator:
     """Make a simulator of an environment.
@@ -66,6 +68,7 @@ def from_gymnasium(
         time_limit: of an episode; the environment's own by default, or 1000 steps.
         reward_range: the least and the largest reward of a step; what random episodes show, if not given.
         seed: of those episodes.
+        pilot_seconds: that those episodes may take; by default as long as it takes to see some, of at most a few thousand steps.
         options: passed on to `gymnasium.make`, or to the class or function.
     """
     given, environment = environment, _imported(environment)
@@ -91,7 +94,7 @@ def from_gymnasium(
         simulator = NativeSimulator(*settings)
     simulator.source = _source(given, first, options)
     simulator.pool.append(first)
-    simulator.look_around(seed)
+    simulator.look_around(seed, pilot_seconds)
     return simulator
 
 
@@ -310,8 +313,9 @@ class GymnasiumSimulator:
 
         return suggest_features(self)
 
-    def look_around(self, seed: int) -> None:
-        """Take random actions for some episodes, to see the ranges and that all is as it should be."""
+    def look_around(self, seed: int, seconds: float | None = None) -> None:
+        """Take random actions for some episodes, to see the ranges and that all is as it should be; they end with the step in which the seconds are up."""
+        deadline = np.inf if seconds is None else time.perf_counter() + seconds
         rng = np.random.default_rng(seed)
         interface = self.interface  # rejected here, before any episode
         if not extras.torch_is_installed():
@@ -320,7 +324,8 @@ class GymnasiumSimulator:
         episodes = 0
         kept = PILOT_NUMBERS // self.interface.dimension
         together = min(getattr(self, "copies", 1), PILOT)
-        while episodes < PILOT and len(self._seen) < PILOT_STEPS:
+        late = False
+        while episodes < PILOT and len(self._seen) < PILOT_STEPS and not late:
             states = self.reset(together, rng)
             episodes += together
             for _ in range(self.time_limit):
@@ -328,7 +333,8 @@ class GymnasiumSimulator:
                 self._seen.extend(outcome.utilities)
                 if len(observed) <= kept:
                     observed.extend(states)
-                if not self._alive:
+                late = time.perf_counter() >= deadline
+                if late or not self._alive:
                     break
                 cut = False if outcome.truncated is None else outcome.truncated
                 states = outcome.states[~(outcome.terminated | cut)]

@@ -12,7 +12,7 @@ from painless.common.clock import Clock
 from painless.common.render import SIGNS, number
 from painless.counting.careful_plan import careful_plan
 from painless.frontiers.curve import Frontier
-from painless.logs.answer import curse_of, intervals, limits_of, verdicts
+from painless.logs.answer import claims, curse_of, intervals, limits_of
 from painless.logs.check import interval_text
 from painless.logs.logged_model import LoggedModel
 
@@ -78,11 +78,9 @@ def logged_frontier(
     ends = float(curve.threshold.min()), float(curve.threshold.max())
     limits = np.linspace(*ends, POINTS)
     with one_thread():
-        base = limits_of(log, confidence)
-        curse = curse_of(log, base, clock)
-        found = [
-            _point(log, index, float(limit), replace(base, curse=curse[1:]), curse, clock) for limit in limits
-        ]
+        curse = curse_of(log, limits_of(log, confidence), clock)
+        base = limits_of(log, confidence, curse)
+        found = [_point(log, index, float(limit), base, curse, clock) for limit in limits]
     sign = log.sign
     value, low, high = (np.array([one[k][0] for one in found]) * sign[0] for k in range(3))
     return LoggedFrontier(
@@ -108,9 +106,9 @@ def _point(
     """Return values, the ends of their intervals, and the verdicts of the plan for one limit."""
     threshold = log.threshold.copy()
     threshold[index] = limit * log.sign[1 + index]
-    judged = careful_plan(log.model, replace(limits, threshold=threshold), clock=clock).judged
-    low, high = intervals(judged, limits, curse)
-    return judged.value, low, high, verdicts(low[1:], high[1:], threshold)
+    limits = replace(limits, threshold=threshold)
+    judged = careful_plan(log.model, limits, clock=clock).judged
+    return judged.value, *intervals(judged, limits, curse), claims(log, judged, curse, limits)
 
 
 def _optimum(curve: Frontier, limit: float) -> float:

@@ -8,21 +8,23 @@ A limit counts as met if the interval of its value lies on the right side of it,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import Array, Mask, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.counting.careful_plan import best_plan, careful_plans, curse
 from painless.counting.drawn_halves import drawn_halves
 from painless.counting.learned_model import Judged
 from painless.counting.safe_plan import FINE, Candidate, Limits
+from painless.logs.extrapolation import FEW
 from painless.logs.logged_model import LoggedModel
 
 ENDLESS = 10**9  # steps of an episode, which has no time limit here
+FEWEST = 5  # rows of most choices of a policy below which nothing is claimed of it
 MET, MISSED, UNCLEAR = "met", "missed", "unclear"
 ALLOWANCE = 1e-9  # by which a limit may be missed, relative to it, for rounding
 
@@ -42,18 +44,21 @@ class Answered:
         return self.candidate.judged
 
 
-def limits_of(log: LoggedModel, confidence: float) -> Limits:
-    """Return the limits with the margins of two-sided intervals."""
+def limits_of(log: LoggedModel, confidence: float, curse: Array | None = None) -> Limits:
+    """Return the limits with the margins of two-sided intervals, and the curse (J,) where it is known."""
     count = len(log.threshold)
-    return Limits(log.threshold, np.zeros(count, dtype=bool), ENDLESS, (1 + confidence) / 2)
+    known = 0.0 if curse is None else np.where(np.isfinite(curse), curse, 0.0)[1:]
+    return Limits(log.threshold, np.zeros(count, dtype=bool), ENDLESS, (1 + confidence) / 2, known)
 
 
 def curse_of(log: LoggedModel, limits: Limits, clock: Clock | None = None) -> Array:
-    """Return what the search for the best plan gains by errors, (J,), from two halves that are drawn."""
+    """Return what the search for the best plan gains by errors, (J,), from two halves that are drawn; ∞ where these do not tell."""
     halves = drawn_halves(log.memory)
+    if not halves.starts.any(1).all():  # there are too few episodes to draw from
+        halves.starts = np.stack([log.memory.starts.sum(0)] * 2)
     one, other = (log.model_of(halves.half(i)) for i in range(2))
-    if not all(half.memory.steps and half.episodes for half in (one, other)):
-        return np.zeros(1 + len(log.threshold))
+    if not (one.memory.steps and other.memory.steps):
+        return np.full(1 + len(log.threshold), np.inf)
     try:
         return curse((one, other), limits, clock)
     except InputError:  # half of a log may go round for ever where the whole log ends
@@ -63,9 +68,8 @@ def curse_of(log: LoggedModel, limits: Limits, clock: Clock | None = None) -> Ar
 def answer(log: LoggedModel, confidence: float, clock: Clock, tolerance: float = FINE) -> Answered:
     """Plan on a log."""
     with one_thread(), clock.interruptible():
-        limits = limits_of(log, confidence)
-        found = curse_of(log, limits, clock)
-        limits = replace(limits, curse=found[1:])
+        found = curse_of(log, limits_of(log, confidence), clock)
+        limits = limits_of(log, confidence, found)
         plans = careful_plans(log.model, limits, tolerance, clock)
     return Answered(best_plan(plans, limits), limits, found, plans[0].judged)
 
@@ -86,6 +90,28 @@ def verdicts(low: Array, high: Array, threshold: Array) -> tuple[str, ...]:
     known = np.isfinite(high)
     met, missed = known & (low + allowance >= threshold), known & (high + allowance < threshold)
     return tuple(MET if one else MISSED if other else UNCLEAR for one, other in zip(met, missed, strict=True))
+
+
+def claims(log: LoggedModel, judged: Judged, curse: Array | float, limits: Limits) -> tuple[str, ...]:
+    """Return what a log says of the limits under a policy that was judged on it, (K,).
+
+    It says nothing of columns with nothing but zeros, and nothing at all with fewer than `FEW` rows or of a policy whose choices it hardly has.
+    """
+    low, high = intervals(judged, limits, curse)
+    words = verdicts(low[1:], high[1:], limits.threshold)
+    known = ~unseen(log) & (log.rows >= FEW and not hardly_known(log, judged))
+    return tuple(word if one else UNCLEAR for one, word in zip(known, words, strict=True))
+
+
+def unseen(log: LoggedModel) -> Mask:
+    """Return the constraints of which every row of a log has 0, (K,)."""
+    return np.asarray((log.memory.low[1:] == 0) & (log.memory.high[1:] == 0))
+
+
+def hardly_known(log: LoggedModel, judged: Judged) -> bool:
+    """Return whether a policy spends more than half of its time on pairs with fewer than `FEWEST` rows."""
+    time = judged.occupancy
+    return bool(time[log.memory.visits < FEWEST].sum() > 0.5 * time.sum())
 
 
 def feasible(words: tuple[str, ...]) -> bool | None:

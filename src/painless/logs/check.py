@@ -20,7 +20,7 @@ from painless.common.arrays import Array, Mask, one_thread, summed_by
 from painless.common.errors import InputError, shown
 from painless.common.render import number, text_table
 from painless.engines.drawn import Drawn
-from painless.logs.answer import MET, UNCLEAR, feasible, intervals, limits_of, verdicts
+from painless.logs.answer import MET, UNCLEAR, claims, feasible, intervals, limits_of
 from painless.logs.behaviour import Episodes, episodes_in_order
 from painless.logs.log_columns import END
 from painless.logs.logged_model import LoggedModel
@@ -120,7 +120,7 @@ def check(
     low, high = intervals(judged, limits)
     time = judged.occupancy.sum(1)
     missing = float((time * (table * ~log.model.tried).sum(1)).sum() / max(time.sum(), 1e-300))
-    words = verdicts(low[1:], high[1:], own.threshold)
+    words = claims(log, judged, 0.0, limits)
     if missing > UNKNOWN:
         words = tuple(UNCLEAR if word == MET else word for word in words)
     sign = own.sign

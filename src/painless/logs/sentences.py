@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from painless.common.render import counted, number
-from painless.logs.answer import MET, MISSED, UNCLEAR, Answered
+from painless.logs.answer import FEWEST, MET, MISSED, UNCLEAR, Answered, hardly_known, unseen
 from painless.logs.extrapolation import FEW
 from painless.logs.logged_model import LoggedModel
 
@@ -19,7 +19,7 @@ NOTABLE = 0.02  # share of the time above which extrapolation is told
 
 def conclusion(found: Answered, log: LoggedModel, solution: Mapping[str, Any]) -> str:
     """Return what can be claimed, why not more, and what would help."""
-    parts = [_verdict(solution), _more_rows(found, log, solution)]
+    parts = [_verdict(solution), _never_seen(log, solution), _more_rows(found, log, solution)]
     parts += [_in_the_log(solution)] * (log.rows >= FEW)
     parts += [_extrapolated(solution), _promised(found, log), _never_tried(found, log)]
     parts += [one.sentence for one in solution["assumptions"] if not one.holds]
@@ -62,15 +62,27 @@ def _listed(names: list[str]) -> str:
     )
 
 
+def _never_seen(log: LoggedModel, solution: Mapping[str, Any]) -> str:
+    """Say of which limits no row says anything."""
+    names = [name for name, never in zip(solution["constraint_names"], unseen(log), strict=True) if never]
+    if not names or log.rows < FEW:
+        return ""
+    return f"No row of the log has any {' or '.join(names)}: how often it comes, and how much of it, this log cannot tell."
+
+
 def _more_rows(found: Answered, log: LoggedModel, solution: Mapping[str, Any]) -> str:
     """Return how many rows would settle what is unclear: margins shrink with the root of their number."""
     if UNCLEAR not in solution["verdict"]:
         return ""
     if log.rows < FEW:
         return f"{counted(log.rows, 'row')} {'is' if log.rows == 1 else 'are'} too few for any claim."
+    if hardly_known(log, found.judged):
+        return f"Of most of what it would do the log has fewer than {FEWEST} rows, which is too few for any claim."
     room = found.judged.value[1:] - log.threshold
     margin = found.limits.deviations * found.judged.error[1:] + found.curse[1:]
-    open_ones = np.array([word == UNCLEAR for word in solution["verdict"]])
+    open_ones = np.array([word == UNCLEAR for word in solution["verdict"]]) & ~unseen(log)
+    if not open_ones.any():
+        return ""
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(room > 0, (margin / room) ** 2, np.inf)[open_ones].max()
     if times > MOST:

@@ -13,11 +13,11 @@ from painless.common import arguments, render
 from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.frames import to_frame
-from painless.logs.answer import UNCLEAR, Answered, answer, checked_confidence, feasible, intervals, verdicts
+from painless.logs.answer import Answered, answer, checked_confidence, claims, feasible, intervals
 from painless.logs.assumptions import Assumption, markov, stationary
 from painless.logs.behaviour import Behaviour, behaviour, judged_behaviour
 from painless.logs.check import Check, check, interval_text
-from painless.logs.extrapolation import FEW, Extrapolation, extrapolation
+from painless.logs.extrapolation import Extrapolation, extrapolation
 from painless.logs.logged_model import LoggedModel
 from painless.logs.sentences import conclusion
 from painless.policies.table import TabularPolicy
@@ -153,8 +153,7 @@ def logged_solution(log: LoggedModel, found: Answered, confidence: float, clock:
     """Return an answer in the user's terms."""
     judged, sign = found.judged, log.sign
     low, high = intervals(judged, found.limits, found.curse)
-    words = verdicts(low[1:], high[1:], log.threshold)
-    words = words if log.rows >= FEW else (UNCLEAR,) * len(words)
+    words = claims(log, judged, found.curse, found.limits)
     ends = np.sort(np.stack([low * sign, high * sign], 1), 1) + 0.0  # (J, 2)
     value = judged.value * sign + 0.0
     with one_thread():

@@ -2,7 +2,8 @@
 
 Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with an imaginary visit of every pair to heaven (see
 `novelty`), and its optimal policy is played: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
-there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. At the end the
+there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, steps go where they
+take most from the errors of the answer (see `informative`), which is planned again after each part of them. At the end the
 best safe plan (see `safe_plan`) is verified on fresh episodes.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 from painless.bellman import policy_value
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.counting.informative import informative_policies
 from painless.counting.learned_model import LearnedModel, extreme_share
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import (
@@ -44,7 +46,11 @@ LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
 REHEARSED = 1.3  # by which the steps grow from one answer on the way to the next
 SELECTION = 0.75  # standard errors that the search for the best plan gains by the errors of the estimate, as measured on true models
-INTERIM = (1.0,)  # imaginary visits in the plans of answers on the way
+LEAST = (
+    0.01  # share of the budget that a batch has at least, and an answer on the way, since each costs plans
+)
+INTERIM = (0.0, 1.0)  # imaginary visits in the plans of answers on the way,
+SEARCHED = 3  # and rounds of tightening
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ class CountedRun:
         if self.checkpoint is not None and self.checkpoint.resumes:
             self._continue(load_counted(self.checkpoint.path, self.player, self.checkpoint.settings))
         else:
-            self.batch = min(float(FIRST), max(self.budget.left(0, until), 1.0))
+            self.batch = min(max(FIRST, self._least), max(self.budget.left(0, until), 1.0))
             self._play([], self.batch, until, None, explore=True)
             self.threshold = self._first_threshold()
         while self.budget.used(self.player.steps) < until:
@@ -223,8 +229,17 @@ class CountedRun:
             self._save(every=True)
         self._save(every=False)
         for until in REHEARSALS:
-            self._rehearse(self._model(), self.budget.left(self.player.steps, until), until)
-            self._report(every=0.0)
+            left = self._left(until)
+            if left > 0:
+                self._rehearse(self._model(), left, until)
+                self._report(every=0.0)
+
+    def _left(self, until: float) -> float:
+        """Return the steps until a share of the budget is used; of one in seconds, an estimate from what was used so far."""
+        steps = self.player.steps
+        if self.budget.steps is not None:
+            return self.budget.left(steps, until)
+        return steps * (until / max(self.budget.used(steps), 1e-9) - 1)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -234,7 +249,7 @@ class CountedRun:
         policy = self._explorer(problem).policy
         self.hope = extreme_share(problem, policy)
         own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
-        if own >= FEW and self.player.steps >= REHEARSED * self._rehearsed:
+        if own >= max(FEW, self._least) and self.player.steps >= REHEARSED * self._rehearsed:
             self._rehearsed = self.player.steps
             self._rehearse(model, own, until)
         else:
@@ -242,12 +257,20 @@ class CountedRun:
         self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
 
     def _rehearse(self, model: LearnedModel, steps: float, until: float) -> None:
-        """Plan an answer, and play it for some steps.
+        """Plan an answer, and spend some steps on what takes most from its errors.
 
-        If a margin keeps it from being what is optimal on the model, half of them go to that plan: what is known of it decides the next answer.
+        If a margin keeps it from being what is optimal on the model, the errors of that plan count as much: what is known of it decides the next answer.
         """
         self._answerer.keep_policies()
-        found = candidates(model, self.limits, model.threshold, INTERIM, TOLERANCE, planner=self._answerer)
+        found = candidates(
+            model,
+            self.limits,
+            model.threshold,
+            INTERIM,
+            TOLERANCE,
+            rounds=SEARCHED,
+            planner=self._answerer,
+        )
         self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
@@ -255,9 +278,11 @@ class CountedRun:
             self.threshold = np.where(self.limits.episodic, exact, self.threshold)
         self.trace.append(self.answer)
         self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
-        wanted = [found[0].judged] if found[0].judged.value[0] > judged.value[0] + judged.error[0] else []
-        for one in (*wanted, judged):
-            self._play(choices_of(one.policy), steps / (1 + len(wanted)), until, None, explore=False)
+        wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
+        aims = [found[0], self.answer] if wanted else [self.answer]
+        price = np.max([one.multiplier for one in found], axis=0)
+        for policy, share in informative_policies(model, aims, price, steps):
+            self._play(choices_of(policy), share * steps, until, None, explore=False)
 
     def _save(self, *, every: bool) -> None:
         """Save the run, with `every` only if it is time to."""
@@ -291,7 +316,12 @@ class CountedRun:
             due = not self.player.steps or (returns is not None and not returns)  # however late it is
             return not due and self.budget.used(self.player.steps) >= until
 
-        self.player.play(choices, steps, explore=explore, returns=returns, stop=stop)
+        self.player.play(choices, steps, explore=explore, returns=returns, stop=stop, least=self._least)
+
+    @property
+    def _least(self) -> float:
+        """The steps that are worth a plan."""
+        return LEAST * (self.budget.steps or 0)
 
     def _first_threshold(self) -> Array:
         """Return thresholds on discounted values, (K,), before any answer is known."""

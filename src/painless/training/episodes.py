@@ -14,8 +14,8 @@ from painless.simulation.simulator import Simulator, Specification
 
 EXHAUSTED = 0.002  # of all steps so far: those in which a plan's action was tried often enough,
 LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due,
-SHORTEST = 0.08  # but not before this share of all steps so far,
-ENTRIES = 0.05  # and a step for so many of the model's entries, since its size is what a plan costs
+SHORTEST = 0.12  # but not before this share of all steps so far,
+ENTRIES = 0.1  # and a step for so many of the model's entries, since its size is what a plan costs
 DRAWS = 4096  # random numbers that are drawn at once
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 
@@ -130,17 +130,18 @@ class Player:
         explore: bool,
         returns: list[Returns] | None = None,
         stop: Callable[[], bool] = lambda: False,
+        least: float = 0.0,
     ) -> None:
         """Play whole episodes until `steps` are done or `stop()` says so; add what each collected to `returns`.
 
-        What was recorded until an exception is kept.
+        A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
         """
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
         self._strata = {}
         most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
-        least = (1 + SHORTEST) * self.steps + ENTRIES * len(self.memory.keys)
+        least = self.steps + max(SHORTEST * self.steps + ENTRIES * len(self.memory.keys), least)
         seed: int | None = int(self.rng.integers(2**31))
         discount = self.episodes.specification.discount
         try:

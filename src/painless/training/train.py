@@ -52,6 +52,7 @@ FEW_ROLLOUTS, ROLLOUTS = 5, 50  # episodes of one iteration, without those that 
 VERIFYING = 100  # fresh episodes, at least
 BOUND = 20.0  # of multipliers in normalised units, without a search for a feasible policy: a slack of a tenth of the range
 LONGEST = 80  # characters of the name of a state
+PILOT = 0.1  # share of a budget in seconds that random episodes before the training may take
 
 Progress = Callable[[Any], None]
 
@@ -131,6 +132,7 @@ def train(
         reward=reward,
         time_limit=time_limit,
         seed=seed,
+        seconds=seconds,
     )
     budgeted = steps is not None or seconds is not None
     episodic = getattr(simulator, "episodic", np.zeros(len(simulator.specification.threshold), dtype=bool))
@@ -197,7 +199,7 @@ def _budget(steps: int | None, seconds: float | None) -> Budget:
     return Budget(STEPS if steps is None and seconds is None else steps, seconds)
 
 
-def _simulator(given: Any, *, seed: int, **settings: Any) -> tuple[Simulator, bool]:
+def _simulator(given: Any, *, seed: int, seconds: float | None, **settings: Any) -> tuple[Simulator, bool]:
     """Return a simulator, and whether it was made here of an environment."""
     if isinstance(given, CMDP):
         raise InputError(
@@ -214,7 +216,12 @@ def _simulator(given: Any, *, seed: int, **settings: Any) -> tuple[Simulator, bo
     from painless.environments import from_gymnasium
 
     settings["discount"] = DISCOUNT if settings["discount"] is None else settings["discount"]
-    return from_gymnasium(given, seed=seed, **settings), True
+    return from_gymnasium(given, seed=seed, pilot_seconds=pilot_seconds(seconds), **settings), True
+
+
+def pilot_seconds(seconds: float | None) -> float | None:
+    """Return the part of a budget in seconds that random episodes before the training may take."""
+    return None if seconds is None else PILOT * seconds
 
 
 def _countable(simulator: Simulator, budgeted: bool) -> bool:

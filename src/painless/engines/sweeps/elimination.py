@@ -1,6 +1,6 @@
 """Elimination for small chains and for narrow ones, such as queues: with a good numbering, every state leads only to states nearby.
 
-Sweeps cross a narrow chain slowly; elimination within its band solves it directly.
+Sweeps cross a narrow chain slowly; elimination within its band solves it directly. So it does a wide one of about a thousand states.
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
@@ -16,6 +16,7 @@ from painless.engines.sweeps.chain import Chain, transitions
 
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
+QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
@@ -69,4 +70,4 @@ def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int)
 
 def _fits(distance: NDArray[np.intp], states: int) -> bool:
     width = int(np.abs(distance).max(initial=0))
-    return width <= WIDEST and states * (3 * width + 1) <= LARGEST
+    return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST

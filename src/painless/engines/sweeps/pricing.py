@@ -129,7 +129,7 @@ class Pricer:
                 self._error = error
             if width <= goal:
                 break
-            if self.along_flow and not self._is_narrow() and self._takes_steps():
+            if self.along_flow and self._takes_steps() and not self._is_narrow():
                 bound = min(bound, self._take_steps(weight, utility, value, goal))
                 if self._steps_pay:
                     break

@@ -1,5 +1,13 @@
 """The multipliers of a run: from the episodes that finished, and in units of the deviations of what is collected.
 
+The policy maximises (V_r + Σλ·(V_c − b))/(1 + Σλ), so that what the multipliers gain is divided by the same:
+
+    g = (b − mean)/deviation / (1 + Σλ)
+
+Undivided gains that keep their sign, as a policy that lags behind a limit makes them, let a coin bettor grow exponentially, far beyond what
+the policy can still tell apart, and the reward gets no weight for as long as it takes to return. Divided ones win at most |b − mean|/deviation
+an update, and λ grows linearly.
+
 No critic has a say, and limits on whole episodes cost nothing extra. While no episode finishes, the multipliers stay.
 """
 
@@ -16,7 +24,7 @@ LARGEST = 1e3  # of a multiplier in units of deviations; 1/1000 of the weight is
 
 
 class EpisodeDual:
-    """Multipliers λ ≥ 0 by a learner that gains (b − mean)/deviation."""
+    """Multipliers λ ≥ 0 by a learner that gains (b − mean)/deviation/(1 + Σλ)."""
 
     def __init__(self, learner: Learner[Any], constraints: int) -> None:
         self.learner = learner
@@ -25,7 +33,8 @@ class EpisodeDual:
     def update(self, samples: Array, deviation: Array, threshold: Array) -> None:
         """Learn from episodes (n, K) of the constraints; `deviation` (K,) is the unit, and the threshold that for now."""
         if len(samples):
-            self.state = self.learner.update((threshold - samples.mean(0)) / deviation, self.state)
+            shortfall = (threshold - samples.mean(0)) / deviation
+            self.state = self.learner.update(shortfall / (1.0 + self.multiplier.sum()), self.state)
 
     @property
     def multiplier(self) -> Array:

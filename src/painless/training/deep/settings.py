@@ -38,7 +38,8 @@ class Deep:
         hidden: width of the two layers; twice as many are no better on the environments tried, and slower.
         environments: copies that are stepped side by side.
         horizon: steps of each copy between two updates; with 16 copies 1,024 steps, of which an update can tell a direction.
-        epochs, minibatch: passes over these steps, and the size of a part.
+        epochs, minibatch: passes over these steps, and the size of a part: 80 steps of Adam an update. With 24 the pendulum settles on hanging
+            down before it has learned to swing up (−420 in place of −280).
         rate, last_rate: of Adam, and the share of it that is left at the end; it falls so that the last policies agree with each other.
         clip: how far an update may move the probability of an action.
         entropy: bonus for randomness, which falls with the rate; without it exploration ends too early.
@@ -66,8 +67,8 @@ class Deep:
     hidden: int = 64
     environments: int = 16
     horizon: int = 64
-    epochs: int = 6
-    minibatch: int = 256
+    epochs: int = 10
+    minibatch: int = 128
     rate: float = 5e-4
     last_rate: float = 0.1
     clip: float = 0.2

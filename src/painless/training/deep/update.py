@@ -5,6 +5,7 @@ loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from painless.common.arrays import Array
 from painless.policies.action_heads import HALF_LOG_TWO_PI, LEAST, MOST, SHIFT, ActionHead
 from painless.training.deep.networks import Networks
 from painless.training.deep.settings import Deep
+
+MEMORY = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 
 class Steps(NamedTuple):
@@ -43,13 +46,24 @@ def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
     return total, entropy
 
 
+def one_tensor(parameters: Sequence[Any]) -> Any:
+    """Return one tensor of all weights, of which they and their gradients become parts: a norm or a step of Adam is then a single operation."""
+    flat = torch.nn.Parameter(torch.cat([part.detach().reshape(-1) for part in parameters]))
+    flat.grad = torch.zeros_like(flat)
+    ends = np.cumsum([part.numel() for part in parameters]).tolist()
+    for part, start, end in zip(parameters, [0, *ends], ends, strict=False):
+        part.data, part.grad = (row[start:end].view_as(part) for row in (flat.data, flat.grad))
+    return flat
+
+
 class Updater:
     """Adam on actor and critic."""
 
     def __init__(self, networks: Networks, settings: Deep) -> None:
         self.networks, self.settings = networks, settings
+        self.weights = one_tensor(networks.parameters)
         fused = networks.device.type == "cpu"
-        self.adam = torch.optim.Adam(networks.parameters, lr=settings.rate, eps=1e-5, fused=fused)
+        self.adam = torch.optim.Adam([self.weights], lr=settings.rate, eps=1e-5, fused=fused)
 
     def update(self, steps: Steps, left: float, rng: np.random.Generator) -> None:
         """Pass over the steps in random parts; rate and entropy bonus are multiplied by `left`."""
@@ -68,9 +82,9 @@ class Updater:
                 policy_loss = -torch.min(ratio * gain, clipped * gain).mean()
                 value_loss = 0.5 * (networks.critic(seen) - target[part]).square().mean(0).sum()
                 loss = policy_loss + value_loss - settings.entropy * left * entropy
-                self.adam.zero_grad()
+                self.weights.grad.zero_()
                 loss.backward()
-                torch.nn.utils.clip_grad_norm_(networks.parameters, settings.gradient)
+                torch.nn.utils.clip_grad_norm_([self.weights], settings.gradient)
                 self.adam.step()
 
     def arrays(self) -> dict[str, Any]:
@@ -79,12 +93,8 @@ class Updater:
         for name, module in (("actor", self.networks.actor), ("critic", self.networks.critic)):
             for k, part in enumerate(module.state_dict().values()):
                 found[f"{name}_{k}"] = part.detach().cpu().numpy()
-        for k, part in enumerate(self.networks.parameters):
-            state = self.adam.state.get(part, {})
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if key in state:
-                    found[f"adam_{key}_{k}"] = state[key].detach().cpu().numpy()
-        return found
+        state = self.adam.state.get(self.weights, {})
+        return found | {f"adam_{key}": state[key].detach().cpu().numpy() for key in MEMORY if key in state}
 
     def restore(self, content: Any) -> None:
         """Bring weights and Adam to a stored state."""
@@ -93,14 +103,10 @@ class Updater:
             for k, (key, part) in enumerate(current.items()):
                 current[key] = torch.from_numpy(np.asarray(content[f"{name}_{k}"])).reshape(part.shape)
             module.load_state_dict(current)
-        for k, part in enumerate(self.networks.parameters):
-            if f"adam_step_{k}" not in content:
-                continue
-            kept = {
-                key: torch.from_numpy(np.array(content[f"adam_{key}_{k}"]))
-                for key in ("step", "exp_avg", "exp_avg_sq")
-            }
-            self.adam.state[part] = {
-                key: one.to(part.device if key != "step" or self.adam.defaults["fused"] else "cpu")
+        if "adam_step" in content:
+            kept = {key: torch.from_numpy(np.array(content[f"adam_{key}"])) for key in MEMORY}
+            device = self.weights.device
+            self.adam.state[self.weights] = {
+                key: one.to(device if key != "step" or self.adam.defaults["fused"] else "cpu")
                 for key, one in kept.items()
             }
