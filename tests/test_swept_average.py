@@ -46,7 +46,8 @@ def test_best_responses_agree_with_the_exact_engine(seed):
         assert found.weighted_value <= best.upper_bound + 1e-12
         assert found.upper_bound - found.weighted_value < 1e-6
         exact = other.values(found.actions)
-        assert (found.value <= exact.high + 1e-12).all() and (exact.low <= found.value + 1e-6).all()
+        assert (found.value <= exact.high + 1e-12).all()
+        assert (exact.low <= found.value + 1e-6).all()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -56,7 +57,8 @@ def test_bounds_of_tables_hold_and_are_narrow(seed):
     table = np.where(problem.actions, rng.random(problem.actions.shape), 0.0)
     table /= table.sum(1, keepdims=True)
     found, exact = SweptAverage(problem).values(table), Average(problem).values(table)
-    assert (found.low <= exact.high).all() and (found.high >= exact.low).all()
+    assert (found.low <= exact.high).all()
+    assert (found.high >= exact.low).all()
     np.testing.assert_allclose(found.high, found.low, atol=1e-9)
     shares = SweptAverage(problem).visits(table, 1e-9)
     np.testing.assert_allclose(shares, Average(problem).visits(table), atol=1e-9)
@@ -180,9 +182,10 @@ def test_a_mixture_is_a_draw_if_the_time_is_up():
     assert len(drawn.parts) == 2
     engine.call_between_steps(lambda: None)
     exact = [Average(engine.problem).values(part).guess for part in policies]
-    assert (value.low <= np.mean(exact, 0)).all() and (np.mean(exact, 0) <= value.high).all()
+    assert (value.low <= np.mean(exact, 0)).all()
+    assert (np.mean(exact, 0) <= value.high).all()
+    engine.call_between_steps(Ticks(0))
     with pytest.raises(TimeoutError):
-        engine.call_between_steps(Ticks(0))
         engine.mixed([np.zeros_like(policies[0]), policies[1]], np.array([0.5, 0.5]))
 
 
@@ -208,7 +211,8 @@ def test_one_component_is_seen_without_a_copy():
     kernel = scipy.sparse.csr_array(ring(30))
     whole = np.ones((30, 2), dtype=bool)
     found = end_components(kernel, whole)
-    assert found.number == 1 and found.pairs.all()
+    assert found.number == 1
+    assert found.pairs.all()
     kernel.data[4:8] = 0.0  # stored zeros are no transitions
     kernel.data[[4, 6]] = 1.0
     assert end_components(kernel, whole).number == 1
