@@ -226,5 +226,12 @@ def _solved(system: Any, right: Array, tick: Callable[[], None]) -> Array:
 
     if not right.any():
         return np.zeros(len(right))
-    options = {"rtol": PRECISE, "restart": RESTART, "maxiter": CYCLES, "callback_type": "pr_norm"}
-    return np.asarray(gmres(system, right, callback=lambda _: tick(), **options)[0])
+    found, _ = gmres(
+        *(system, right),
+        rtol=PRECISE,
+        restart=RESTART,
+        maxiter=CYCLES,
+        callback=lambda _: tick(),
+        callback_type="pr_norm",
+    )
+    return np.asarray(found)

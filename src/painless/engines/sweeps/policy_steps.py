@@ -49,9 +49,9 @@ def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Call
 
 def uniform_chain(rows: SparseRows) -> tuple[Chain, Array]:
     """Return the chain of the uniform policy without a discount, and its utilities, (J, S)."""
-    *parts, diagonal = _uniform_rows(rows, 1.0)
+    uniform = _uniform_rows(rows, 1.0)
     gain = np.add.reduceat(rows.utility, rows.first[:-1].astype(np.intp), axis=1) / np.diff(rows.first)
-    return Chain(*parts, 1.0 - diagonal, np.empty((len(diagonal), 0))), gain
+    return Chain(*uniform[:4], 1.0 - uniform[4], np.empty((len(uniform[4]), 0))), gain
 
 
 def _uniform_rows(rows: SparseRows, discount: float) -> tuple[Indices, Indices, Indices, Array, Array]:
