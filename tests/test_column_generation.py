@@ -712,3 +712,13 @@ def test_policies_of_which_too_little_is_known_are_evaluated_before_they_are_mix
         assert known.value == pytest.approx(exact.guess, rel=1e-9)
         assert (known.value - known.low).max() < 1e-6
     assert not search._refresh(weights, margin=1.0)
+
+
+def test_a_mixture_that_misses_its_values_is_mixed_more_precisely(monkeypatch):
+    """As if errors of visits cancelled much more than they do."""
+    monkeypatch.setattr("painless.engines.sweeps.mixing.CANCELLED", 1e6)
+    monkeypatch.setattr("painless.engines.sweeps.mixing.COARSEST", 0.5)
+    problem, _ = normalise(painless.garnet(600, 3, 4, constraints=1, seed=2, discount=0.95, dense=False))
+    planned = ColumnGeneration().plan(problem, 1e-6)
+    assert planned.ending is Ending.PROVED
+    assert planned.answer.gap <= 1e-6 * abs(planned.answer.upper_bound)
