@@ -146,7 +146,7 @@ class Pricer:
                 progress = changed and width < STEADY * last
                 precision, last = precision if progress else 0.1 * precision, min(width, last)
                 self._improve_active(utility, value, least)
-                if len(weight) == 1 or self._is_narrow():
+                if self._is_narrow() or len(weight) == 1:
                     asked = precision
                     self.evaluate(precision)
                     value, error = self.values.value @ weight, self._error
