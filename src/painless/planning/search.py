@@ -12,7 +12,7 @@ from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
-from painless.planning.game import Column
+from painless.planning.game import SHARE, Column
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
@@ -177,7 +177,8 @@ class Searcher:
         return self._ending is not Ending.ROUNDING or self._aim < LEAST_AIM
 
     def _respond(self, multiplier: Array, tolerance: float) -> None:
-        self.game.precision = self._precision
+        coarse = EXACT * SHARE if self.problem.shape[2] else LAST
+        self.game.precision = max(self._precision, coarse * tolerance)
         self.game.respond(multiplier, tolerance)
 
     @property
@@ -212,7 +213,7 @@ class Searcher:
 
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
-        if self.engine.exact or self.engine.draws:
+        if self.engine.exact or not self.engine.refines:
             return False
         columns, found = self.game.columns, False
         for k in np.flatnonzero(weights).tolist():
