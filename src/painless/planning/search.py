@@ -215,7 +215,7 @@ class Searcher:
 
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
-        if self.engine.exact or self.engine.draws:
+        if self.engine.exact or not self.engine.refines:
             return False
         columns, found = self.game.columns, False
         for k in np.flatnonzero(weights).tolist():

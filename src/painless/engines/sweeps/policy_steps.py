@@ -47,6 +47,13 @@ def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Call
     return value
 
 
+def uniform_chain(rows: SparseRows) -> tuple[Chain, Array]:
+    """Return the chain of the uniform policy without a discount, and its utilities, (J, S)."""
+    uniform = _uniform_rows(rows, 1.0)
+    gain = np.add.reduceat(rows.utility, rows.first[:-1].astype(np.intp), axis=1) / np.diff(rows.first)
+    return Chain(*uniform[:4], 1.0 - uniform[4], np.empty((len(uniform[4]), 0))), gain
+
+
 def _uniform_rows(rows: SparseRows, discount: float) -> tuple[Indices, Indices, Indices, Array, Array]:
     """Return I − γP of the uniform policy as rows without repeated successors, and its diagonal."""
     states = len(rows.first) - 1
