@@ -8,6 +8,8 @@ without loops, is eliminated from its leaves inwards.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -77,7 +79,7 @@ def _without_fill(
     places = np.concatenate([state, own]), np.concatenate([target, own])
     system = scipy.sparse.csc_array((entries, places), shape=(states, states))
     # Rows of an M-matrix that are dominated by their diagonal need no pivots.
-    factors = scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
+    factors: Any = scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
     return np.asarray(factors.solve(np.ascontiguousarray(right), "T" if transposed else "N"))
 
 
