@@ -178,6 +178,7 @@ def measure_all(given):
             for solver, tolerance in solvers
             if case_key(names | {"solver": solver, "tolerance": tolerance}) not in done
             and (kind, solver, constraints) not in hopeless
+            and (given.solvers is None or solver in given.solvers)
         ]
         if not todo:
             continue
@@ -267,6 +268,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
+    parser.add_argument("--solvers", nargs="+", help="only these, such as: painless bicgstab superlu")
     parser.add_argument("--limit", type=float, default=30.0, help="CPU seconds for one measurement")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--store", type=Path, default=STORE)

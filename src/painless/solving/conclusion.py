@@ -257,7 +257,7 @@ def _policy(
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
     visited = case.engine.reachable(policy)
-    if response is not None:
+    if response is not None and not visited.all():
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
     return policy_of(case.problem, policy, _visits(case, policy, visited, precision))
 

@@ -47,6 +47,7 @@ CREEPING, CREPT, FEW = 0.9, 5, 0.003
 # The work of how many sweeps improvements may spread from state to state, and the least of them, relative to the goal.
 STRETCH, SETTLED = 10, 0.1
 LEAVING, SHRUNK, LEAST = 1e-5, 0.03, 1e-10  # ε at first, how it falls, and how far
+TIE = 0.3  # a difference of two gains that does no harm, relative to the tolerance
 MISSED = 10.0  # times what was asked for: how wide bounds are where a policy stays for ages in several parts
 REGIMES, APART = (
     4,
@@ -81,6 +82,7 @@ class GainPricer:
         self.leaving = LEAVING
         self._choice: Indices = rows.first[:-1].copy()
         self._chain = ChangingChain(rows, 1.0, self.threads)
+        self._last: Array | None = None  # (S,) the bias that proved the last bound
         self._active: ActiveStates | None = None
         self._uniform: Array | None = None  # the biases of the uniform policy, (S, J)
         self._sizes = np.abs(rows.utility).max(1)  # (J,)
@@ -91,7 +93,7 @@ class GainPricer:
             self._start()
         assert self._uniform is not None
         utility = weight @ self.rows.utility
-        bias, bound, best, leaving = self.bias @ weight, np.inf, np.inf, self.leaving
+        bias, bound, best, leaving = self._nearest(weight, utility), np.inf, np.inf, self.leaving
         level = 0.0  # the gain of the last policy, about
         last, idle, jumps, slow, evaluations, anew = np.inf, 0, 0, 0, 0, False
         for _ in range(ROUNDS):
@@ -116,11 +118,12 @@ class GainPricer:
             if slow >= CREPT and 0 < changed < FEW * len(bias):
                 self._spread(utility - level, bias, SETTLED * min(width, goal))
             last = width
-            bias, level = self._evaluated(weight, bias, max(INEXACT * width, 0.3 * goal))
+            bias, level = self._evaluated(weight, bias, max(INEXACT * width, 0.3 * goal), TIE * goal)
             evaluations += 1
         if width > goal:
             self.leaving = leaving
-        self._lead_to_one_class(utility, bias)
+        self._last = bias.copy()
+        self._lead_to_best_class(utility, bias)
         gains = self.evaluate(self._chain.follow(self._choice), precision)
         for _ in range(REGIMES):
             if not self._lead_to_one_regime(*gains, precision):
@@ -134,17 +137,28 @@ class GainPricer:
             self._active = ActiveStates(self.rows, 1.0 - LEAST, self.threads)
         self._active.improve(utility, bias.copy(), self._choice, least, STRETCH, self._tick)
 
-    def _evaluated(self, weight: Array, bias: Array, goal: float) -> tuple[Array, float]:
+    def _evaluated(self, weight: Array, bias: Array, goal: float, tie: float) -> tuple[Array, float]:
         """Return a bias of the current policy, from another one on, and about its gain; if it has several classes, of one that is led to the best."""
         chain = self._chain.follow(self._choice)
         gain, found = np.ascontiguousarray(chain.gain @ weight), bias.copy()
         sweeps = GainSweeps(chain, self.leaving, self._count)
         low, high = sweeps.improve(gain, found, goal)
-        if sweeps.is_slow and self._lead_to_one_class(weight @ self.rows.utility, found):
+        if sweeps.is_slow and self._lead_to_best_class(weight @ self.rows.utility, found, tie):
             chain = self._chain.follow(self._choice)
             gain, found = np.ascontiguousarray(chain.gain @ weight), bias
             low, high = GainSweeps(chain, self.leaving, self._count).improve(gain, found, goal)
         return found, 0.5 * (low + high)
+
+    def _nearest(self, weight: Array, utility: Array) -> Array:
+        """Return where to begin for a utility (N,): the biases of the last policy, or that of the last bound, whichever leaves less."""
+        known = self.bias @ weight
+        if self._last is None:
+            return known
+        left = []
+        for bias in (known, self._last):
+            low, high, _ = self._bellman(utility, bias, 0.0)
+            left.append(high - low)
+        return known if left[0] <= left[1] else self._last.copy()
 
     def _start(self) -> None:
         """Begin with the biases of the uniform policy."""
@@ -211,8 +225,11 @@ class GainPricer:
         largest = float(np.abs(bias).max(initial=0.0))
         return (3 * successors + STEPS) * EPSILON / 2 * (size + 2 * largest)
 
-    def _lead_to_one_class(self, utility: Array, bias: Array) -> bool:
-        """Lead a policy with several recurrent classes to the one with the largest gain; return whether it had several."""
+    def _lead_to_best_class(self, utility: Array, bias: Array, tie: float | None = None) -> bool:
+        """Lead a policy with several recurrent classes to the one with the largest gain, or to all that tie with it; return whether others were left.
+
+        Classes whose gains differ by less than `tie` do no harm, and which of them is chosen would be rounding.
+        """
         chain = self._chain.follow(self._choice)
         matrix = as_matrix(chain)
         label, recurrent = recurrent_classes(matrix)
@@ -222,7 +239,10 @@ class GainPricer:
         rest = utility[self._choice] + matrix @ bias - bias  # in each class about its gain
         inside = label[recurrent]
         gain = np.bincount(inside, rest[recurrent]) / np.bincount(inside)
-        elsewhere = recurrent & (label != int(gain.argmax()))
+        best = np.arange(len(gain)) == gain.argmax() if tie is None else gain >= gain.max() - tie
+        elsewhere = recurrent & ~best[label]
+        if not elsewhere.any():
+            return False
         elsewhere |= PairRows(matrix, np.arange(len(bias)), len(bias)).leading_to(elsewhere) >= 0
         lead = self._pair_rows.leading_to(~elsewhere)
         self._choice = np.where(elsewhere, lead, self._choice).astype(np.uint32)

@@ -146,7 +146,7 @@ class Pricer:
                 progress = changed and width < STEADY * last
                 precision, last = precision if progress else 0.1 * precision, min(width, last)
                 self._improve_active(utility, value, least)
-                if len(weight) == 1 or self._is_narrow():
+                if self._is_narrow() or len(weight) == 1:
                     asked = precision
                     self.evaluate(precision)
                     value, error = self.values.value @ weight, self._error
@@ -266,7 +266,7 @@ class Pricer:
     @property
     def takes_steps(self) -> bool:
         """Whether policies are evaluated on several levels, since sweeps are slow."""
-        return bool(self._steps_pay) and self.along_flow
+        return bool(self._steps_pay) and self.along_flow and not self.values.by_elimination
 
     def _needed(self, count: int, excess: float) -> int:
         """Return how long to follow a policy that stays the same: what its rate asks for, or twice as long."""
