@@ -45,7 +45,7 @@ track: .venv/.test
 
 bench-scale: .venv/.test
 	$(BIN)/python -m benchmarks.scale
-	$(BIN)/python -m benchmarks.scale --kinds maze corridors network tandem inventory chain --sizes 1e4 4e4 --constraints 0 1 --discount 0.999 --solvers ours bicgstab superlu
+	$(BIN)/python -m benchmarks.by_family
 
 score: .venv/.run
 	$(BIN)/painless score --figure out/score.svg

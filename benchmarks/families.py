@@ -125,7 +125,8 @@ def _queues(rooms, arrival, slow, fast, routing):
     waiting = (1 + np.arange(queues)) @ length / max(rooms)
     power = np.broadcast_to(-quick.T[:, None], (queues, len(own), len(quick)))
     reward = -waiting[:, None] + POWER * power.sum(0)
-    utilities = np.concatenate([reward[None], power]).astype(float)
+    held = np.broadcast_to(-waiting[:, None], reward.shape)
+    utilities = np.concatenate([reward[None], power, held[None]]).astype(float)
     initial = np.zeros(len(own))
     initial[0] = 1.0
     return kernel_of(successor, np.stack([p for _, p in parts], -1) / total), utilities, initial

@@ -572,6 +572,21 @@ def test_narrow_chains_are_eliminated(scrambled):
     )
 
 
+@pytest.mark.parametrize(("side", "is_eliminated"), [(30, True), (40, False)])
+def test_wide_chains_are_eliminated_while_that_takes_milliseconds(side, is_eliminated):
+    problem = painless.make("slippery-grid", height=side, width=side)
+    rows = sparse_rows(problem)
+    states = len(rows.first) - 1
+    chain = chain_of(rows, 0.99, rows.first[:-1])
+    right = np.random.default_rng(0).random(states)
+    found = eliminate(chain, right)
+    assert (found is not None) == is_eliminated
+    if found is not None:
+        kernel = problem.transition.toarray() if problem.is_sparse else problem.transition.reshape(-1, states)
+        system = np.eye(states) - 0.99 * kernel[rows.first[:-1]]
+        np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-9)
+
+
 def test_wide_chains_are_not_eliminated():
     rows = sparse_rows(painless.garnet(300, 2, 5, 1, seed=0, dense=False))
     assert eliminate(chain_of(rows, 0.9, rows.first[:-1]), np.ones(300)) is None
@@ -697,3 +712,46 @@ def test_policies_of_which_too_little_is_known_are_evaluated_before_they_are_mix
         assert known.value == pytest.approx(exact.guess, rel=1e-9)
         assert (known.value - known.low).max() < 1e-6
     assert not search._refresh(weights, margin=1.0)
+
+
+def test_a_mixture_that_misses_its_values_is_mixed_more_precisely(monkeypatch):
+    """As if errors of visits cancelled much more than they do."""
+    monkeypatch.setattr("painless.engines.sweeps.mixing.CANCELLED", 1e6)
+    monkeypatch.setattr("painless.engines.sweeps.mixing.COARSEST", 0.5)
+    problem, _ = normalise(painless.garnet(600, 3, 4, constraints=1, seed=2, discount=0.95, dense=False))
+    planned = ColumnGeneration().plan(problem, 1e-6)
+    assert planned.ending is Ending.PROVED
+    assert planned.answer.gap <= 1e-6 * abs(planned.answer.upper_bound)
+
+
+def tree_rows(states, rng, loops=0):
+    """Return a model of one action whose states form a random tree: to the parent, or to one of the children; and arrows to anywhere."""
+    parent = np.array([0, *(rng.integers(n) for n in range(1, states))])
+    kernel = np.zeros((states, states))
+    for n in range(1, states):
+        kernel[n, parent[n]] += rng.random()
+        kernel[parent[n], n] += rng.random()
+    for source, target in rng.integers(states, size=(loops, 2)):
+        kernel[source, target] += 1.0
+    kernel /= kernel.sum(1, keepdims=True)
+    rewards = rng.random((states, 1))
+    problem = painless.CMDP(
+        scipy.sparse.csr_array(kernel), rewards, initial=np.full(states, 1 / states), discount=0.99
+    )
+    return kernel, sparse_rows(problem)
+
+
+def test_a_tree_is_eliminated_from_its_leaves():
+    rng = np.random.default_rng(3)
+    kernel, rows = tree_rows(1500, rng)
+    chain, right = chain_of(rows, 0.99, rows.first[:-1]), rng.random((1500, 2))
+    system = np.eye(1500) - 0.99 * kernel
+    np.testing.assert_allclose(eliminate(chain, right), np.linalg.solve(system, right), rtol=1e-9)
+    visits = eliminate(chain, right[:, 0], transposed=True)
+    np.testing.assert_allclose(visits, np.linalg.solve(system.T, right[:, 0]), rtol=1e-9)
+
+
+def test_a_graph_with_cycles_is_not_eliminated():
+    _, rows = tree_rows(1500, np.random.default_rng(4), loops=200)
+    chain = chain_of(rows, 0.99, rows.first[:-1])
+    assert eliminate(chain, chain.gain) is None

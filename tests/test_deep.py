@@ -229,6 +229,19 @@ def test_limits_share_what_multipliers_gain():
     assert beside.multiplier[0] == beside.multiplier[1] < alone.multiplier[0]
 
 
+def test_no_choice_dies_out(torch):
+    """Of an action with a probability of next to nothing the barrier still has a gradient, and the advantages of the others have none."""
+    from painless.training.deep.update import densities
+
+    outputs = torch.tensor([[20.0, 0.0, 0.0]], requires_grad=True)
+    density, barrier = densities(ActionHead(sizes=(3,)), outputs, torch.tensor([[0]]))
+    np.testing.assert_allclose(barrier.item(), -40 / 3, rtol=1e-6)
+    (of_density,) = torch.autograd.grad(density.sum(), outputs, retain_graph=True)
+    (of_barrier,) = torch.autograd.grad(barrier, outputs)
+    assert np.abs(of_density.numpy()).max() < 1e-6
+    np.testing.assert_allclose(of_barrier.numpy(), [[-2 / 3, 1 / 3, 1 / 3]], rtol=1e-5)
+
+
 def test_all_weights_are_parts_of_one_tensor(torch):
     from painless.training.deep.update import one_tensor
 
@@ -627,6 +640,7 @@ def test_networks_that_do_not_fit(torch, network, message):
         ({"rate": 0.0}, "rate is 0.0"),
         ({"margin": -1.0}, "margin is -1.0"),
         ({"annealing": 2.0}, "at most 1"),
+        ({"barrier": -0.1}, "from 0 on"),
         ({"device": 3}, "device is 3"),
         ({"network": "layers"}, "network is 'layers'"),
     ],

@@ -210,7 +210,7 @@ def test_warm_evaluations_take_fewer_sweeps():
 
 
 def test_slow_chains_are_solved_as_chains():
-    grid, _ = normalise(slippery_grid(height=30, width=30))
+    grid, _ = normalise(slippery_grid(height=40, width=40))
     policy = table_of(dirichlet_policy(grid.actions, np.random.default_rng(0)))
     slow = SweptEvaluator(grid, tolerance=1e-8)
     found = slow.evaluate(policy)

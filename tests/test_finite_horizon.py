@@ -476,9 +476,10 @@ def test_a_sweep_over_horizons(run, tmp_path, monkeypatch):
     assert "world.drn" in shown
 
 
+@pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("stepwise", [False, True])
-def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise):
-    """Best responses, values of tables and actions, with masks, and kernels that change with time."""
+def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
+    """Best responses, visits, values of tables, actions and mixtures, with masks, kernels that change with time, and two threads."""
     rng = np.random.default_rng(8)
     steps, states, actions = 5, 30, 3
     count = steps if stepwise else 1
@@ -486,16 +487,18 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise):
     dense *= rng.random(dense.shape) < 0.3
     dense /= dense.sum(-1, keepdims=True)
     kernels = [scipy.sparse.csr_array(one.reshape(-1, states)) for one in dense]
-    mask = rng.random((states, actions)) < 0.7
+    mask = (rng.random((states, actions)) < 0.7) | positive
     mask[:, 0] = True
+    utility = rng.normal(size=(3, steps, states, actions))
+    utility = np.abs(utility) if positive else utility
     problem = CMDP(
         kernels if stepwise else kernels[0],
-        rng.normal(size=(steps, states, actions)),
+        utility[0],
         initial=rng.dirichlet(np.ones(states)),
         horizon=steps,
         discount=0.9,
         actions=mask,
-        constraint_reward=rng.normal(size=(2, states, actions)),
+        constraint_reward=utility[1:],
         threshold=[0.0, 0.0],
     )
     weight = np.array([1.0, 0.3, 2.0])
@@ -503,7 +506,10 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise):
     table = rng.dirichlet(np.ones(actions), size=steps * states) * problem.actions
     table /= table.sum(1, keepdims=True)
     expected, evaluated = plain.best(weight, 0.0, 0.0), plain.values(table)
+    other_actions = plain.best(weight[::-1], 0.0, 0.0).actions
+    mixed = plain.mixed([expected.actions, other_actions], np.array([0.3, 0.7]))
     monkeypatch.setattr(finite_horizon, "COMPILED", -1)
+    monkeypatch.setattr(finite_horizon, "SHARED", 10)
     compiled = finite_horizon.FiniteHorizon(problem)
     found = compiled.best(weight, 0.0, 0.0)
     np.testing.assert_array_equal(found.actions, expected.actions)
@@ -513,3 +519,8 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     for one, other in zip(compiled.values(found.actions), plain.values(found.actions), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+    np.testing.assert_allclose(compiled.visits(found.actions), plain.visits(found.actions), rtol=1e-12)
+    together = compiled.mixed([found.actions, other_actions], np.array([0.3, 0.7]))
+    np.testing.assert_allclose(together[0], mixed[0], atol=1e-12)
+    averaged = 0.3 * expected.value + 0.7 * plain.values(other_actions).low
+    np.testing.assert_allclose(together[1].low, averaged, rtol=1e-9)

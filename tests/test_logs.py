@@ -17,10 +17,12 @@ from painless.bellman import policy_value
 from painless.cli.app import app
 from painless.cli.logs import show
 from painless.common.clock import Clock
+from painless.common.render import number
 from painless.logs import chunks as chunk_module
 from painless.logs.answer import answer, intervals, verdicts
 from painless.logs.assumptions import dependence, markov, mean_dependence, stationary
 from painless.logs.file_chunks import file_chunks
+from painless.report.log_figure import claim_figure
 from painless.report.page_log import log_page
 from tests.logs import drawn, shuffled, world
 
@@ -830,6 +832,17 @@ def test_the_frontier_is_a_band(log):
         painless.frontier(painless.gridworld(), confidence=0.9)
     with pytest.raises(InputError, match="confidence is 2"):
         painless.frontier(log, confidence=2)
+
+
+def test_the_picture_shows_the_plan_beside_the_log(solution):
+    figure = claim_figure(solution)
+    reward, cost = figure.axes
+    assert reward.get_title() == "reward"
+    assert cost.get_title() == f"cost ≤ {number(solution.threshold[0])}: met"
+    planned, middle = cost.lines[:2]
+    np.testing.assert_allclose(planned.get_xdata(), solution.constraint_interval[0])
+    assert middle.get_xdata() == solution.constraint_value[0]
+    assert cost.lines[-1].get_xdata()[0] == solution.threshold[0]
 
 
 def test_the_page_shows_the_band(log, solution):

@@ -146,6 +146,28 @@ def test_visits_of_a_slow_chain(maze, chain):
     assert np.abs(visits - exact).sum() <= 1e-9 / (1 - DISCOUNT)
 
 
+def test_visits_on_levels_from_the_start(maze, chain):
+    sweeps = []
+    visits = chain_occupancy(chain, DISCOUNT, maze.initial, 1e-9, sweeps.append, on_levels=True)
+    np.testing.assert_allclose(visits, np.linalg.solve(dense(chain).T, maze.initial), atol=1e-6)
+    assert sum(sweeps) < 100
+
+
+def test_the_last_utility_starts_from_what_the_others_leave_of_the_sum(chain):
+    """If the weighted value is known, one utility costs next to nothing."""
+    weight = np.array([0.7, 0.3])
+    whole = np.linalg.solve(dense(chain), chain.gain)
+    counts = []
+    for weighted in (None, (weight, whole @ weight)):
+        sweeps = []
+        values = ChainValues(np.zeros_like(chain.gain), DISCOUNT, sweeps.append)
+        values.along_flow, values.by_elimination, values.rate = True, False, {False: 1.0, True: 0.99}
+        error = values.solve(chain, 1e-9, weighted)
+        assert (np.abs(values.value - whole) <= error + 1e-10).all()
+        counts.append(sum(sweeps))
+    assert counts[1] < 0.8 * counts[0]
+
+
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-8])
 def test_a_slow_model_is_as_exact_as_asked(maze, tolerance):
     free = normalise(painless.CMDP(maze.transition, maze.reward, initial=maze.initial, discount=DISCOUNT))[0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
-from painless.planning.prices import price_ranges
+from painless.planning.prices import PricePrecision, closed_in, price_ranges
 from painless.problem.units import normalise
 
 from .problems import garnets
@@ -137,3 +137,31 @@ def test_ranges_follow_from_what_is_known_when_the_time_is_up(constraints):
     assert (found.high >= exact.high).all()
     np.testing.assert_allclose(found.low, exact.low, rtol=0.2)
     np.testing.assert_allclose(found.high, exact.high, rtol=0.2)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("constraints", [1, 2])
+def test_prices_of_a_large_model_are_as_precise_as_asked(constraints, tolerance, monkeypatch):
+    problem = painless.garnet(520, 3, 4, constraints=constraints, seed=3, discount=0.95, dense=False)
+    exact = painless.solve(problem, LinearProgram(), tolerance=1e-9).price_range
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_SECONDS", -1.0)  # as if it were slow
+    monkeypatch.setattr("painless.solving.conclusion.SHARE", np.inf)  # and there were time
+    low, high = painless.solve(problem, ColumnGeneration(), tolerance=tolerance).price_range.T
+    assert (low <= exact[:, 1] * (1 + 1e-9)).all()
+    assert (high >= exact[:, 0] * (1 - 1e-9)).all()
+    if constraints == 1:
+        assert high[0] - low[0] <= max(30 * tolerance, 0.03) * high[0]
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_responses_beside_the_price_narrow_a_range_as_far_as_asked(seed):
+    problem, _ = normalise(painless.garnet(520, 3, 4, constraints=1, seed=seed, discount=0.95, dense=False))
+    planned = ColumnGeneration().plan(problem, 1e-3)
+    low, high = price_ranges(planned.certifier, planned.answer, narrow=False)
+    assert high[0] - low[0] > 0.1 * high[0]
+    before = planned.certifier.game.responses
+    precise = PricePrecision(gap=1e-4, settled=1e-6, digits=2e-2)
+    answer = closed_in(planned.certifier, planned.answer, precise=precise)
+    low, high = price_ranges(planned.certifier, answer, precise=precise)
+    assert 0 < high[0] - low[0] <= 2e-2 * high[0]
+    assert planned.certifier.game.responses - before <= 12

@@ -641,3 +641,13 @@ def test_a_budget_in_seconds_covers_the_random_episodes(monkeypatch):
         with pytest.raises(ZeroDivisionError):
             painless.train("FrozenLake-v1", seconds=seconds)
     assert seen == [5.0, None]
+
+
+def test_a_time_limit_that_matters_is_told():
+    """Without one the learned model of the lake says more than its episodes collect, and the status names both."""
+    lake = gymnasium.make("FrozenLake-v1", max_episode_steps=25)
+    training = painless.train(lake, discount=0.99, steps=8000, seed=0)
+    told = re.search(r"cut off after 25 steps, episodes collect a reward of (\S+)\.$", str(training.status))
+    low, high = training.estimate.low[0], training.estimate.high[0]
+    assert low <= float(told[1]) <= high < training.trace.reward_value[-1]
+    assert "cut off" not in str(quick(steps=2000).status)

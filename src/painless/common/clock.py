@@ -77,7 +77,12 @@ class Clock:
         if self.limit is not None:
             self.extend()
 
-    def allow_again(self, least: float) -> None:
-        """Allow as much CPU time as was used since the start, or `least` seconds, however busy the machine."""
+    @property
+    def work(self) -> float:
+        """The CPU time of this thread since the start, in seconds."""
+        return time.thread_time() - self._work
+
+    def allow_again(self, least: float, share: float = 1.0) -> None:
+        """Allow a share of the CPU time that was used since the start, or `least` seconds, however busy the machine."""
         now = time.thread_time()
-        self._allowed = now + max(now - self._work, least)
+        self._allowed = now + max(share * (now - self._work), least)

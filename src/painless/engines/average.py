@@ -31,7 +31,7 @@ from painless.bellman import (
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.chain_gains import RecurrentChain
-from painless.engines.components import EndComponents, end_components
+from painless.engines.components import EndComponents, end_components, shared_graph
 from painless.engines.drawn import Drawn
 from painless.engines.engine import (
     UNIT_ROUNDOFF,
@@ -60,6 +60,7 @@ class Average(BaseEngine):
     exact = True
     draws = True
     rounding = np.inf  # depends on the policy: `values` bounds it
+    _same = SAME
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
@@ -70,12 +71,22 @@ class Average(BaseEngine):
     @cached_property
     def reached(self) -> Mask:
         """The states that any policy may come to, (S,)."""
-        return self.reachable(self.problem.actions.astype(np.float64))
+        problem, start = self.problem, np.flatnonzero(self.problem.initial)
+        graph = None if len(start) > 1 else shared_graph(problem.transition, problem.actions)
+        if graph is None:
+            return self.reachable(problem.actions.astype(np.float64))
+        found = np.zeros(len(problem.initial), dtype=bool)
+        found[scipy.sparse.csgraph.breadth_first_order(graph, start[0], return_predecessors=False)] = True
+        return found
 
     @cached_property
     def components(self) -> EndComponents:
         """The end components of what the process may come to."""
-        return end_components(self.problem.transition, self.problem.actions & self.reached[:, None])
+        reached = self.reached
+        self._tick()
+        return end_components(
+            self.problem.transition, self.problem.actions & reached[:, None], lambda: self._tick()
+        )
 
     @cached_property
     def settling(self) -> Settling:
@@ -154,7 +165,7 @@ class Average(BaseEngine):
             chain = action_transition(self.problem, policy.astype(np.intp))
         else:
             chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
-        return RecurrentChain(chain, self.problem.initial, self.factorise)
+        return RecurrentChain(chain, self.problem.initial, self.factorise, lambda: self._tick())
 
     def values(self, policy: AnyPolicy) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (S, A), actions (S,), or a draw between several."""
@@ -181,7 +192,9 @@ class Average(BaseEngine):
         """Q = u + Ph + M·(Pg − g), (J, S, A), with M so large that gains come before biases, and the gain at ρ, (J,)."""
         problem = self.problem
         everywhere = np.full(len(policy), 1 / len(policy))
-        chain = RecurrentChain(policy_transition(problem, policy), everywhere, self.factorise)
+        chain = RecurrentChain(
+            policy_transition(problem, policy), everywhere, self.factorise, lambda: self._tick()
+        )
         gain, bias = chain.gain_and_bias(policy_utility(problem.utility, policy))
         q = action_value(problem, problem.utility, bias)
         if chain.classes > 1:
@@ -204,19 +217,24 @@ class Average(BaseEngine):
         together = averaged(drawn, each).within(self.extent)
         width = self.extent[1] - self.extent[0]
         for connected in (0.0, precision) if precision else (0.0,):
-            table = self._stationary(drawn, connected)
+            table = self._stationary(drawn, connected, precision)
             value = self.values(table)
-            if (value.low >= together.low - (SAME + 2 * connected) * width).all():
+            if (value.low >= together.low - (self._same + 2 * connected) * width).all():
                 return table, value
         return drawn, together
 
-    def _stationary(self, drawn: Drawn, connected: float) -> Array:
+    def _frequencies(self, policy: Any, precision: float) -> tuple[Array, Array]:
+        """Return the share of time that a policy spends in each state, and its visits on the way, (S,) each."""
+        del precision  # exact to rounding
+        return self._chain(policy).visits()
+
+    def _stationary(self, drawn: Drawn, connected: float, precision: float) -> Array:
         """Return the policy of the averaged frequencies, (S, A), with a share of connecting ones in each component."""
         actions = self.problem.shape[1]
         often, way = np.zeros(self.problem.actions.shape), np.zeros(self.problem.actions.shape)
         for part, weight in zip(drawn.parts, drawn.weights, strict=True):
             table = as_table(part, actions)
-            long_run, on_the_way = self._chain(part).visits()
+            long_run, on_the_way = self._frequencies(part, precision)
             often += weight * long_run[:, None] * table
             way += weight * on_the_way[:, None] * table
         if connected:
@@ -237,6 +255,7 @@ class Average(BaseEngine):
             np.asarray(spread @ rows.kernel) if isinstance(rows.kernel, np.ndarray) else spread @ rows.kernel,
             mass[label] / np.bincount(label)[label],
             self.factorise,
+            lambda: self._tick(),
         )
         found = np.zeros(self.problem.actions.size)
         found[pairs] = chain.visits()[0][rows.state] * share

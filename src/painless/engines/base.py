@@ -20,6 +20,7 @@ class BaseEngine:
     """The part of an engine that is the same for every criterion."""
 
     draws = False
+    refines = True
     # States in which the best mixture does one thing for a while, and then another.
     remembered: tuple[int, ...] = ()
 

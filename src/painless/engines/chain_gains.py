@@ -39,6 +39,7 @@ class RecurrentChain:
 
     Arguments:
         factorise: how to make (I − P)⁻¹, of which the answers are checked.
+        tick: called between sweeps; it may raise.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class RecurrentChain:
         chain: Transition,
         initial: Array,
         factorise: Callable[[Transition, float], Resolvent] = resolvent,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.states = np.flatnonzero(reachable(chain, initial))
         self.total = len(initial)
@@ -56,7 +58,9 @@ class RecurrentChain:
         self.classes = int(self.label.max()) + 1
         self._factorise = factorise
         large = len(self.states) > LEVELLED and not isinstance(self.chain, np.ndarray)
-        self._alone = OneClass(self.chain) if self.classes == 1 and (large or fills(self.chain)) else None
+        tick()
+        alone = self.classes == 1 and (large or fills(self.chain))
+        self._alone = OneClass(self.chain, tick) if alone else None
 
     @cached_property
     def references(self) -> NDArray[np.intp]:

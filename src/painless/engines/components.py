@@ -10,6 +10,8 @@ repeat until there is none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,12 +53,13 @@ class _Arrows(NamedTuple):
         return _Arrows(*(part[kept] for part in self))
 
 
-def end_components(transition: Any, pairs: Mask) -> EndComponents:
+def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lambda: None) -> EndComponents:
     """Return the maximal end components of a model that may take some pairs only.
 
     Arguments:
         transition: P(s'|s, a), dense (S, A, S), or sparse (S·A, S) with row s·A + a.
         pairs: (S, A), the pairs that may be taken.
+        tick: called between passes over the model; it may raise.
 
     >>> P = np.array([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], [[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]])
     >>> end_components(P, np.ones((3, 2), dtype=bool)).label
@@ -66,9 +69,14 @@ def end_components(transition: Any, pairs: Mask) -> EndComponents:
     (array([0, 1, 1]), [[True, False], [True, True], [True, False]])
     """
     states, actions = pairs.shape
+    if _is_whole(transition, pairs):
+        return EndComponents(np.zeros(states, dtype=np.intp), pairs.copy())
+    tick()
     arrows, left = _arrows(transition, pairs), pairs.reshape(-1).copy()
     while True:
+        tick()
         arrows, left = _without_dead_ends(arrows, left, states, actions)
+        tick()
         label = _strongly_connected(arrows, states)
         leaving = label[arrows.source] != label[arrows.target]
         if not leaving.any():
@@ -79,13 +87,34 @@ def end_components(transition: Any, pairs: Mask) -> EndComponents:
     return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
 
 
+def _is_whole(transition: Any, pairs: Mask) -> bool:
+    """Whether all pairs of a sparse model may be taken and connect every state with every other."""
+    graph = shared_graph(transition, pairs)
+    if graph is None:
+        return False
+    search = partial(scipy.sparse.csgraph.breadth_first_order, i_start=0, return_predecessors=False)
+    return len(search(graph)) == len(pairs) and len(search(graph.T.tocsr())) == len(pairs)
+
+
+def shared_graph(transition: Any, pairs: Mask) -> Any:
+    """Return the graph of all transitions of a sparse model, (S, S), without a copy of them; None if there is a mask, or a 0 is stored.
+
+    Its rows may have the same successor more than once, which breadth-first searches allow, and SciPy's strong components do not.
+    """
+    if isinstance(transition, np.ndarray) or not pairs.all() or not (transition.data > 0).all():
+        return None
+    first = np.ascontiguousarray(transition.indptr[:: pairs.shape[1]])  # of each state
+    return scipy.sparse.csr_array((transition.data, transition.indices, first), (len(pairs),) * 2)
+
+
 def _arrows(transition: Any, pairs: Mask) -> _Arrows:
     states, actions = pairs.shape
     dense = isinstance(transition, np.ndarray)
     kernel: Any = scipy.sparse.csr_array(transition.reshape(-1, states)) if dense else transition
     pair = np.repeat(np.arange(states * actions), np.diff(kernel.indptr))
     found = _Arrows(pair, pair // actions, kernel.indices.astype(np.intp))
-    return found.of(pairs.reshape(-1)[pair] & (kernel.data > 0))
+    kept = pairs.reshape(-1)[pair] & (kernel.data > 0)
+    return found if kept.all() else found.of(kept)
 
 
 def _strongly_connected(arrows: _Arrows, states: int) -> NDArray[np.intp]:

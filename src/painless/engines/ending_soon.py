@@ -23,7 +23,7 @@ from painless.engines.engine import UNIT_ROUNDOFF, Bracket, Response
 from painless.engines.total import Total
 from painless.problem import CMDP, Criterion
 
-CLOSE = 0.999  # the discount from which on it matters
+CLOSE = 0.9995  # the discount from which on it matters; at 0.999 sweeps of mazes with a discount are three to five times faster
 SHORT = 1 - 2e-8  # up to which rows that sum to γ are told from those that sum to 1
 
 

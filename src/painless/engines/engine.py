@@ -22,6 +22,7 @@ from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
 
 EXACT_STATES = 500  # states up to which sparse models are factorised; larger ones are swept
+AVERAGED_STATES = 1000  # states up to which averages are never swept
 FEW_STATES = 128  # states up to which factorised systems are as fast as sweeps for many weights
 UNIT_ROUNDOFF = 2.0**-53
 STEPS = 16  # roundings of a step beside those of its sum
@@ -88,6 +89,10 @@ class Engine(Protocol):
     @property
     def draws(self) -> bool:
         """Whether a mixture of policies may be a draw between them, and not one stationary policy."""
+
+    @property
+    def refines(self) -> bool:
+        """Whether `values` may tell more of a policy than the best response that found it, at a moderate cost."""
 
     @property
     def rounding(self) -> float:
@@ -223,6 +228,15 @@ def _average(problem: CMDP, swept_beyond: float) -> Engine | None:
     return Average(problem)
 
 
+def _swept_average(problem: CMDP, swept_beyond: float) -> Engine | None:
+    large = problem.is_sparse and problem.shape[0] > AVERAGED_STATES and swept_beyond < np.inf
+    if problem.criterion is not Criterion.AVERAGE or not large:
+        return None
+    from painless.engines.swept_average import SweptAverage
+
+    return SweptAverage(problem)
+
+
 def _function(problem: CMDP, swept_beyond: float) -> Engine | None:
     del swept_beyond
     if not isinstance(problem, FunctionModel):
@@ -240,6 +254,7 @@ ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
     "finite-horizon": _finite_horizon,
     "total": _total,
     "average": _average,
+    "swept-average": _swept_average,
     "function": _function,
 }
 

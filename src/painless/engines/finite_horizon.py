@@ -9,7 +9,9 @@ off by at most Σ_t γ^t e.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,16 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
-from painless.engines.sweeps.backward import best_step, follow_step
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.backward import best_step, follow_step, mix_step, visit_step
+from painless.engines.sweeps.sparse_rows import Indices, unsigned
+from painless.engines.sweeps.two_threads import TwoThreads
 from painless.problem import CMDP
 from painless.problem.stages import Stages
 from painless.problem.transitions import require_sound
 
 COMPILED = 20_000  # transitions of a step from which compiled code is worth its loading
+SHARED, FEW_PIECES = 50_000, 4  # states from which a second thread pays, and the parts of a step
+EVERY: Mask = np.empty((0, 0), dtype=bool)  # stands for all actions
 
 
 class FiniteHorizon(BaseEngine):
@@ -49,7 +54,7 @@ class FiniteHorizon(BaseEngine):
 
     @cached_property
     def _sizes(self) -> Array:
-        return np.abs(self.problem.utility).max((1, 2), initial=0.0)  # (J,)
+        return np.maximum(*np.abs(self.problem.utility_range))  # (J,)
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,)."""
@@ -90,38 +95,76 @@ class FiniteHorizon(BaseEngine):
     def _swept_best(self, weight: Array) -> Response:
         """Find the best actions and the values of all utilities in one pass."""
         steps, states, _ = self._shape
-        mask, threads = self.problem.actions.reshape(self._shape), TwoThreads()
         actions = np.empty((steps, states), dtype=self.compact)
-        ahead, values = np.zeros(states), np.zeros((states, 2 * len(self._utility)))
+        value, values = np.zeros(states), np.zeros((states, self._columns))
         largest = float(np.abs(weight) @ self._sizes)
         for t in reversed(range(steps)):
             self._tick()
-            kernel, before, values_before = self.process.kernel(t), ahead, values
-            ahead, values = np.empty_like(ahead), np.empty_like(values)
-            threads.share(
-                partial(
-                    best_step,
-                    *(kernel.indptr, kernel.indices, kernel.data, self._utility, mask, t, weight),
-                    *(self.problem.discount, before, values_before, actions[t], ahead, values),
-                ),
-                states,
-                PIECES,
-            )
-            largest = max(largest, float(np.abs(ahead).max(initial=0.0)))
-        return self._response(weight, actions.reshape(-1), ahead, largest, self._bracket(values.T))
+            ahead, value = value, np.empty_like(value)
+            whole = (self._weighted(weight, t), self._mask(t), self.problem.discount, ahead)
+            self._shared(best_step, *self._arrays(t), *whole, actions[t], value)
+            values = self._followed(t, actions[t], values)
+            largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
+        return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
+
+    def _weighted(self, weight: Array, step: int) -> Array:
+        """Return Σ_j w_j u_j of a step, (S, A)."""
+        total = weight[0] * self._utility[0, step]
+        for price, utility in zip(weight[1:], self._utility[1:, step], strict=True):
+            total += price * utility
+        return total
+
+    def _mask(self, step: int) -> Mask:
+        """Return the actions of a step, (S, A); nothing if all are available in every step."""
+        return EVERY if self._unmasked else self.problem.actions.reshape(self._shape)[step]
+
+    @cached_property
+    def _unmasked(self) -> bool:
+        return bool(self.problem.actions.all())
+
+    @cached_property
+    def _columns(self) -> int:
+        """The columns of values: those of all utilities, and of their sizes unless no utility is negative."""
+        signed = bool((self.problem.utility_range[0] < 0).any())
+        return len(self._utility) * (2 if signed else 1)
+
+    @cached_property
+    def _threads(self) -> TwoThreads:
+        return TwoThreads(SHARED)
+
+    def _shared(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Run a kernel on all states, in parts."""
+        self._threads.share(partial(kernel, *arguments), self.process.states, FEW_PIECES)
+
+    def _arrays(self, step: int) -> tuple[Indices, Indices, Array]:
+        """The sparse rows of a step."""
+        kernel = self.process.kernel(step)
+        return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
+
+    def _followed(self, step: int, policy: Array | Actions, ahead: Array) -> Array:
+        """Return the values (S, C) of a step from those of the next one, compiled, for actions (S,) or a table (S, A)."""
+        values = np.empty_like(ahead)
+        follow = follow_step if policy.ndim == 1 else mix_step
+        whole = (np.ascontiguousarray(policy), self.problem.discount, ahead, values)
+        self._shared(follow, *self._arrays(step), self._utility[:, step], *whole)
+        return values
 
     def values(self, policy: Array | Actions) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (H·S, A) or actions (H·S,)."""
         steps, states, _ = self._shape
         deterministic, discount = policy.ndim == 1, self.problem.discount
         table = policy.reshape(steps, states) if deterministic else policy.reshape(self._shape)
+        if self._compiled:
+            values = np.zeros((states, self._columns))
+            for t in reversed(range(steps)):
+                self._tick()
+                values = self._followed(t, table[t], values)
+            return self._bracket(values.T)
         value = np.zeros((2 * len(self._utility), states))  # of all utilities, and of their sizes
         for t in reversed(range(steps)):
             self._tick()
             utility = self._utility[:, t]
-            if self._compiled:
-                value = self._followed(t, as_table(table[t], self.process.actions), value)
-            elif deterministic:
+            if deterministic:
                 chosen = utility[:, np.arange(states), table[t]]
                 ahead = self.process.ahead_of(t, table[t].astype(np.intp), value)
                 value = np.concatenate([chosen, np.abs(chosen)]) + discount * ahead
@@ -130,22 +173,10 @@ class FiniteHorizon(BaseEngine):
                 value = (q * table[t]).sum(-1)
         return self._bracket(value)
 
-    def _followed(self, step: int, table: Array, ahead: Array) -> Array:
-        """Return the values (2J, S) of a step from those of the next one, compiled."""
-        kernel, before = self.process.kernel(step), np.ascontiguousarray(ahead.T)
-        values = np.empty_like(before)
-        part = partial(
-            follow_step,
-            *(kernel.indptr, kernel.indices, kernel.data, self._utility, np.ascontiguousarray(table), step),
-            *(self.problem.discount, before, values),
-        )
-        TwoThreads().share(part, len(values), PIECES)
-        return values.T
-
     def _bracket(self, value: Array) -> Bracket:
-        """Return bounds from the values of all utilities and their sizes at the first step, (2J, S)."""
+        """Return bounds from the values of all utilities and their sizes at the first step, (2J, S); (J, S) if both are the same."""
         steps, states, _ = self._shape
-        value, size = np.split(value, 2)
+        value, size = value[: len(self._utility)], value[-len(self._utility) :]
         at_start = value @ self.problem.initial[:states]
         # Each step rounds sums of |u| at most `terms` times, and there are `steps` of them in a row.
         off = (self._terms * steps + states) * UNIT_ROUNDOFF * (size @ self.problem.initial[:states])
@@ -157,15 +188,37 @@ class FiniteHorizon(BaseEngine):
         del precision  # exact to rounding
         steps, states, actions = self._shape
         rows = policy.reshape(steps, states, *policy.shape[1:])
-        visits = np.empty((steps, states))
-        here = self.problem.initial[:states]
-        for t in range(steps):
-            visits[t] = here
-            if t + 1 < steps:
-                here = self.problem.discount * self.process.flow(
-                    t, here[:, None] * as_table(rows[t], actions)
-                )
+        visits = np.zeros((steps, states))
+        visits[0] = self.problem.initial[:states]
+        for t in range(steps - 1):
+            self._tick()
+            if self._compiled and policy.ndim == 1:
+                moved = (self.problem.discount, visits[t], visits[t + 1])
+                visit_step(*self._arrays(t), rows[t], actions, *moved)
+            else:
+                taken = visits[t][:, None] * as_table(rows[t], actions)
+                visits[t + 1] = self.problem.discount * self.process.flow(t, taken)
         return visits.reshape(-1)
+
+    def mixed(
+        self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the policy (H·S, A) with the averaged values of some policies, and proved bounds on its values.
+
+        Of deterministic ones no occupancy of all pairs is formed.
+        """
+        used = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
+        if len(used) < 2 or any(policies[k].ndim == 2 for k in used):
+            return super().mixed(policies, weights, precision)
+        often = np.array([weights[k] * self.visits(policies[k]) for k in used])
+        often[0, often.sum(0) == 0] = 1.0  # nobody comes there: as the heaviest does
+        often /= often.sum(0)
+        table: Array = np.zeros((often.shape[1], self.process.actions))
+        states = np.arange(len(table))
+        for share, k in zip(often, used, strict=True):
+            table[states, policies[k]] += share
+        table /= table.sum(1, keepdims=True)
+        return table, self.values(table)
 
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states (t, s), (J, n, A); −∞ where there is no action."""

@@ -29,6 +29,7 @@ class Function(BaseEngine):
 
     exact = False
     draws = True
+    refines = False
 
     def __init__(self, problem: FunctionModel) -> None:
         super().__init__(problem)

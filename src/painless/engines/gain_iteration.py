@@ -61,7 +61,7 @@ def best_gains(
     idle = 0
     for _ in range(ROUNDS):
         tick()
-        choice, gain, bias, evaluations = _evaluated(rows, utility, component, choice, factorise)
+        choice, gain, bias, evaluations = _evaluated(rows, utility, component, choice, factorise, tick)
         ahead = np.asarray(rows.kernel @ bias)
         q = utility + ahead
         size = np.abs(utility) + np.asarray(rows.kernel @ np.abs(bias)) + np.abs(bias[rows.state])
@@ -100,11 +100,16 @@ def _first_choice(rows: PairRows, utility: Array, start: Gains | None, tick: Cal
 
 
 def _evaluated(
-    rows: PairRows, utility: Array, component: NDArray[np.intp], choice: Places, factorise: Factorise
+    rows: PairRows,
+    utility: Array,
+    component: NDArray[np.intp],
+    choice: Places,
+    factorise: Factorise,
+    tick: Callable[[], None],
 ) -> tuple[Places, Array, Array, int]:
     """Return a policy with one recurrent class in each component, its gains (C,) and its bias (S,), and the evaluations it took."""
     everywhere = np.full(len(component), 1 / len(component))
-    chain = RecurrentChain(rows.chain(choice), everywhere, factorise)
+    chain = RecurrentChain(rows.chain(choice), everywhere, factorise, tick)
     count, evaluations = int(component.max()) + 1, 1
     if chain.classes > count:
         gain = chain.gain_and_bias(utility[choice][None])[0][0]
@@ -113,7 +118,7 @@ def _evaluated(
         elsewhere = _may_reach(chain, chain.recurrent & ~targets)
         lead = rows.leading_to(~elsewhere)
         choice = np.where(elsewhere, lead, choice)
-        chain = RecurrentChain(rows.chain(choice), everywhere, factorise)
+        chain = RecurrentChain(rows.chain(choice), everywhere, factorise, tick)
         evaluations += 1
     gain, bias = (part[0] for part in chain.gain_and_bias(utility[choice][None]))
     found = np.zeros(count)

@@ -156,7 +156,7 @@ class OneClass:
         if width_of(rest) > ENOUGH * (size + float(np.abs(bias).max())):
             self.is_precise = False
             system = self._operator(self.chain, lambda z: z.mean())
-            other = _solved(system, utility)
+            other = _solved(system, utility, self._tick)
             if width_of(utility + self.chain @ other - other) < width_of(rest):
                 return other - other.mean()
         return bias
@@ -172,6 +172,7 @@ class OneClass:
             if width <= PRECISE * (size + np.abs(bias).max()):
                 return 0.5 * (low + high), bias
             if sweep % CHECKED == 0:
+                self._tick()
                 if width > SLOW * last:
                     return None
                 last = width
@@ -189,6 +190,7 @@ class OneClass:
             if off <= PRECISE:
                 return found
             if sweep % CHECKED == 0:
+                self._tick()
                 if off > SLOW * last:
                     break
                 last = off
@@ -210,7 +212,7 @@ class OneClass:
         if off > ENOUGH:
             self.is_precise = False
             system = self._operator(self._turned, lambda x: x.sum() / states)
-            return _solved(system, np.full(states, 1 / states))
+            return _solved(system, np.full(states, 1 / states), self._tick)
         return found
 
     def _operator(self, matrix: Any, added: Callable[[Array], Any]) -> Any:
@@ -219,9 +221,17 @@ class OneClass:
         return LinearOperator(self.chain.shape, matvec=lambda x: x - matrix @ x + added(x), dtype=np.float64)
 
 
-def _solved(system: Any, right: Array) -> Array:
+def _solved(system: Any, right: Array, tick: Callable[[], None]) -> Array:
     from scipy.sparse.linalg import gmres
 
     if not right.any():
         return np.zeros(len(right))
-    return np.asarray(gmres(system, right, rtol=PRECISE, restart=RESTART, maxiter=CYCLES)[0])
+    found, _ = gmres(
+        *(system, right),
+        rtol=PRECISE,
+        restart=RESTART,
+        maxiter=CYCLES,
+        callback=lambda _: tick(),
+        callback_type="pr_norm",
+    )
+    return np.asarray(found)

@@ -111,6 +111,7 @@ class Swept(BaseEngine):
             self.pricer.count,
             self._visits,
             along_flow=self.pricer.along_flow,
+            on_levels=self.pricer.takes_steps,
             threads=self.pricer.threads,
         )
         return self._visits

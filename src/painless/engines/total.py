@@ -53,6 +53,7 @@ class Total(BaseEngine):
 
     rounding = np.inf  # depends on the policy: `values` bounds it
     draws = True
+    refines = False
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)

@@ -21,7 +21,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.engine import Actions, Bracket, Engine
 from painless.planning.feasibility import Feasibility, SlaterPolicy
-from painless.planning.game import Aim, Column, Columns, Game
+from painless.planning.game import Aim, Column, Columns, Game, Proposal
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture
 from painless.problem import Criterion
@@ -114,7 +114,13 @@ class Certifier:
         self.game.respond(multiplier, tolerance)
         return self.game.last_bound
 
-    def prove(self, multipliers: Iterable[Array], target: Callable[[float], float], rounds: int) -> Mixture:
+    def prove(
+        self,
+        multipliers: Iterable[Array],
+        target: Callable[[float], float],
+        rounds: int,
+        propose: Proposal | None = None,
+    ) -> Mixture:
         """Bound at `multipliers`, then alternate master and pricing until the gap is at most `target(bound)`.
 
         Return the best mixture of all candidates and responses.
@@ -122,7 +128,7 @@ class Certifier:
         for multiplier in multipliers:
             self.bound(multiplier)
         game = self.game
-        game.play(lambda: game.open <= target(game.upper), rounds)
+        game.play(lambda: game.open <= target(game.upper), rounds, propose)
         return game.mixture
 
     def answer(self, weights: Array, precision: float = 0.0) -> Answer:

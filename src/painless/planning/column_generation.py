@@ -30,6 +30,7 @@ from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
 from painless.planning.search import Searched, Searcher
+from painless.planning.smoothing import Smoothed
 from painless.problem import CMDP
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
@@ -90,9 +91,7 @@ class ColumnGeneration:
         engine = engine or engine_of(problem, FEW_STATES)
         least = LEAST * engine.unit
         gap = target if callable(target) else lambda bound: target * max(abs(bound), least)
-        share = self.smoothing
-        if share is None:
-            share = 0.2 if problem.shape[2] == 1 else 0.5
+        share = Smoothed.usual(problem.shape[2]) if self.smoothing is None else self.smoothing
         search = Searcher(
             *(engine, gap, clock or Clock(), relaxation or Relaxation.of(problem)),
             rounds=self.rounds,

@@ -11,6 +11,7 @@ the range either cuts it off or confirms it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
@@ -20,16 +21,43 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
+from painless.planning.smoothing import Smoothed
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
 FEW = 8  # constraints up to which the ends are found from what is known even if the time is up: it takes milliseconds
 PRICINGS = 40  # maximum number of best responses for each end of a range; usually a few suffice
 DIGITS = 1e-10  # relative width of a range that is narrow enough
+# The gap at which the ends of a swept model's ranges are sought, and the error of the responses there, relative to the gap that was asked for.
+CLOSER, CLOSEST = 0.1, 0.01
+ENOUGH = 10.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
+INNER, FARTHER = (
+    1e-6,
+    4.0,
+)  # such a width from which on responses beside the price come first, and how much farther away the next one is
+EXACT = 0.03  # error of a policy's values, relative to the gap
 MOVED = 1e-10  # relative move of an end that counts as none
 CLOSING = 8  # best responses that first lower the bound, times K + 1
 IMPROVED = 5000  # states up to which the answer is improved while prices are narrowed
 WIDENED = 1e-9  # relative widening of the ranges: the precision of the linear programs
+
+
+class PricePrecision(NamedTuple):
+    """How precise prices are meant to be; by default as precise as possible."""
+
+    gap: float = 0.0  # between the bounds
+    settled: float = 0.0  # of responses at the ends of a range
+    digits: float = DIGITS  # relative width of a range that is narrow enough
+
+    @classmethod
+    def as_asked(cls, tolerance: float, gap: float) -> PricePrecision:
+        """Return the precision for a swept model, of which a gap was asked for, and relative to the value a tolerance."""
+        if not np.isfinite(gap):
+            return cls()
+        return cls(CLOSER * gap, CLOSEST * gap, max(DIGITS, ENOUGH * tolerance))
+
+
+FULL = PricePrecision()
 
 
 class PriceRanges(NamedTuple):
@@ -39,15 +67,20 @@ class PriceRanges(NamedTuple):
     high: Array
 
 
-def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Answer:
+def closed_in(
+    certifier: Certifier, answer: Answer, improve: bool = True, precise: PricePrecision = FULL
+) -> Answer:
     """Continue master and pricing after the gap is proved, since prices are as precise as the bound.
 
     With `improve`, the answer improves too, unless its mixture is too expensive to evaluate.
     """
-    rounds = CLOSING * (1 + certifier.problem.shape[2])
-    closer, certifier.game.precision = answer, 0.0  # as precise as possible
+    states, _, constraints = certifier.problem.shape
+    rounds, propose = CLOSING * (1 + constraints), None
+    closer, certifier.game.precision = answer, EXACT * precise.settled  # 0 is as precise as possible
+    if precise.gap > 0:
+        propose = Smoothed(Smoothed.usual(constraints), states, constraints)
     try:
-        mixture = certifier.prove((), lambda _: 0.0, rounds)
+        mixture = certifier.prove((), lambda _: precise.gap, rounds, propose)
         used = np.flatnonzero(mixture.weights)
         certifier.game.proved.append(mixture.weights[used] @ certifier.game.columns.lows[used])
         if improve and certifier.problem.shape[0] <= IMPROVED:
@@ -58,10 +91,16 @@ def closed_in(certifier: Certifier, answer: Answer, improve: bool = True) -> Ans
 
 
 def price_ranges(
-    certifier: Certifier, answer: Answer, tick: Callable[[], None] = lambda: None, narrow: bool = True
+    certifier: Certifier,
+    answer: Answer,
+    tick: Callable[[], None] = lambda: None,
+    narrow: bool = True,
+    precise: PricePrecision = FULL,
 ) -> PriceRanges:
-    """Return a proved range for every price, narrowed by best responses at its ends until `tick` raises."""
-    ranges, stopped = _Ranges(certifier, answer, tick), (TimeoutError, KeyboardInterrupt)
+    """Return a proved range for every price, narrowed by best responses at its ends until it is precise, or `tick` raises."""
+    ranges, stopped = _Ranges(certifier, answer, tick, precise), (TimeoutError, KeyboardInterrupt)
+    if precise.settled > 0:
+        certifier.game.precision = EXACT * precise.settled
     with suppress(*stopped):
         ranges.find()
         if narrow:
@@ -74,9 +113,13 @@ def price_ranges(
 class _Ranges:
     """What the inequalities A·λ ≤ r of the policies known so far prove of each price."""
 
-    def __init__(self, certifier: Certifier, answer: Answer, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, certifier: Certifier, answer: Answer, tick: Callable[[], None], precise: PricePrecision
+    ) -> None:
         self.certifier, self.answer, self.tick = certifier, answer, tick
+        self.digits, self.settled = precise.digits, max(SETTLED * certifier.engine.unit, precise.settled)
         self.unit = certifier.engine.unit
+        self._tries: Counter[tuple[int, int]] = Counter()  # in a row that cut off nothing, by end
         self.low, self.high = np.zeros(certifier.problem.shape[2]), self._quick()
         dearest_first = np.argsort(-certifier.game.price, kind="stable")
         self._wide = [int(i) for i in dearest_first if self.high[i] > NONE]
@@ -101,14 +144,34 @@ class _Ranges:
     def _cut(self, index: int, side: int, priced: dict[tuple[int, int], float]) -> bool:
         """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
         low, high = self.low[index], self.high[index]
-        if np.isfinite(high) and high - low <= DIGITS * high:
+        if np.isfinite(high) and high - low <= self.digits * high:
             return False
         end, game = self.end(index, side), self.certifier.game
         if end is None or abs(priced.get((index, side), np.inf) - end[index]) <= MOVED * end[index] + NONE:
             return False
+        inner = self._beside_the_price(end, index, side)
+        if inner is not None:
+            self.certifier.bound(inner, self.settled)
+            found = self.end(index, side)
+            is_cut = found is not None and 2 * side * found[index] <= side * (inner[index] + end[index])
+            self._tries[index, side] = 0 if is_cut else self._tries[index, side] + 1
+            return True
         priced[index, side] = float(end[index])
-        dual = self.certifier.bound(end, SETTLED * self.unit)
-        return dual - game.upper > SETTLED * self.unit * (1 + float(end.sum())) + game.rounding
+        dual = self.certifier.bound(end, self.settled)
+        return dual - game.upper > self.settled * (1 + float(end.sum())) + game.rounding
+
+    def _beside_the_price(self, end: Array, index: int, side: int) -> Array | None:
+        """Return a point between the best prices and an end, at first so close that a range that ends there is narrow, then farther away.
+
+        The bound is convex in the prices, so that a response there cuts off what lies beyond, unless the price itself does. None if it is the
+        end's turn.
+        """
+        price = self.certifier.game.price
+        whole = side * float(end[index] - price[index])
+        part = 0.4 * self.digits * float(price[index]) * FARTHER ** self._tries[index, side]
+        if self.digits < INNER or not 0 < part < whole:
+            return None
+        return np.asarray(price + (end - price) * (part / whole))
 
     def _quick(self) -> Array:
         """Return an upper end for each price from single inequalities, (K,): r/a if no other constraint is missed."""

@@ -12,7 +12,7 @@ from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
-from painless.planning.game import Column
+from painless.planning.game import SHARE, Column
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
@@ -27,6 +27,7 @@ EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prov
 LAST = 0.5  # error of a policy's value if there are no constraints, in the same units
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
 LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
 MIXED = 1e-6  # smaller probabilities count as 0
 MOST_MIXED = 100  # states from which prices are read; K of them suffice
@@ -86,7 +87,7 @@ class Searcher:
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING
-        self._aim = 0.9  # the share of the target at which a mixture is evaluated
+        self._aim = AIM  # the share of the target at which a mixture is evaluated
 
     def run(
         self,
@@ -177,7 +178,8 @@ class Searcher:
         return self._ending is not Ending.ROUNDING or self._aim < LEAST_AIM
 
     def _respond(self, multiplier: Array, tolerance: float) -> None:
-        self.game.precision = self._precision
+        coarse = EXACT * SHARE if self.problem.shape[2] else LAST
+        self.game.precision = max(self._precision, coarse * tolerance)
         self.game.respond(multiplier, tolerance)
 
     @property
@@ -204,7 +206,8 @@ class Searcher:
                 margin *= DEAREST * target / loss
                 mixture = self._beyond(margin)
             if mixture is not None:
-                weights, precision = mixture.weights, 0.2 * margin
+                weights = mixture.weights
+                precision = 0.2 * margin * (self._aim / AIM) ** 2  # finer if an answer was not good enough
         return self.certifier.answer(weights, precision)
 
     def _refresh(self, weights: Array, margin: float) -> bool:
@@ -212,7 +215,7 @@ class Searcher:
 
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
-        if self.engine.exact or self.engine.draws:
+        if self.engine.exact or not self.engine.refines:
             return False
         columns, found = self.game.columns, False
         for k in np.flatnonzero(weights).tolist():

@@ -26,6 +26,11 @@ class Smoothed:
         self.smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
         self._guessed, self._last = False, np.inf
 
+    @staticmethod
+    def usual(constraints: int) -> float:
+        """Return the share that needs the fewest solves on Garnets and grids."""
+        return 0.2 if constraints == 1 else 0.5
+
     def __call__(self, game: Game) -> Array:
         """Return the multipliers for the next response, (K,)."""
         guess = None

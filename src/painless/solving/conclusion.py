@@ -18,7 +18,7 @@ from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
 from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.planner import Case, Ending, Planned, Task
-from painless.planning.prices import NONE, PriceRanges, closed_in, price_ranges
+from painless.planning.prices import NONE, PricePrecision, PriceRanges, closed_in, price_ranges
 from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
@@ -29,9 +29,12 @@ from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
+QUICK_SECONDS = 0.1  # of an answer; prices of a swept model that takes longer are only as precise as asked, and take at most
+SHARE = 0.5  # of its time
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
-VISITS = 1e-6  # precision of the visits of a swept model, relative to their sum
+# Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
+VISITS, TOLERATED = 1e-6, 0.1
 NAMED = 3  # states that a sentence lists
 
 
@@ -45,26 +48,32 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     if certifier is None or answer is None:
         return _infeasible(found, clock)
     in_time = not found.ending.out_of_time
+    precise, share = PricePrecision(), 1.0
+    if not certifier.engine.exact and clock.work > QUICK_SECONDS:
+        target = found.case.target(task.tolerance)
+        precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if in_time and narrow:
-        clock.allow_again(LEAST_SECONDS)
+        clock.allow_again(LEAST_SECONDS if share == 1 else QUICK_SECONDS, share)
         # Without prices a swept model needs no more than the gap that was asked for.
         if certifier.engine.exact or certifier.problem.shape[2]:
-            answer = closed_in(certifier, answer, improve=trace is None)
+            answer = closed_in(certifier, answer, trace is None, precise)
     elif not in_time:
         clock.extend()
-    prices = _prices(found.case, certifier, answer, clock, narrow=in_time and narrow)
+    prices = _prices(found.case, certifier, answer, clock, in_time and narrow, precise)
     if in_time and narrow:
         clock.release()
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
 
 
-def _prices(case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool) -> PriceRanges:
+def _prices(
+    case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool, precise: PricePrecision
+) -> PriceRanges:
     """Return the proved range of every price, (K,) each, in the user's units."""
     problem, units = case.problem, case.units
     low, high = problem.utility_range
     if not (low[1:] < high[1:])[units.removed].any():
         return PriceRanges(
-            *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow))
+            *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow, precise))
         )
     try:
         if narrow:
@@ -129,6 +138,7 @@ def _feasible(
         iterations=iterations,
         trace=trace,
         response=game.response,
+        visits=max(VISITS, min(TOLERATED * task.tolerance, TOLERATED)),
         best_responses=game.responses,
         proof_weight=np.append(1.0, units.multiplier(answer.multiplier)),
     )
@@ -214,12 +224,14 @@ def _solution(
     value: Array,
     *,
     response: Actions | None = None,
+    visits: float = VISITS,
     **rest: Any,
 ) -> Solution:
+    """Return a solution with a policy whose visits have a precision."""
     case, problem = found.case, found.case.problem
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     return Solution(
-        policy=_policy(case, policy, response),
+        policy=_policy(case, policy, response, visits),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         threshold=problem.limit,
@@ -234,7 +246,7 @@ def _solution(
 
 
 def _policy(
-    case: Case, policy: Any, response: Actions | None
+    case: Case, policy: Any, response: Actions | None, precision: float
 ) -> TabularPolicy | TimedPolicy | TableMixture | ActionMixture:
     """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
     actions = case.problem.shape[1]
@@ -242,18 +254,18 @@ def _policy(
         named = {kind: given for kind, given in case.problem.names.items() if kind == "actions"}
         return ActionMixture(np.array(policy.parts), policy.weights, named)
     if isinstance(policy, Drawn):
-        tables = [_policy(case, as_table(part, actions), response) for part in policy.parts]
+        tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
     visited = case.engine.reachable(policy)
-    if response is not None:
+    if response is not None and not visited.all():
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
-    return policy_of(case.problem, policy, _visits(case, policy, visited))
+    return policy_of(case.problem, policy, _visits(case, policy, visited, precision))
 
 
-def _visits(case: Case, policy: Array, visited: Mask) -> Array | None:
+def _visits(case: Case, policy: Array, visited: Mask, precision: float) -> Array | None:
     """Return d(s), (S,), with 0 in unreachable states; None if the time is up."""
     try:
-        return np.where(visited, np.maximum(case.engine.visits(policy, VISITS), 0.0), 0.0)
+        return np.where(visited, np.maximum(case.engine.visits(policy, precision), 0.0), 0.0)
     except TimeoutError:
         return None
 

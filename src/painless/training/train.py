@@ -24,7 +24,7 @@ from painless.common.arguments import function, number, share, whole
 from painless.common.arrays import one_thread
 from painless.common.errors import InputError
 from painless.common.render import number as rounded
-from painless.counting.safe_plan import Limits
+from painless.counting.safe_plan import REST, Limits
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.features.base import FeatureMap
 from painless.loop.algorithms import Algorithm
@@ -52,6 +52,7 @@ FEW_ROLLOUTS, ROLLOUTS = 5, 50  # episodes of one iteration, without those that 
 VERIFYING = 100  # fresh episodes, at least
 BOUND = 20.0  # of multipliers in normalised units, without a search for a feasible policy: a slack of a tenth of the range
 LONGEST = 80  # characters of the name of a state
+NOTICED = 0.01  # relative difference between episodes with and without their time limit that is told
 PILOT = 0.1  # share of a budget in seconds that random episodes before the training may take
 
 Progress = Callable[[Any], None]
@@ -384,6 +385,7 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
         start,
         f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
         f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
+        _cut_off(found, judged, specification),
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
         ""
         if found.answer.safe
@@ -391,6 +393,20 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
     ]
     kind = Kind.STOPPED if found.stopped else Kind.COMPLETED
     return Status(kind, " ".join(part for part in parts if part))
+
+
+def _cut_off(found: Found, judged: Verified, specification: Any) -> str:
+    """Return what episodes collect until they are cut off, if the learned model, which has no time limit, says something else."""
+    limit, endless = found.limits.time_limit, judged.judged.value[0]
+    if found.pooled.discount**limit <= REST:
+        return ""
+    _, collected = found.pooled.episode_values(judged.judged.policy, limit)
+    if abs(collected[0] - endless) <= max(judged.judged.error[0], NOTICED * abs(endless)):
+        return ""
+    reward = rounded(float(collected[0] * specification.sign[0]))
+    return (
+        f"That is without a time limit: cut off after {limit} steps, episodes collect a reward of {reward}."
+    )
 
 
 class _Log:

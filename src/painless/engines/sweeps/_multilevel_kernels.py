@@ -90,6 +90,58 @@ def coarsen(
 
 
 @njit
+def count_successors(
+    first: Indices, pointer: Indices, successor: Indices, mark: Indices, begin: NDArray[np.intp]
+) -> None:
+    """Write where the successors of each state begin, (S + 1,), those of all its pairs together and each once.
+
+    `mark` holds the number of states for each state at first.
+    """
+    begin[0] = 0
+    for s in range(len(first) - 1):
+        own = np.uint32(s)
+        count = 0
+        for k in range(pointer[first[s]], pointer[first[s + 1]]):
+            t = successor[k]
+            if t != own and mark[t] != own:
+                mark[t] = own
+                count += 1
+        begin[s + 1] = begin[s] + count
+
+
+@njit
+def average_rows(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    discount: float,
+    begin: NDArray[np.intp],
+    level: tuple[Indices, Array, Array],
+    mark: NDArray[np.intp],
+) -> None:
+    """Write I − γP of the policy that takes all pairs of a state equally often: targets, weights, and the diagonal.
+
+    `mark` holds −1 for each state at first.
+    """
+    to, mass, diagonal = level
+    for s in range(len(first) - 1):
+        at, row, stay = begin[s], begin[s], 0.0
+        share = discount / (first[s + 1] - first[s])
+        for k in range(pointer[first[s]], pointer[first[s + 1]]):
+            t = successor[k]
+            if t == s:
+                stay += share * probability[k]
+            elif mark[t] >= row:
+                mass[mark[t]] += share * probability[k]
+            else:
+                mark[t] = at
+                to[at], mass[at] = t, share * probability[k]
+                at += 1
+        diagonal[s] = 1.0 - stay
+
+
+@njit
 def sweep(
     start: Indices,
     stop: Indices,

@@ -1,8 +1,9 @@
-"""Backward induction over the rows of a sparse model, compiled: one pass finds the best actions and the values of all utilities.
+"""Steps of a finite horizon over the rows of a sparse model, compiled: backwards for values and best actions, forwards for visits.
 
-    V_t(s) = max_a Σ_j w_j u_j(s, a) + γ Σ_s' P_t(s'|s, a) V_{t+1}(s'),        W_t(s) = u(s, a_s) + γ Σ_s' P_t(s'|s, a_s) W_{t+1}(s')
+    V_t(s) = max_a u(s, a) + γ Σ_s' P_t(s'|s, a) V_{t+1}(s'),        W_t(s) = u(s, a_s) + γ Σ_s' P_t(s'|s, a_s) W_{t+1}(s')
 
-with W the values of all utilities and of their sizes |u|, (S, 2J). `FiniteHorizon` has the same equations in NumPy, for small and dense models.
+with u = Σ_j w_j u_j in the first and W the values of all utilities, and of their sizes |u| if some utilities are negative, (S, C). Best actions come first, for all states, and W after them:
+loops that do one thing keep the processor's memory unit busy. `FiniteHorizon` has the same equations in NumPy, for small and dense models.
 """
 
 from __future__ import annotations
@@ -10,79 +11,123 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.compiling import njit
 
+Indices = NDArray[np.uint32]
+
 
 @njit
 def best_step(
-    pointer: Any,
-    successor: Any,
+    pointer: Indices,
+    successor: Indices,
     probability: Array,
     utility: Array,
     mask: Mask,
-    step: int,
-    weight: Array,
     discount: float,
     ahead: Array,
-    values_ahead: Array,
     actions: Any,
     value: Array,
-    values: Array,
     begin: int,
     end: int,
 ) -> None:
-    """Write the best actions of a step, (S,), their weighted value (S,), and W (S, 2J), on states begin..end − 1."""
-    utilities, choices = utility.shape[0], utility.shape[3]
-    for s in range(begin, end):
-        best, at = -np.inf, 0
+    """Write the best actions of a step for a utility (S, A), (S,), and their values (S,), on states begin..end − 1; without a mask it is empty."""
+    choices = np.uint64(utility.shape[1])
+    masked = len(mask) > 0
+    for s in range(np.uint64(begin), np.uint64(end)):
+        best, row = -np.inf, s * choices
+        at: Any = choices  # none yet
         for a in range(choices):
-            if not mask[step, s, a]:
+            if masked and not mask[s, a]:
                 continue
             total = 0.0
-            for k in range(pointer[s * choices + a], pointer[s * choices + a + 1]):
+            for k in range(pointer[row + a], pointer[row + a + np.uint64(1)]):
                 total += probability[k] * ahead[successor[k]]
-            total *= discount
-            for j in range(utilities):
-                total += weight[j] * utility[j, step, s, a]
+            total = utility[s, a] + discount * total
             if total > best:
                 best, at = total, a
         actions[s], value[s] = at, best
-        for j in range(utilities):
-            values[s, j] = utility[j, step, s, at]
-            values[s, utilities + j] = abs(utility[j, step, s, at])
-        for k in range(pointer[s * choices + at], pointer[s * choices + at + 1]):
-            share = discount * probability[k]
-            for j in range(2 * utilities):
-                values[s, j] += share * values_ahead[successor[k], j]
 
 
 @njit
 def follow_step(
-    pointer: Any,
-    successor: Any,
+    pointer: Indices,
+    successor: Indices,
     probability: Array,
     utility: Array,
-    table: Array,
-    step: int,
+    actions: Any,
     discount: float,
     values_ahead: Array,
     values: Array,
     begin: int,
     end: int,
 ) -> None:
-    """Write W (S, 2J) of a policy, of which `table` (S, A) are the probabilities of this step, on states begin..end − 1."""
-    utilities, choices = utility.shape[0], utility.shape[3]
-    for s in range(begin, end):
-        values[s] = 0.0
-        for a in range(choices):
-            often = table[s, a]
-            if often > 0:
-                for j in range(utilities):
-                    values[s, j] += often * utility[j, step, s, a]
-                    values[s, utilities + j] += often * abs(utility[j, step, s, a])
-                for k in range(pointer[s * choices + a], pointer[s * choices + a + 1]):
-                    share = often * discount * probability[k]
-                    for j in range(2 * utilities):
-                        values[s, j] += share * values_ahead[successor[k], j]
+    """Write W (S, C) of the actions (S,) of a step, with utilities (J, S, A), on states begin..end − 1."""
+    utilities, columns = np.uint64(utility.shape[0]), np.uint64(values.shape[1])
+    choices = np.uint64(utility.shape[2])
+    for s in range(np.uint64(begin), np.uint64(end)):
+        at = np.uint64(actions[s])
+        row = s * choices + at
+        for c in range(np.uint64(0), columns, np.uint64(2)):
+            # The other of two; the last, if alone, is done twice
+            d = min(c + np.uint64(1), columns - np.uint64(1))
+            total, other = 0.0, 0.0
+            for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                t, share = np.uint64(successor[k]), probability[k]
+                total += share * values_ahead[t, c]
+                other += share * values_ahead[t, d]
+            gain = utility[c, s, at] if c < utilities else abs(utility[c - utilities, s, at])
+            second = utility[d, s, at] if d < utilities else abs(utility[d - utilities, s, at])
+            values[s, c], values[s, d] = gain + discount * total, second + discount * other
+
+
+@njit
+def mix_step(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    table: Array,
+    discount: float,
+    values_ahead: Array,
+    values: Array,
+    begin: int,
+    end: int,
+) -> None:
+    """Write W (S, C) of a policy, of which `table` (S, A) are the probabilities of this step, on states begin..end − 1."""
+    utilities, columns = np.uint64(utility.shape[0]), np.uint64(values.shape[1])
+    choices = np.uint64(utility.shape[2])
+    for s in range(np.uint64(begin), np.uint64(end)):
+        for c in range(columns):
+            value = 0.0
+            for a in range(choices):
+                often = table[s, a]
+                if often > 0:
+                    total = 0.0
+                    for k in range(pointer[s * choices + a], pointer[s * choices + a + np.uint64(1)]):
+                        total += probability[k] * values_ahead[successor[k], c]
+                    gain = utility[c, s, a] if c < utilities else abs(utility[c - utilities, s, a])
+                    value += often * (gain + discount * total)
+            values[s, c] = value
+
+
+@njit
+def visit_step(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    actions: Any,
+    choices: int,
+    discount: float,
+    here: Array,
+    after: Array,
+) -> None:
+    """Add to `after` (S,) what of the visits (S,) of a step arrives at the next one, by the actions (S,) that are taken."""
+    for s in range(np.uint64(len(here))):
+        moved = discount * here[s]
+        if moved > 0:
+            row = s * np.uint64(choices) + np.uint64(actions[s])
+            for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                after[successor[k]] += moved * probability[k]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
@@ -106,3 +107,11 @@ def transitions(
     within = np.arange(len(origin)) - np.repeat(np.cumsum(length) - length, length)
     place = start[origin] + within
     return origin, chain.target[place].astype(np.intp), chain.weight[place]
+
+
+def as_matrix(chain: Chain) -> Any:
+    """Return γP as a sparse matrix, (S, S)."""
+    states = np.arange(len(chain.stay))
+    origin, target, weight = transitions(chain)
+    places = np.append(origin, states), np.append(target, states)
+    return scipy.sparse.csr_array((np.append(weight, chain.stay), places), (len(states), len(states)))

@@ -37,14 +37,18 @@ def chain_occupancy(
     start: Array | None = None,
     *,
     along_flow: bool = True,
+    on_levels: bool = False,
     threads: TwoThreads | None = None,
 ) -> Array:
-    """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ), from `start` on."""
+    """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ), from `start` on.
+
+    With `on_levels` it is known that sweeps are slow and that the chain is not narrow.
+    """
     pushed = _Pushed(chain, discount, initial, start, threads or TwoThreads())
-    sweeps = LONG if len(initial) <= SMALL else 0
+    sweeps = LONG if on_levels or len(initial) <= SMALL else 0
     while True:
         if sweeps == LONG:
-            direct = eliminate(chain, initial, transposed=True)
+            direct = None if on_levels else eliminate(chain, initial, transposed=True)
             if direct is not None:
                 return np.maximum(direct, 0.0)
             levels = Multilevel.of(chain, tick).transposed()

@@ -1,11 +1,14 @@
 """Elimination for small chains and for narrow ones, such as queues: with a good numbering, every state leads only to states nearby.
 
-Sweeps cross a narrow chain slowly; elimination within its band solves it directly.
+Sweeps cross a narrow chain slowly; elimination within its band solves it directly. So it does a wide one of about a thousand states. A tree, such as a maze
+without loops, is eliminated from its leaves inwards.
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy
@@ -16,6 +19,8 @@ from painless.engines.sweeps.chain import Chain, transitions
 
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
+QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
+CYCLES = 1.01  # pairs of states that lead to each other, for each state, in what counts as a tree
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
@@ -36,6 +41,10 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
         np.subtract.at(system, (state, target), weight)
         direct: Array = np.linalg.solve(system.T if transposed else system, right).astype(np.float64)
         return direct
+    if not _fits(state - target, len(chain.stay)):
+        solved = _without_fill(chain, (state, target, weight), right, transposed)
+        if solved is not None:
+            return solved
     rank = _narrow_rank(state, target, len(chain.stay))
     if rank is None:
         return None
@@ -55,6 +64,25 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
     return solution[rank]
 
 
+def _without_fill(
+    chain: Chain, arrows: tuple[NDArray[np.intp], NDArray[np.intp], Array], right: Array, transposed: bool
+) -> Array | None:
+    """Solve a chain whose states form a tree, or nearly, from its leaves inwards; None if it has too many cycles."""
+    states, (state, target, weight) = len(chain.stay), arrows
+    if len(state) > 2 * CYCLES * states:
+        return None
+    edges = np.unique(np.minimum(state, target) * states + np.maximum(state, target))
+    if len(edges) > CYCLES * states:
+        return None
+    own = np.arange(states)
+    entries = np.concatenate([-weight, 1.0 - chain.stay])
+    places = np.concatenate([state, own]), np.concatenate([target, own])
+    system = scipy.sparse.csc_array((entries, places), shape=(states, states))
+    # Rows of an M-matrix that are dominated by their diagonal need no pivots.
+    factors: Any = scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
+    return np.asarray(factors.solve(np.ascontiguousarray(right), "T" if transposed else "N"))
+
+
 def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int) -> NDArray[np.intp] | None:
     """Number the states so that transitions are short: as they are, or by reverse Cuthill–McKee; None if neither will do."""
     natural = np.arange(states)
@@ -69,4 +97,4 @@ def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int)
 
 def _fits(distance: NDArray[np.intp], states: int) -> bool:
     width = int(np.abs(distance).max(initial=0))
-    return width <= WIDEST and states * (3 * width + 1) <= LARGEST
+    return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST

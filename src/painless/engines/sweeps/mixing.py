@@ -79,6 +79,7 @@ class Mixer:
                     self.pricer.count,
                     warm,
                     along_flow=self.pricer.along_flow,
+                    on_levels=self.pricer.takes_steps,
                     threads=self.pricer.threads,
                 )
                 self._visits[key] = visits, precision

@@ -58,17 +58,18 @@ class Level(NamedTuple):
 
     def transposed(self) -> Level:
         """Return the level of the transposed system."""
-        size, length = len(self.diagonal), (self.stop - self.start).astype(np.intp)
-        place = np.repeat(self.start.astype(np.intp) - np.cumsum(length) + length, length) + np.arange(
-            length.sum()
-        )
-        row = np.repeat(np.arange(size), length)
-        matrix = scipy.sparse.csr_array(
-            (self.weight[place], (self.target[place].astype(np.intp), row)), shape=(size, size)
-        )
-        pointer = matrix.indptr.astype(np.uint32)
+        size, weight, target = len(self.diagonal), self.weight, self.target
+        length = self.stop - self.start
+        pointer = np.zeros(size + 1, np.int32)
+        np.cumsum(length, out=pointer[1:])
+        if not np.array_equal(self.stop, pointer[1:]):  # there is room between the rows
+            place = np.repeat(self.start - pointer[:-1], length) + np.arange(pointer[-1])
+            weight, target = weight[place], target[place]
+        own = weight[: pointer[-1]], target[: pointer[-1]].astype(np.int32), pointer
+        matrix = scipy.sparse.csr_array(scipy.sparse.csc_array(own, shape=(size, size)))
+        begin = matrix.indptr.astype(np.uint32)
         return Level(
-            *(pointer[:-1], pointer[1:], matrix.indices.astype(np.uint32), matrix.data),
+            *(begin[:-1], begin[1:], matrix.indices.astype(np.uint32), matrix.data),
             *(self.diagonal, self.order, self.group),
         )
 

@@ -18,7 +18,10 @@ from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 
 INEXACT = 0.02  # residual of a policy's values, relative to the range of the last improvement
-UNIFORM = 1e-13  # residual of the uniform policy's values, relative to the utilities: far from rewards, values are tiny
+# Residuals of the uniform policy's values, relative to the utilities: rough ones suffice unless values are nearly the same in much of the
+# model, as far from rewards, where tiny differences show the way.
+ROUGH, UNIFORM = 1e-3, 1e-13
+FLAT = 0.05  # the middle half of all values is the same if its range is a smaller share of the whole one
 
 
 def evaluate_inexactly(
@@ -30,26 +33,34 @@ def evaluate_inexactly(
 
 
 def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Callable[[int], None]) -> Array:
-    """Return the values (S,) of the uniform policy for the utility (N,) of each pair, nearly to full precision."""
+    """Return the values (S,) of the uniform policy for the utility (N,) of each pair, so precise that they show the way from every state."""
     start, stop, target, weight, diagonal = _uniform_rows(rows, discount)
     pairs = np.diff(rows.first)
     right = np.add.reduceat(utility, rows.first[:-1].astype(np.intp)) / pairs
     value = np.zeros(len(pairs))
     levels = Multilevel.from_level(ordered_level(start, stop, target, weight, diagonal), tick)
-    levels.improve(right, value, width_of, UNIFORM * float(np.abs(right).max()))
+    size = float(np.abs(right).max())
+    levels.improve(right, value, width_of, ROUGH * size)
+    least, low, high, most = np.quantile(value, (0.0, 0.25, 0.75, 1.0))
+    if high - low < FLAT * (most - least):
+        levels.improve(right, value, width_of, UNIFORM * size)
     return value
+
+
+def uniform_chain(rows: SparseRows) -> tuple[Chain, Array]:
+    """Return the chain of the uniform policy without a discount, and its utilities, (J, S)."""
+    uniform = _uniform_rows(rows, 1.0)
+    gain = np.add.reduceat(rows.utility, rows.first[:-1].astype(np.intp), axis=1) / np.diff(rows.first)
+    return Chain(*uniform[:4], 1.0 - uniform[4], np.empty((len(uniform[4]), 0))), gain
 
 
 def _uniform_rows(rows: SparseRows, discount: float) -> tuple[Indices, Indices, Indices, Array, Array]:
     """Return I − γP of the uniform policy as rows without repeated successors, and its diagonal."""
-    states, pairs = len(rows.first) - 1, len(rows.pointer) - 1
-    share = np.repeat(1.0 / np.diff(rows.first), np.diff(rows.first))
-    weight = discount * rows.probability * np.repeat(share, np.diff(rows.pointer))
-    begin, own = np.empty(states + 1, np.uint32), np.empty(states)
-    to, mass = np.empty(len(weight), np.uint32), np.empty(len(weight))
-    used = kernels.coarsen(
-        *(rows.pointer[:-1], rows.pointer[1:], rows.successor, weight, share),
-        *(np.arange(states, dtype=np.uint32), np.arange(pairs), rows.first.astype(np.intp)),
-        *((begin, to, mass, own), np.full(states, -1, np.intp)),
-    )
-    return begin[:-1], begin[1:], to[:used].copy(), mass[:used].copy(), own
+    states = len(rows.first) - 1
+    begin, pairs = np.empty(states + 1, np.intp), (rows.first, rows.pointer, rows.successor)
+    kernels.count_successors(*pairs, np.full(states, states, np.uint32), begin)
+    to, mass, diagonal = np.empty(begin[-1], np.uint32), np.empty(begin[-1]), np.empty(states)
+    unmarked = np.full(states, -1, np.intp)
+    kernels.average_rows(*pairs, rows.probability, discount, begin, (to, mass, diagonal), unmarked)
+    start = begin.astype(np.uint32)
+    return start[:-1], start[1:], to, mass, diagonal

@@ -41,6 +41,7 @@ STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, 
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
+CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
 SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better.
 TRIED, FLOWING = 8, 0.83
@@ -88,7 +89,10 @@ class Pricer:
         self._active: ActiveStates | None = None
         self._started = False  # from the uniform policy
         self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
+        self._flows = False  # whether sweeps along the flow are fast
         self._error = np.inf  # of the values, as those of the current policy
+        # Weights (J,) and the current policy's values of the weighted utility (S,), if these are known better than those of each.
+        self._weighted: tuple[Array, Array] | None = None
         # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
         self._roundings = (3 * self.rows.most_successors + STEPS) * EPSILON / 2
         self._sum_roundings = (states / PIECES + STEPS) * EPSILON / 2
@@ -103,7 +107,7 @@ class Pricer:
         self._choice = other._choice.copy()
         self.values.value[:] = other.values.value
         self.values.rate, self.values.by_elimination = dict(other.values.rate), other.values.by_elimination
-        self._started, self._steps_pay = other._started, other._steps_pay
+        self._started, self._steps_pay, self._flows = other._started, other._steps_pay, other._flows
 
     def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
         """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
@@ -113,34 +117,44 @@ class Pricer:
         self.solves += 1
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
-        widest = 0.0
+        self._weighted = None
+        widest, asked, value, error = 0.0, np.inf, self.values.value @ weight, self._error
         for rounds in range(1, LONGEST):
-            value = self.values.value @ weight
             evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
-            error, self._error = self._error, np.inf  # until it is known that the policy stays
+            known, self._error = self._error, np.inf  # until it is known that the policy stays
             at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
             bound, goal = min(bound, above), max(tolerance, rounding)
             if bound - float(self.initial @ value) + error <= goal:
-                self._choice, self._error = evaluated, error
+                self._choice, self._error = evaluated, known
                 break
             if not changed:
-                self._error = error
+                self._error = known
             if width <= goal:
                 break
-            if self.along_flow and not self._is_narrow() and self._takes_steps():
+            if self.along_flow and self._takes_steps() and not self._is_narrow():
                 bound = min(bound, self._take_steps(weight, utility, value, goal))
                 if self._steps_pay:
                     break
-                self.evaluate(value_tolerance)
+                error = np.inf
             elif self.along_flow:
-                if rounds > TRIES or precision < 0.01 * self._error < np.inf:
+                if rounds > TRIES or asked < 0.01 * error < np.inf:
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
-                precision = precision if changed else 0.1 * precision
+                # Policies that alternate need more precise values, as does one that stays
+                progress = changed and width < STEADY * last
+                precision, last = precision if progress else 0.1 * precision, min(width, last)
                 self._improve_active(utility, value, least)
-                self.evaluate(precision)
+                if self._is_narrow() or len(weight) == 1:
+                    asked = precision
+                    self.evaluate(precision)
+                    value, error = self.values.value @ weight, self._error
+                else:
+                    # Rough values cost another turn, and save much only where sweeps are slow; they become finer, or policies may alternate.
+                    rough = 0.0 if self._flows else min(CLOSER * width, 0.1 * asked)
+                    asked = max(precision, rough)
+                    value, error = self._weighted_value(weight, value, asked)
             else:
                 stalled = width > STALLED * last and not changed
                 count = max(
@@ -153,6 +167,7 @@ class Pricer:
                     self.values.rate[False] = 1.0
                 else:
                     self._follow(count)
+                    value, error = self.values.value @ weight, np.inf
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
@@ -174,6 +189,7 @@ class Pricer:
                 self.values.turn()
             first, last = (self.values.sweep(chain, count) for count in (2, TRIED))
             self._steps_pay = last > first * FLOWING**TRIED
+            self._flows = not self._steps_pay
         return self._steps_pay
 
     def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
@@ -195,11 +211,30 @@ class Pricer:
             chain = self._chain.follow(self._choice)
             evaluate_inexactly(chain, weight, value, max(INEXACT * (high - low), needed), self.count)
         self._steps_pay = width <= goal
+        unit = 1 / (1 - self.discount)
+        value += 0.5 * unit * (low + high)
         if len(weight) == 1:  # the bounds are those of the policy's own values
-            unit = 1 / (1 - self.discount)
-            self.values.value[:, 0] = (value + 0.5 * unit * (low + high)) / weight[0]
+            self.values.value[:, 0] = value / weight[0]
             self._error = (0.5 * unit * (high - low) + rounding) / weight[0]
+        else:
+            self._weighted = weight, value
         return bound
+
+    def _weighted_value(self, weight: Array, value: Array, tolerance: float) -> tuple[Array, float]:
+        """Return the current policy's values of the weighted utility alone, (S,), from `value` on, and their error."""
+        alone = self._beside(value[:, None])
+        chain = self._chain.follow(self._choice)
+        error = alone.solve(chain._replace(gain=(chain.gain @ weight)[:, None]), tolerance)
+        self.values.rate, value = alone.rate, alone.value[:, 0]
+        self._weighted = weight, value
+        return value, float(error[0])
+
+    def _beside(self, value: Array) -> ChainValues:
+        """Return values (S, n) that are solved in the way that serves best."""
+        values = ChainValues(value, self.discount, self.count, self.threads)
+        values.along_flow, values.by_elimination = self.along_flow, self.values.by_elimination
+        values.rate = dict(self.values.rate)
+        return values
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:
         self.count.tick()
@@ -228,6 +263,11 @@ class Pricer:
         """Which kind of sweep has served better of late (see `chain`)."""
         return not self.values.evenly
 
+    @property
+    def takes_steps(self) -> bool:
+        """Whether policies are evaluated on several levels, since sweeps are slow."""
+        return bool(self._steps_pay) and self.along_flow and not self.values.by_elimination
+
     def _needed(self, count: int, excess: float) -> int:
         """Return how long to follow a policy that stays the same: what its rate asks for, or twice as long."""
         needed = np.log(max(excess, 2.0)) / -np.log(min(max(self.values.rate[False], 0.1), 0.999))
@@ -247,7 +287,8 @@ class Pricer:
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""
         self.values.along_flow = self.along_flow
-        error = self.values.solve(self._chain.follow(self._choice), tolerance)
+        weighted, self._weighted = self._weighted, None
+        error = self.values.solve(self._chain.follow(self._choice), tolerance, weighted)
         self._error = float(error.max())
 
     def values_of(self, chain: Chain, tolerance: float) -> Array:
@@ -261,8 +302,7 @@ class Pricer:
 
         Where the time is up on the way, the error is larger than `tolerance`.
         """
-        values = ChainValues(self.values.value.copy(), self.discount, self.count, self.threads)
-        values.along_flow, values.by_elimination = self.along_flow, self.values.by_elimination
+        values = self._beside(self.values.value.copy())
         error = values.solve_in_time(chain, tolerance)
         return self.initial @ values.value - error, error
 

@@ -54,9 +54,9 @@ def sparse_rows(problem: CMDP) -> SparseRows:
         raise MemoryError("the model has more than 4e9 transitions; aggregate states")
     probability = np.ascontiguousarray(kernel.data)
     return SparseRows(
-        first=_unsigned(first),
-        pointer=_unsigned(kernel.indptr),
-        successor=_unsigned(kernel.indices),
+        first=unsigned(first),
+        pointer=unsigned(kernel.indptr),
+        successor=unsigned(kernel.indices),
         probability=probability,
         utility=np.ascontiguousarray(utility),
         action=column,
@@ -64,5 +64,6 @@ def sparse_rows(problem: CMDP) -> SparseRows:
     )
 
 
-def _unsigned(index: NDArray[Any]) -> Indices:
+def unsigned(index: NDArray[Any]) -> Indices:
+    """Return indices as unsigned ones, without a copy if they have as many bits."""
     return np.ascontiguousarray(index if index.dtype == np.int32 else index.astype(np.uint32)).view(np.uint32)

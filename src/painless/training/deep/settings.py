@@ -42,13 +42,15 @@ class Deep:
             down before it has learned to swing up (−420 in place of −280).
         rate, last_rate: of Adam, and the share of it that is left at the end; it falls so that the last policies agree with each other.
         clip: how far an update may move the probability of an action.
-        entropy: bonus for randomness, which falls with the rate; without it exploration ends too early.
+        entropy: bonus for the randomness of continuous actions, which falls with the rate; without it exploration ends too early.
+        barrier: the same for discrete actions, where it is the weight of the mean log-probability of all choices. No choice dies out then while a
+            limit is still loose; with an entropy bonus of 0.01 a thermostat lost one that it needed later.
         smoothing: λ of generalised advantage estimation.
         gradient: the largest norm of a gradient.
         stagger: steps over which the ends of the first episodes are spread. Otherwise episodes of one length all end at once, and costs of
             one time of an episode are seen together (16 in place of 1 on one task).
-        dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation. By default COCOB without wind-up,
-            played five steps ahead.
+        dual: learner of the multipliers on [0, ∞), which gains the shortfall in units of its deviation, divided by 1 + Σλ. By default COCOB
+            without wind-up, played five steps ahead.
         annealing: share of the run at which the multipliers aim at the limits. Before it they come down evenly from what the first episodes,
             of nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
@@ -73,6 +75,7 @@ class Deep:
     last_rate: float = 0.1
     clip: float = 0.2
     entropy: float = 0.01
+    barrier: float = 0.03
     smoothing: float = 0.95
     gradient: float = 0.5
     stagger: int = 256
@@ -93,6 +96,7 @@ class Deep:
         for one in (
             "last_rate",
             "entropy",
+            "barrier",
             "smoothing",
             "annealing",
             "margin",

@@ -1,6 +1,10 @@
 """The update of PPO: a clipped ratio for the policy, squared errors for all value heads (Schulman et al. 2017).
 
-loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² − entropy
+    loss = −mean min(ρA, clip(ρ, 1 ± ε)A) + ½ Σ_j mean (V_j − target_j)² − randomness
+
+Randomness is the entropy of a Gaussian, and for choices the log barrier, the mean over all actions of log π(a|s) (Agarwal et al. 2021). The
+gradient of the entropy vanishes with a probability, and so does that of the advantages: an action that is of no use while a limit is still loose
+dies out, and no multiplier brings it back. The gradient of the barrier, 1/A − π(a|s), does not.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ class Steps(NamedTuple):
 
 
 def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
-    """Return the logarithms of the densities of actions (n, m), and the mean entropy up to a constant."""
+    """Return the logarithms of the densities of actions (n, m), and their randomness: mean entropy or log barrier, up to a constant."""
     if head.continuous:
         mean, spread = outputs.chunk(2, dim=1)
         log_deviation = (spread + SHIFT).clamp(LEAST, MOST)
@@ -38,12 +42,12 @@ def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
         density = (-0.5 * noise.square() - log_deviation - HALF_LOG_TWO_PI).sum(1)
         return density, log_deviation.sum(1).mean()
     total: Any = 0.0
-    entropy: Any = 0.0
+    barrier: Any = 0.0
     for index, logits in enumerate(outputs.split(head.sizes, dim=1)):
         log_share = torch.log_softmax(logits, dim=1)
         total = total + log_share.gather(1, actions[:, index : index + 1]).squeeze(1)
-        entropy = entropy - (log_share.exp() * log_share).sum(1).mean()
-    return total, entropy
+        barrier = barrier + log_share.mean()
+    return total, barrier
 
 
 def one_tensor(parameters: Sequence[Any]) -> Any:
@@ -66,8 +70,9 @@ class Updater:
         self.adam = torch.optim.Adam([self.weights], lr=settings.rate, eps=1e-5, fused=fused)
 
     def update(self, steps: Steps, left: float, rng: np.random.Generator) -> None:
-        """Pass over the steps in random parts; rate and entropy bonus are multiplied by `left`."""
+        """Pass over the steps in random parts; the rate and the weight of randomness are multiplied by `left`."""
         settings, networks = self.settings, self.networks
+        weight = left * (settings.entropy if networks.head.continuous else settings.barrier)
         for group in self.adam.param_groups:
             group["lr"] = settings.rate * left
         tensors = [torch.from_numpy(np.ascontiguousarray(part)).to(networks.device) for part in steps]
@@ -76,12 +81,12 @@ class Updater:
             order = torch.from_numpy(rng.permutation(len(observations))).to(networks.device)
             for part in order.split(settings.minibatch):
                 seen = observations[part]
-                found, entropy = densities(networks.head, networks.actor(seen), actions[part])
+                found, randomness = densities(networks.head, networks.actor(seen), actions[part])
                 ratio, gain = (found - density[part]).exp(), advantage[part]
                 clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
                 policy_loss = -torch.min(ratio * gain, clipped * gain).mean()
                 value_loss = 0.5 * (networks.critic(seen) - target[part]).square().mean(0).sum()
-                loss = policy_loss + value_loss - settings.entropy * left * entropy
+                loss = policy_loss + value_loss - weight * randomness
                 self.weights.grad.zero_()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_([self.weights], settings.gradient)
