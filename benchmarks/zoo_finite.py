@@ -1,7 +1,7 @@
 """Finite environments with limits, as users bring them, and the true models behind them, which judge what was learned.
 
 `FINITE` are those that the constants of the learner were chosen on, `HELD_OUT` others of the same kinds, of which concave treasure,
-resource gathering with gold, slippery ground and the small lake have been looked at since. `steps` is the budget.
+resource gathering with gold and with two limits, slippery ground, Taxi with few moves and the small lake have been looked at since. `steps` is the budget.
 """
 
 from collections.abc import Callable
