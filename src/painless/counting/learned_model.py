@@ -38,6 +38,7 @@ SMALL = 200_000  # entries of a transition up to which the model is dense
 EXTRA = 2  # states that are added: the end, and heaven or hell
 EXPLAINED = 1e-6  # share of the squares of a utility that transitions may leave open
 SWEEPS = 2000  # of value iteration for the largest value, which needs no precision
+MANY = 30  # rows of a pair from which its error counts as normal
 LEVEL = 0.975  # at which what one pair may show is compared with a standard error
 PRECISION = 1e-3  # of that value, relative to the range of values
 
@@ -437,14 +438,14 @@ class LearnedModel:
         return np.asarray(np.where(far, np.maximum(bad, self.memory.low), self.worst))
 
     def _single_doubt(self, found: Evaluated) -> Array:
-        """Return how far one pair alone may put each value off, (J,), in standard errors: steps that it did not show may be bad ones.
+        """Return how far one pair alone may put each value off, (J,), in standard errors: steps that a pair with few rows did not show may be bad ones.
 
         Many small errors have a normal sum, however rare the events are that they come from; one large error has not.
         """
         weight = found.occupancy.reshape(-1)
         utility, successor = self._unseen
         worse = weight * np.maximum(self.utility - self.bad_utility[:, None], 0.0)  # (J, S·A)
-        far = worse * np.where(self.explained[:, None], successor, utility)
+        far = worse * np.where(self.explained[:, None], successor, utility) * (self.visits < MANY)
         return np.asarray(far.max(1) / NormalDist().inv_cdf(LEVEL))
 
     def _bent(self, found: Evaluated, influence: Array, error: float, j: int) -> float:
