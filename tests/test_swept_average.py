@@ -84,6 +84,33 @@ def test_many_classes_and_a_border_that_moves():
     assert best - 1e-8 <= found.weighted_value <= best
 
 
+def test_cells_that_tie_do_not_take_turns():
+    """On a grid with rests, the best cell for one utility ties with that for the other at some price: either will do, and it is found."""
+    side = 40
+    row, column = np.divmod(np.arange(side * side), side)
+    moves = [(0, 1), (1, 0), (0, -1), (-1, 0), (0, 0)]
+    to = [np.clip(row + y, 0, side - 1) * side + np.clip(column + x, 0, side - 1) for y, x in moves]
+    kernel = scipy.sparse.csr_array(
+        (np.ones(5 * side * side), np.stack(to, 1).ravel(), np.arange(5 * side * side + 1)),
+        (5 * side * side, side * side),
+    )
+    utility = np.zeros((2, side * side, 5))
+    utility[0, 45], utility[1, -45] = 1.0, 2.0
+    problem = painless.CMDP(
+        kernel,
+        utility[0],
+        initial=np.eye(side * side)[0],
+        constraint_reward=utility[1:],
+        threshold=[0.5],
+        average=True,
+    )
+    engine = SweptAverage(problem)
+    for weight in ([1.0, 0.0], [0.0, 1.0], [1.0, 0.5], [1.0, 0.5 + 1e-9]):
+        found = engine.best(np.array(weight), 1e-8, 1e-9)
+        best = max(weight[0], 2 * weight[1])
+        assert best - 1e-7 <= found.weighted_value <= best <= found.upper_bound <= best + 1e-7
+
+
 def two_wells(length=400):
     """Return a line whose ends both attract: work pays at one end, rest at the other, and the way between them takes ages."""
     here = np.arange(length)
@@ -219,3 +246,14 @@ def test_one_component_is_seen_without_a_copy():
     one_way = whole.copy()
     one_way[:, 1] = False
     assert end_components(kernel, one_way).number == 1
+
+
+def test_certificates_of_swept_answers_verify(swept, tmp_path):
+    from painless.solving.certificate_files import check_certificate, write_certificate
+
+    problem = wandering(20)
+    solution = painless.solve(problem, ColumnGeneration(), tolerance=1e-6)
+    write_certificate(tmp_path, solution, problem)
+    verdict = check_certificate(tmp_path, problem)
+    assert verdict.verified
+    assert verdict.upper_bound - verdict.lower_bound < 2e-6

@@ -17,15 +17,18 @@ from painless.bellman import policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.components import end_components
+from painless.engines.engine import engine_of
 from painless.engines.gain_iteration import best_gains
 from painless.engines.pair_rows import PairRows
 from painless.engines.settling import Settling
+from painless.engines.swept_average import SweptAverage
 from painless.problem import CMDP
 from painless.solving.certificate_values import numbers
 from painless.solving.paired_doubles import Outward
 from painless.solving.residuals import pair_surplus, policy_deficit
 
 STRICT = 1.0 + 2.0**-10  # by which numbers of steps are larger than needed
+FINE = 1e-9  # of a swept bound, relative to the utilities
 SLIPS = [0.0, *(2.0 ** np.arange(-54.0, -3.0, 2.0))]  # δ, relative to the size of what is rounded
 
 
@@ -93,6 +96,14 @@ class AverageFinder:
         label = self.components.label
         states, pairs = np.flatnonzero(label >= 0), np.flatnonzero(self.components.pairs)
         utility = np.tensordot(weight, problem.utility, 1).reshape(-1)
+        swept = self._swept_bias(weight)
+        if swept is not None:
+            most = float(
+                (utility + self.problem.transition @ swept - np.repeat(swept, problem.shape[1])).max()
+            )
+            steps = np.full(len(label), STRICT)
+            raised = self._raised(weight, np.full(len(label), most), swept, steps)
+            return _upper(weight, raised, swept, steps)
         found = best_gains(
             self._inside(states, pairs), utility[pairs], label[states], None, resolvent, lambda: None
         )
@@ -106,12 +117,16 @@ class AverageFinder:
             one = np.ones(len(worth))
             steps = settling.improved(one, settling.rows.first, resolvent, lambda: None)[1]
         steps, gain = STRICT * steps[settling.node], gain[settling.node]
-        return {
-            "weight": weight,
-            "upper_gain": self._raised(weight, gain, bias, steps),
-            "upper_value": bias,
-            "upper_steps": steps,
-        }
+        return _upper(weight, self._raised(weight, gain, bias, steps), bias, steps)
+
+    def _swept_bias(self, weight: Array) -> Array | None:
+        """Return a bias (S,) that proves nearly the best bound for weights (J,), by sweeps; None unless all pairs of a large model are in one component."""
+        engine = engine_of(self.problem)
+        if not isinstance(engine, SweptAverage) or not self.components.pairs.all() or engine.exact:
+            return None
+        size = float(weight @ np.abs(self.problem.utility).max((1, 2)))
+        engine.pricer.price(weight, FINE * size, np.inf)
+        return engine.pricer.last_bias
 
     def _inside(self, states: NDArray[np.intp], pairs: NDArray[np.intp]) -> PairRows:
         """Return the transitions of the pairs that stay in a component, among the states of components."""
@@ -133,6 +148,10 @@ class AverageFinder:
 
         size = float(np.abs(gain).max() + np.abs(bias).max() + weight @ np.abs(self.model.utility).max(1))
         return moved(lambda slip: gain + slip * steps, holds, size)
+
+
+def _upper(weight: Array, gain: Array, bias: Array, steps: Array) -> dict[str, Array]:
+    return {"weight": weight, "upper_gain": gain, "upper_value": bias, "upper_steps": steps}
 
 
 def moved(found: Callable[[float], Array], holds: Callable[[Array], bool], size: float) -> Array:

@@ -82,7 +82,7 @@ class GainPricer:
         self.leaving = LEAVING
         self._choice: Indices = rows.first[:-1].copy()
         self._chain = ChangingChain(rows, 1.0, self.threads)
-        self._last: Array | None = None  # (S,) the bias that proved the last bound
+        self.last_bias: Array | None = None  # (S,) the bias that proved the last bound
         self._active: ActiveStates | None = None
         self._uniform: Array | None = None  # the biases of the uniform policy, (S, J)
         self._sizes = np.abs(rows.utility).max(1)  # (J,)
@@ -122,7 +122,7 @@ class GainPricer:
             evaluations += 1
         if width > goal:
             self.leaving = leaving
-        self._last = bias.copy()
+        self.last_bias = bias.copy()
         self._lead_to_best_class(utility, bias)
         gains = self.evaluate(self._chain.follow(self._choice), precision)
         for _ in range(REGIMES):
@@ -152,13 +152,13 @@ class GainPricer:
     def _nearest(self, weight: Array, utility: Array) -> Array:
         """Return where to begin for a utility (N,): the biases of the last policy, or that of the last bound, whichever leaves less."""
         known = self.bias @ weight
-        if self._last is None:
+        if self.last_bias is None:
             return known
         left = []
-        for bias in (known, self._last):
+        for bias in (known, self.last_bias):
             low, high, _ = self._bellman(utility, bias, 0.0)
             left.append(high - low)
-        return known if left[0] <= left[1] else self._last.copy()
+        return known if left[0] <= left[1] else self.last_bias.copy()
 
     def _start(self) -> None:
         """Begin with the biases of the uniform policy."""
