@@ -219,6 +219,9 @@ def draw(done, picture):
             count = "no constraint" if not constraints else "one constraint"
             panel.set(xscale="log", yscale="log", xlabel="states", ylabel="CPU seconds")
             panel.set_title(f"{count}, γ = {discount}")
+            panel.set_xticks(SIZES, [f"{states:,}" for states in SIZES])
+            panel.set_xticks([], minor=True)
+            panel.set_xlim(0.8 * SIZES[0], 1.25 * SIZES[-1])
         axes[0].legend(fontsize=8, ncols=2)
         save_figure(figure, picture)
 

@@ -118,7 +118,7 @@ class Pricer:
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = None
-        widest, asked, value, error = 0.0, np.inf, self.values.value @ weight, self._error
+        widest, idle, asked, value, error = 0.0, 0, np.inf, self.values.value @ weight, self._error
         for rounds in range(1, LONGEST):
             evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
@@ -142,9 +142,9 @@ class Pricer:
                 if rounds > TRIES or asked < 0.01 * error < np.inf:
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
-                # Policies that alternate need more precise values, as does one that stays
-                progress = changed and width < STEADY * last
-                precision, last = precision if progress else 0.1 * precision, min(width, last)
+                # Policies that alternate need more precise values, as does one that stays.
+                last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
+                precision = precision if changed and idle < IDLE else 0.1 * precision
                 self._improve_active(utility, value, least)
                 if self._is_narrow() or len(weight) == 1:
                     asked = precision
