@@ -1,6 +1,8 @@
 """Finite environments learned as models by counting: what is counted, what it is worth, and that answers hold on the truth."""
 
+import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +30,7 @@ from painless.counting.safe_plan import (
 )
 from painless.planning.planner import Case
 from painless.simulation.simulator import TableSimulator
+from painless.training import counted
 from painless.training.counted import SELECTION, Budget, CountedRun, Played
 from painless.training.counted_checkpoint import Between, load_counted, save_counted
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
@@ -153,6 +156,24 @@ def test_the_gridworld_is_learned():
     assert reward > 0.95 * GRIDWORLD
     assert found.hoped > GRIDWORLD
     assert found.training_steps + found.verification_steps == pytest.approx(30_000, rel=0.01)
+
+
+def test_a_budget_in_seconds_is_used_up_before_the_verification(monkeypatch):
+    """A clock that ticks whenever somebody looks at it."""
+    ticks = itertools.count()
+    monkeypatch.setattr(counted, "time", SimpleNamespace(perf_counter=lambda: 1e-3 * next(ticks)))
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    used = {"exploring": 0.0, "verifying": 0.0}
+
+    def progress(now):
+        used[now.phase] = max(used[now.phase], now.used)
+
+    run = CountedRun(
+        world(), limits, Budget(seconds=0.6, start=0.0), np.random.default_rng(0), progress=progress
+    )
+    assert run.run().verification_steps > 0
+    assert used["exploring"] > 0.75
+    assert used["verifying"] > 0.8
 
 
 def test_the_seed_decides_everything():

@@ -49,6 +49,7 @@ SELECTION = 0.75  # standard errors that the search for the best plan gains by t
 LEAST = (
     0.01  # share of the budget that a batch has at least, and an answer on the way, since each costs plans
 )
+NEXT = 0.2  # of the steps so far, about as many as follow before the next answer
 INTERIM = (0.0, 1.0)  # imaginary visits in the plans of answers on the way,
 SEARCHED = 3  # and rounds of tightening
 
@@ -229,17 +230,10 @@ class CountedRun:
             self._save(every=True)
         self._save(every=False)
         for until in REHEARSALS:
-            left = self._left(until)
+            left = self.budget.left(self.player.steps, until)
             if left > 0:
                 self._rehearse(self._model(), left, until)
                 self._report(every=0.0)
-
-    def _left(self, until: float) -> float:
-        """Return the steps until a share of the budget is used; of one in seconds, an estimate from what was used so far."""
-        steps = self.player.steps
-        if self.budget.steps is not None:
-            return self.budget.left(steps, until)
-        return steps * (until / max(self.budget.used(steps), 1e-9) - 1)
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -281,8 +275,12 @@ class CountedRun:
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
-        for policy, share in informative_policies(model, aims, price, steps):
-            self._play(choices_of(policy), share * steps, until, None, explore=False)
+        guess = min(steps, NEXT * self.player.steps)  # a budget in seconds does not say how many
+        begun, done = self.budget.used(self.player.steps), 0.0
+        for policy, share in informative_policies(model, aims, price, guess):
+            done += share
+            end = until if np.isfinite(steps) else begun + done * (until - begun)
+            self._play(choices_of(policy), share * steps, end, None, explore=False)
 
     def _save(self, *, every: bool) -> None:
         """Save the run, with `every` only if it is time to."""

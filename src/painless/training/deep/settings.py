@@ -39,7 +39,7 @@ class Deep:
         environments: copies that are stepped side by side.
         horizon: steps of each copy between two updates; with 16 copies 1,024 steps, of which an update can tell a direction.
         epochs, minibatch: passes over these steps, and the size of a part: 80 steps of Adam an update. With 24 the pendulum settles on hanging
-            down before it has learned to swing up (−420 in place of −280).
+            down before it has learned to swing up (−487 in place of −361 after 100,000 steps).
         rate, last_rate: of Adam, and the share of it that is left at the end; it falls so that the last policies agree with each other.
         clip: how far an update may move the probability of an action.
         entropy: bonus for the randomness of continuous actions, which falls with the rate; without it exploration ends too early.
