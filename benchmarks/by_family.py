@@ -238,7 +238,11 @@ def table(done):
             cells = []
             for states in SIZES:
                 pair = [seconds(done, states=states, tolerance=t, **same) for t in TOLERANCES]
-                cells.append("–" if np.isnan(pair).all() else " / ".join(f"{x:.2g}" for x in pair))
+                cells.append(
+                    "–"
+                    if np.isnan(pair).all()
+                    else " / ".join("–" if np.isnan(x) else f"{x:.2g}" for x in pair)
+                )
             rows.append(f"| {kind} | {constraints} | {discount} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
