@@ -290,15 +290,30 @@ def test_the_largest_margin_is_kept_that_can_be():
 
 
 def test_multipliers_aim_beyond_the_limits(torch):
-    """By the margin in errors of the episodes that judge the answer, and by 0.15 deviations of an episode at most."""
+    """By two margins in errors of the episodes that judge the answer, and by 0.3 deviations of an episode at most."""
     simulator = from_gymnasium(lambda: Corridor(20), constraints="cost<=3", discount=0.9)
     samples = np.array([[1.0, -2.0], [3.0, -6.0]] * 64)
-    for steps, share in ((80_000, 3 / np.sqrt(1000)), (40_000, 3 / np.sqrt(500)), (800, 0.15)):
+    for steps, share in ((80_000, 6 / np.sqrt(1000)), (40_000, 6 / np.sqrt(500)), (800, 0.3)):
         run = DeepRun(simulator, SMALL, Budget(steps, None), 0)
         run.history = [Record(100, samples, 20.0, 20.0, np.zeros(1))]
         run.steps["training"] = steps  # all of it, so that the limits have come down
         wanted = -3.0 + 2.0 * share
         np.testing.assert_allclose(run._limit(), [wanted])
+
+
+def test_limits_that_are_missed_are_all_that_counts_near_the_end(torch):
+    """Of two limits the first is missed clearly, and weighs alone from 85 % of the run on; met ones leave the multipliers as they are."""
+    simulator = from_gymnasium(lambda: Corridor(20), constraints=["cost<=3", "episode cost<=9"], discount=0.9)
+    run = DeepRun(simulator, SMALL, Budget(12_800, None), 0)
+    missing = np.array([[1.0, -5.0, -6.0], [3.0, -6.0, -7.0]] * 64)
+    for steps, samples, wanted in (
+        (10_000, missing, run.dual.weights),
+        (11_008, missing, [0.0, 1.0, 0.0]),
+        (11_008, missing / 2, run.dual.weights),
+    ):
+        run.history = [Record(100, samples, 20.0, 20.0, np.zeros(2))]
+        run.steps["training"] = steps
+        np.testing.assert_array_equal(run._weights(), wanted)
 
 
 def test_episodes_that_grow_longer_do_not_break_the_budget(torch):

@@ -28,7 +28,8 @@ RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estim
 LEAST_EPISODES = 2  # to verify with
 RECENT = 128  # episodes that show how much one differs from another
 EXPLORING = 0.5  # of selection, before those in use are looked at more closely
-MOST_ROOM = 0.15  # deviations of an episode by which the multipliers aim beyond a limit, at most
+MOST_ROOM = 0.3  # deviations of an episode by which the multipliers aim beyond a limit, at most
+RESCUE = 0.85  # share of the run from which a limit that no recent episodes keep is all that counts
 
 
 class Record(NamedTuple):
@@ -182,7 +183,9 @@ class DeepRun:
             load_deep(point.path, self, point.settings)
         else:
             self.seen = self.seen.add(self.collector.begin())
-        while self.share() < 1:
+        while (
+            self.share() < 1 or not self.iteration
+        ):  # something to return, even if loading took all the time
             self._iterate()
             self._report()
             self._save(every=True)
@@ -231,11 +234,11 @@ class DeepRun:
         return aim - missed * min(left, 1.0)
 
     def _room(self) -> Array:
-        """What the multipliers aim at beyond the limits, (K,): the margin of the episodes that judge the answer."""
+        """What the multipliers aim at beyond the limits, (K,): the margins of the episodes that select the answer and of those that judge it."""
         samples, length = self._recent(RECENT)[:, 1:], self._length()
         steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
         episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
-        return samples.std(0) * min(self.settings.margin / np.sqrt(episodes), MOST_ROOM)
+        return samples.std(0) * min(2 * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -260,7 +263,7 @@ class DeepRun:
         counted = batch.counted
         if not counted.any():
             return
-        weighted = (found @ self.dual.weights)[counted]
+        weighted = (found @ self._weights())[counted]
         normal = (weighted - weighted.mean()) / (weighted.std() + 1e-8)
         steps = Steps(
             batch.observations[counted],
@@ -271,6 +274,19 @@ class DeepRun:
         )
         left = 1 - (1 - self.settings.last_rate) * min(self.share(), 1.0)
         self.updater.update(steps, left, self.rngs[1])
+
+    def _weights(self) -> Array:
+        """The weights of the utilities, (J,); near the end of a run that keeps missing limits, those limits alone.
+
+        Where no price leads from a rewarding policy to one within the limits, as from swinging a pendulum up to leaving it, the
+        answer is a mixture, and this is the other part of it.
+        """
+        samples = self._recent(RECENT)[:, 1:]
+        if self.share() < RESCUE or not len(samples):
+            return self.dual.weights
+        error = samples.std(0) / np.sqrt(len(samples))
+        missed = samples.mean(0) < self.specification.threshold - self.settings.margin * error
+        return np.append(0.0, missed / missed.sum()) if missed.any() else self.dual.weights
 
     def _next_mark(self) -> float:
         """The share of the run at which the next checkpoint is kept."""

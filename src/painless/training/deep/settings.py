@@ -55,8 +55,9 @@ class Deep:
             of nearly random actions, collected: multipliers that press at once end exploration.
         checkpoints: policies that are kept for the answer, from an eighth of the run on.
         margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
-            other episodes; with two here every other answer would stay unclear. The multipliers aim as many errors of the verdict's
-            episodes beyond the limits: policies right at a limit leave nothing to select from.
+            other episodes; with two here every other answer would stay unclear. The multipliers aim twice as many errors of the
+            verdict's episodes beyond the limits, once for the selection and once for the verdict: policies right at a limit leave nothing to
+            select from.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
 
     >>> Deep(hidden=128).hidden
