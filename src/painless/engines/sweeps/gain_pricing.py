@@ -49,10 +49,8 @@ STRETCH, SETTLED = 10, 0.1
 LEAVING, SHRUNK, LEAST = 1e-5, 0.03, 1e-10  # ε at first, how it falls, and how far
 TIE = 0.3  # a difference of two gains that does no harm, relative to the tolerance
 MISSED = 10.0  # times what was asked for: how wide bounds are where a policy stays for ages in several parts
-REGIMES, APART = (
-    4,
-    1e-6,
-)  # times that a policy is led to one of the parts where it stays for ages, and how far apart their gains are
+# Times that a policy is led to one of the parts where it stays for ages, and how far apart their gains are, relative to the utilities.
+REGIMES, APART = 4, 1e-6
 FIRST = 1e-6  # what is left of the uniform policy's bias, relative to the utilities
 
 
