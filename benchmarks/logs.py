@@ -128,9 +128,8 @@ def run(group, names, rows, repetitions, path, seconds):
     )
     until = time.monotonic() + seconds
     truths = {}
-    for block in range(
-        0, repetitions, BLOCK
-    ):  # so that what is done when time is up is spread over all cells
+    # In blocks, so that what is done when time is up is spread over all cells.
+    for block in range(0, repetitions, BLOCK):
         numbers = range(block, min(block + BLOCK, repetitions))
         for count, name, kind, repetition in product(rows, names, BEHAVIOURS[group], numbers):
             cell = (group, name, kind, count, repetition)

@@ -31,10 +31,8 @@ DIGITS = 1e-10  # relative width of a range that is narrow enough
 # The gap at which the ends of a swept model's ranges are sought, and the error of the responses there, relative to the gap that was asked for.
 CLOSER, CLOSEST = 0.1, 0.01
 ENOUGH = 10.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
-INNER, FARTHER = (
-    1e-6,
-    4.0,
-)  # such a width from which on responses beside the price come first, and how much farther away the next one is
+# Such a width from which on responses beside the price come first, and how much farther away the next one is.
+INNER, FARTHER = 1e-6, 4.0
 EXACT = 0.03  # error of a policy's values, relative to the gap
 MOVED = 1e-10  # relative move of an end that counts as none
 CLOSING = 8  # best responses that first lower the bound, times K + 1
