@@ -139,7 +139,7 @@ class Pricer:
                     break
                 error = np.inf
             elif self.along_flow:
-                if rounds > TRIES or asked < 0.01 * error < np.inf:
+                if rounds > TRIES or (not changed and asked < 0.01 * error < np.inf):
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
                 # Policies that alternate need more precise values, as does one that stays.
