@@ -26,9 +26,8 @@ from painless.problem import CMDP
 
 PATIENCE = 0.99  # the discount of what is learned, so that whole episodes count
 ROUNDS = 3  # policies that are added
-AHEAD = (
-    0.1  # share of the steps over which the gain of a visit counts, since the first one of many gains most
-)
+# Share of the steps over which the gain of a visit counts, since the first one of many gains most.
+AHEAD = 0.1
 HALVINGS = 10  # of the interval in which the share of a new policy lies
 WORTH = 0.02  # share of the steps below which a policy is not played
 
