@@ -14,20 +14,13 @@ from tests.extras import POSIX
 
 pytestmark = POSIX  # peaks of processes by `resource`
 WORK = '''
-import gc, json, resource, sys
-from pathlib import Path
+import gc, json, sys
 
 import numpy as np
 
 import painless
 from painless.engines.sweeps.pricing import Pricer
-
-def peak():
-    status = Path("/proc/self/status")
-    for line in status.read_text().splitlines() if status.exists() else []:
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+from tests.memory import peak
 
 def work(make, path):
     problem = make()
