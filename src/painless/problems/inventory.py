@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 
 from painless.common import arguments
 from painless.common.arrays import Array
@@ -25,6 +26,7 @@ from painless.problem import CMDP
 PRICE = 8.0  # of a unit sold
 ORDER_COST, UNIT_COST, HOLDING_COST = 4.0, 2.0, 1.0  # of an order, of a unit ordered, of a unit in stock
 DEMAND = (0.3, 0.2, 0.2, 0.2, 0.05, 0.05)  # of 0, 1, … units
+DENSE_STATES = 100  # with as many actions, the cube of which a dense kernel holds
 
 
 def inventory(
@@ -33,11 +35,16 @@ def inventory(
     demand: Sequence[float] = DEMAND,
     discount: float = 0.9,
     budget: float = 5.0,
+    dense: bool | None = None,
 ) -> CMDP:
     """Return the inventory problem from an empty stock; `demand` holds the probabilities of 0, 1, … units.
 
+    Up to 100 states are stored dense and more sparse, unless `dense` is given.
+
     >>> inventory()
     CMDP(6 states, 6 actions, 1 constraint, discount 0.9, dense)
+    >>> inventory(300)
+    CMDP(301 states, 301 actions, 1 constraint, discount 0.9, sparse)
     """
     arguments.whole("capacity", capacity, most=arguments.LISTED)
     probability = arguments.as_floats("demand", demand)
@@ -47,12 +54,15 @@ def inventory(
     actions = stock + order <= capacity
     level = np.where(actions, stock + order, 0)  # the stock that meets the demand
     left = np.maximum(stock - np.arange(len(probability)), 0)  # of each level, for each demand
-    after = np.zeros((len(unit), len(unit)))
-    np.add.at(after, (stock, left), probability)
+    level_of, likely = np.broadcast_to(stock, left.shape), np.broadcast_to(probability, left.shape)
+    after = scipy.sparse.csr_array(
+        (likely.ravel(), (level_of.ravel(), left.ravel())), shape=(len(unit), len(unit))
+    )
     sales = (PRICE * (stock - left) @ probability)[level]
     cost = (order > 0) * (ORDER_COST + UNIT_COST * order) + HOLDING_COST * level
+    dense = len(unit) <= DENSE_STATES if dense is None else dense
     return CMDP(
-        after[level],
+        after.toarray()[level] if dense else after[level.ravel()],
         sales / sales[actions].max(),
         initial=np.eye(len(unit))[0],
         discount=discount,

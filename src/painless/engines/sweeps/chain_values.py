@@ -36,7 +36,8 @@ SLUGGISH = 0.8  # if a sweep shrinks the error by less, the other kind is tried
 DRAGGING = 0.7  # even sweeps that shrink the error by less may be slowed by a few states
 STANDING_OUT = 0.1  # relative change from which a state counts as one of these
 FEW = 200  # maximum number of these
-MANY = 100  # sweeps that cost more than to solve on several levels
+MANY = 100  # sweeps that cost more than to solve on several levels,
+SWEPT = 200_000  # beside as many as visit so many states
 STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
@@ -96,7 +97,7 @@ class ChainValues:
             # Before a sweep: what is proved is proved of the values after it.
             settled = settles and rate > DRAGGING and not self.along_flow and self.settle(chain)
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
-            if self._expected(rate, goal / width) > MANY and not levelled:
+            if self._expected(rate, goal / width) > MANY + SWEPT / len(self.value) and not levelled:
                 levelled = True
                 if self.by_elimination is None:
                     self.try_elimination(chain)
