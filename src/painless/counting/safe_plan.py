@@ -219,7 +219,7 @@ def candidates(
         plain = kind(model.nominal(threshold))
         nominal = plain(threshold)
         for visits in imaginary:
-            if _is_near(best_of(found), nominal):
+            if is_near(best_of(found), nominal):
                 break
             at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
             now = nominal if not visits else at(threshold)
@@ -246,7 +246,7 @@ def safe_plan(
     return best_of(candidates(model, limits, threshold, imaginary, **options))
 
 
-def _is_near(best: Candidate, nominal: Candidate) -> bool:
+def is_near(best: Candidate, nominal: Candidate) -> bool:
     """Whether a safe plan has nearly the reward of what is optimal on the model as it is, its error included."""
     optimum = float(nominal.judged.value[0])
     return best.safe and best.merit >= optimum - GAIN * abs(optimum)

@@ -22,6 +22,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.informative import informative_policies
 from painless.counting.learned_model import LearnedModel, extreme_share
+from painless.counting.margin_plan import margin_plans
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import (
     TOLERANCE,
@@ -31,6 +32,7 @@ from painless.counting.safe_plan import (
     best_of,
     candidate,
     candidates,
+    is_near,
     plan,
 )
 from painless.training.counted_checkpoint import Between, load_counted, save_counted
@@ -255,16 +257,7 @@ class CountedRun:
 
         If a margin keeps it from being what is optimal on the model, the errors of that plan count as much: what is known of it decides the next answer.
         """
-        self._answerer.keep_policies()
-        found = candidates(
-            model,
-            self.limits,
-            model.threshold,
-            INTERIM,
-            TOLERANCE,
-            rounds=SEARCHED,
-            planner=self._answerer,
-        )
+        found = self._candidates(model, self.limits, INTERIM, TOLERANCE, rounds=SEARCHED)
         self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
@@ -330,9 +323,21 @@ class CountedRun:
     def _model(self) -> LearnedModel:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
+    def _candidates(self, model: LearnedModel, limits: Limits, *kind: Any, **options: Any) -> list[Candidate]:
+        """Return plans, the one that is optimal on the model first.
+
+        If none of those at tightened limits comes near it, plans with margins of their own may: they are a search among more, so that errors gain them more.
+        """
+        self._answerer.keep_policies()
+        found = candidates(model, limits, model.threshold, *kind, planner=self._answerer, **options)
+        if is_near(best_of(found), found[0]):
+            return found
+        selected = replace(limits, selection=limits.selection + SELECTION)
+        return found + margin_plans(model, selected, found[0], list(self._answerer.policies))
+
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = replace(self.limits, selection=SELECTION)
-        found = candidates(model, limits, model.threshold, planner=self._answerer)
+        found = self._candidates(model, limits)
         found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
         return limits, best_of(found)
 
