@@ -155,3 +155,17 @@ def test_margins_are_those_of_the_judged_plan():
     assert error == pytest.approx(one.judged.error, rel=1e-6)
     assert about.deviations.tolist() == [0.0, limits.deviations]
     assert about.threshold == pytest.approx(-0.4 + 0.02 * limits.deviations * one.judged.error[1:])
+
+
+@pytest.mark.parametrize("limit", [-0.4, 0.4])
+def test_utilities_that_are_always_zero_do_no_harm(limit):
+    model, _ = bandit()
+    memory = model.memory.copy()
+    memory.sums, memory.squares = 0 * memory.sums, 0 * memory.squares
+    memory.low = memory.high = np.zeros(2)
+    nothing = LearnedModel(memory, 0.9, np.array([limit]))
+    limits = Limits(np.array([limit]), np.zeros(1, dtype=bool), 100)
+    start = candidate(nothing, np.full((1, 4), 0.25), limits, np.zeros(1))
+    found = margin_plans(nothing, limits, start, [])
+    assert all(one.safe is (limit < 0) for one in found)
+    assert found[-1].judged.value.tolist() == [0.0, 0.0]

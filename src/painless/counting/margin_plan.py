@@ -33,6 +33,7 @@ MIXED = 0.3  # of the gap that the program for a mixture may leave
 IMPROVEMENTS = 50  # of a policy, at most
 STRICT = 1e-9  # by which an action must be better, relative to the largest value
 USED = 1e-3  # weight above which a policy is kept for the next round
+SMALLEST = 1e-100  # scale of a utility that is always 0
 TINY = 1e-6  # error that is added, in units of the scale, so that no root is of 0
 
 Actions = NDArray[np.intp]
@@ -59,7 +60,8 @@ class Pessimist(NamedTuple):
     def about(cls, model: LearnedModel, one: Candidate, limits: Limits, beyond: Array) -> Pessimist:
         """Return what a candidate knows; limits are tightened by `beyond`, (K,)."""
         judged, z = one.judged, limits.deviations + limits.selection
-        scale = np.maximum(judged.error, TINY * model.size / (1 - model.discount))
+        least = np.maximum(model.size / (1 - model.discount), np.append(0.0, np.abs(limits.threshold)))
+        scale = np.maximum(np.maximum(judged.error, TINY * least), SMALLEST)
         first = np.maximum(judged.error**2 - judged.pair_variance.sum(1), 0.0) + (TINY * scale) ** 2
         margin = z * judged.error[1:] + limits.curse
         threshold = judged.value[1:] - margin - one.slack / one.scale
