@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.common.compiling import njit
 
-# Sweeps of a component after which no more than this share of the states should move by half of the last largest change; half as many if sweeps turn
-SWEEPS, ALL = 16, 0.9
+# Sweeps up and down after which no more than this share of the states of a component should move by half of the last largest change
+SWEEPS, MOVING = 16, 0.45
 
 Indices = NDArray[np.uint32]
 
@@ -172,7 +172,7 @@ def best_in_order(
     another is better by more than rounding. Return how often a state was looked at; −1 if that is more often than `most`,
     or if all states of a component go on moving by about as much: then there is no direction in which to sweep.
     """
-    work, share = 0, 0.5 * ALL if turns else ALL
+    work = 0
     for c in range(len(bounds) - 1):
         low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
         done, descending, sweeps, change = False, False, 0, 0.0
@@ -210,9 +210,8 @@ def best_in_order(
                 value[s] = best
             descending = turns and not descending
             done = high - low == np.uint64(1) or change <= max(least * size, floor)
-            if not np.isfinite(size) or (
-                sweeps == SWEEPS and not done and moving > share * float(high - low)
-            ):
+            astray = turns and sweeps == SWEEPS and moving > MOVING * float(high - low)
+            if not np.isfinite(size) or (astray and not done):
                 return -1
     return work
 

@@ -20,8 +20,10 @@ from painless.engines.sweeps.chain import Chain, ChangingChain
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 
 PRECISE = 2e-15  # the change of a sweep at which a component is done, relative to its largest value
-# Looks at a state, on average, after which this way is given up; looks that take no time beside the other ways, and more than which take too long between two looks at the clock
-WORK, NOTHING, MOST = 120, 3_000_000, 20_000_000
+# Looks at a state, on average, after which this way is given up: along a direction, and up and down
+WORK, TURNED = 400, 120
+# Looks that take no time beside the other ways, and the most between two looks at the clock
+NOTHING, MOST = 3_000_000, 60_000_000
 ROUGH = 1e-3  # the same for times that are only bounds
 SHARE = 0.02  # of the tolerance that the sweeps of components leave
 BACK = 0.3  # of the transitions within components that lead back, from which on sweeps go up and down
@@ -56,7 +58,7 @@ class OrderedRows:
         self.bounds: Indices = np.flatnonzero(
             np.diff(label[self.order].astype(np.intp), prepend=-1, append=-1)
         ).astype(np.uint32)
-        self._most = min(WORK * states, MOST + states) + NOTHING
+        self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
         self._value = np.zeros(states)
 
     def price(
@@ -109,7 +111,7 @@ class OrderedRows:
         """Return how often a chain comes to each state, (S,)."""
         self._tick()
         rest, visits = initial.copy(), np.zeros(len(initial))
-        kernels.sweep_visits(*chain[:-1], self.order, self.bounds, PRECISE, 0.0, 4 * WORK, rest, visits)
+        kernels.sweep_visits(*chain[:-1], self.order, self.bounds, PRECISE, 0.0, 2 * WORK, rest, visits)
         return visits
 
 
