@@ -60,8 +60,8 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
         rank = _narrow_rank(arrows, states)
         width = _width(rank, arrows)
         if not _fits(width, states):
-            system = _system(chain, arrows)
-            if width > PLANE * states**0.5 or not _fills_in_little(system, rank):
+            system = _system(chain, arrows) if width <= PLANE * states**0.5 else None
+            if system is None or not _fills_in_little(system, rank):
                 return None
             return _in_any_order(system, right, transposed)
     row, column = rank[state], rank[target]
