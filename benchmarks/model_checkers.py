@@ -3,13 +3,15 @@
 Storm builds each model from its PRISM program and exports it as UMB, which painless loads. Both then answer the same question. Programs are the examples
 that come with stormpy, with limits halfway between what the best policy without them has and the least possible; and, with
 `--programs FOLDER`, those of Storm's own tests of multi-objective properties with the questions that are asked there
-(`resources/examples/testfiles/mdp` of its repository).
+(`resources/examples/testfiles/mdp` of its repository). With `--own`, the programs of `benchmarks/prism` take their place: they have constants that make them as
+large as one likes. Then Storm is asked for its default precision, 1e-4, and for that of painless, 1e-6, each for at most `--limit` seconds.
 
 Storm is no dependency: `pip install stormpy` into an environment of your own first, then `python -m benchmarks.model_checkers`. Seconds are
 CPU time of the solve alone, in one thread; building and reading models is not counted.
 """
 
 import argparse
+import multiprocessing
 import tempfile
 import time
 from pathlib import Path
@@ -110,6 +112,52 @@ PUBLISHED = (
 )
 
 
+OWN = Path(__file__).parent / "prism"
+MONEY = {"cost": "time", "constraint_cost": "money"}
+WEAR = {"cost": "time", "constraint_cost": "wear"}
+FEE = {"cost": "steps", "constraint_cost": "fee"}
+WAITING = {"cost": "power", "constraint_cost": "waiting"}
+HOME = {"reward": "reach(home)", "constraint_cost": "reach(crash)"}
+LARGE = (
+    *(
+        Case("crews.nm", {"JOBS": jobs, "SIZE": 8}, MONEY, {"end": "finished"}, (limit,))
+        for jobs, limit in ((34, 515.0), (300, 4545.0))
+    ),
+    *(
+        Case("rover.nm", {"N": side}, WEAR, {"end": "goal"}, (limit,))
+        for side, limit in ((100, 100.0), (320, 289.0))
+    ),
+    *(
+        Case("coins.nm", {"K": most}, FEE, {"end": "agreed"}, (limit,))
+        for most, limit in ((600, 7500.0), (1200, 15000.0))
+    ),
+    *(
+        Case(
+            *("drone.nm", {"N": side, "B": 2 * side}, HOME, {"discount": 1.0}, (0.02,)),
+            'multi(Pmax=? [F "home"], P<=0.02 [F "crash"])',
+        )
+        for side in (20, 45)
+    ),
+    *(Case("queues.nm", {"N": most}, WAITING, {"horizon": 100}, (1500.0,)) for most in (99, 319)),
+    Case(
+        *("queues.nm", {"N": 99}, WAITING, {"average": True}, (5.0,)),
+        'multi(R{"power"}min=? [LRA], R{"waiting"}<=5 [LRA])',
+    ),
+)
+LARGE_HEAD = (
+    "model",
+    "states",
+    "choices",
+    "question",
+    "value",
+    "price",
+    "s",
+    "read, s",
+    "Storm, s",
+    "to 1e-6",
+)
+
+
 def exported(case, path, programs=None):
     """Let Storm build a model and export it; return it."""
     import stormpy
@@ -160,14 +208,57 @@ def question(case, problem):
     return asked
 
 
-def by_storm(model, asked):
-    """Return Storm's answer at the initial state, and the CPU seconds that it took."""
+def by_storm(model, asked, precision=None):
+    """Return Storm's answer at the initial state, and the CPU seconds that it took, to its default precision if none is given."""
     import stormpy
 
-    prop = stormpy.parse_properties(asked)[0]
+    prop, environment = stormpy.parse_properties(asked)[0], stormpy.Environment()
+    if precision is not None:
+        environment.modelchecker().multi().precision = stormpy.Rational(precision)
+        environment.solver().min_max().precision = stormpy.Rational(0.01 * precision)
     start = time.process_time()
-    found = stormpy.model_checking(model, prop, only_initial_states=True)
+    found = stormpy.model_checking(model, prop, only_initial_states=True, environment=environment)
     return found.get_value(model.initial_states[0]), time.process_time() - start
+
+
+def within(limit, model, asked, precision=None):
+    """Run Storm in a process of its own, and give up after `limit` seconds: its value and CPU seconds, or nothing and as many."""
+    forked = multiprocessing.get_context("fork")
+    ours, theirs = forked.Pipe(duplex=False)
+    worker = forked.Process(target=lambda: theirs.send(by_storm(model, asked, precision)))
+    worker.start()
+    found = ours.recv() if ours.poll(limit) else (np.nan, np.inf)
+    worker.kill()
+    worker.join()
+    return found
+
+
+def beside(case, folder, limit):
+    """Return a row for a large model: what painless proves and takes, and what Storm takes."""
+    path = Path(folder) / "model.umb"
+    model = exported(case, path, OWN)
+    start = time.process_time()
+    problem = loaded(case, path)
+    read, asked = time.process_time() - start, question(case, problem)
+    with one_thread():
+        start = time.process_time()
+        solution = painless.solve(problem, tolerance=TOLERANCE)
+        ours = time.process_time() - start
+        found = [within(limit, model, asked, precision) for precision in (None, TOLERANCE)]
+    assert solution.status.kind == "solved", solution.status
+    for (value, _), precision in zip(found, (1e-4, 1e-5), strict=True):
+        assert np.isnan(value) or abs(value - solution.reward_value) <= precision * (1 + abs(value)), value
+    taken = [f"> {limit:.0f}" if np.isnan(value) else f"{spent:.2f}" for value, spent in found]
+    return (
+        *(case.name, f"{model.nr_states:,}", f"{model.nr_choices:,}", f"`{asked}`"),
+        *(
+            f"{solution.reward_value:.7g}",
+            f"{solution.multiplier[0]:.5g}",
+            f"{ours:.2f}",
+            f"{read:.2f}",
+            *taken,
+        ),
+    )
 
 
 def compared(case, folder, programs=None):
@@ -203,11 +294,34 @@ def compared(case, folder, programs=None):
     return row, verdict, value
 
 
+def compare_own(arguments):
+    """Print the table of the programs of `benchmarks/prism`."""
+    chosen = [case for case in LARGE if arguments.only in case.program]
+    with tempfile.TemporaryDirectory() as folder:
+        for case in chosen:  # compiles
+            small = {name: value if name == "SIZE" else 40 for name, value in case.constants.items()}
+            path = Path(folder) / "model.umb"
+            exported(case._replace(constants=small), path, OWN)
+            painless.solve(loaded(case, path), tolerance=TOLERANCE)
+    print("|", " | ".join(LARGE_HEAD), "|")
+    print("|", "---|" * len(LARGE_HEAD))
+    for case in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            print("|", " | ".join(beside(case, folder, arguments.limit)), "|", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", help="resources/examples/testfiles/mdp of Storm's repository")
     parser.add_argument("--only", default="", help="part of a program's name")
+    parser.add_argument("--own", action="store_true", help="the programs of benchmarks/prism")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for Storm")
     arguments = parser.parse_args()
+    (compare_own if arguments.own else compare_others)(arguments)
+
+
+def compare_others(arguments):
+    """Print the table of Storm's programs."""
     with tempfile.TemporaryDirectory() as folder:
         compared(CASES[8], folder)  # compiles
     print("|", " | ".join(HEAD), "|")

@@ -161,6 +161,9 @@ def main():
         "tests.totals", "--swept", "--count", given.totals, "--seed", seed + given.totals
     )
     passed &= not given.averages or started("tests.averages", "--count", given.averages, "--seed", seed)
+    passed &= not given.averages or started(
+        "tests.averages", "--swept", "--count", given.averages, "--seed", seed + given.averages
+    )
     passed &= not given.mutants or started("tests.mutants", "--count", given.mutants, "--seed", seed)
     for run in range(given.properties):
         options = ("-m", "hypothesis", f"--hypothesis-seed={seed + run}", "tests")

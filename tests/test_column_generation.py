@@ -572,19 +572,37 @@ def test_narrow_chains_are_eliminated(scrambled):
     )
 
 
-@pytest.mark.parametrize(("side", "is_eliminated"), [(30, True), (40, False)])
-def test_wide_chains_are_eliminated_while_that_takes_milliseconds(side, is_eliminated):
+@pytest.mark.parametrize("side", [30, 60])
+def test_mazes_are_eliminated(side):
+    """A small one within its band, a larger one in an order that fills in little."""
     problem = painless.make("slippery-grid", height=side, width=side)
     rows = sparse_rows(problem)
     states = len(rows.first) - 1
     chain = chain_of(rows, 0.99, rows.first[:-1])
-    right = np.random.default_rng(0).random(states)
-    found = eliminate(chain, right)
-    assert (found is not None) == is_eliminated
-    if found is not None:
-        kernel = problem.transition.toarray() if problem.is_sparse else problem.transition.reshape(-1, states)
-        system = np.eye(states) - 0.99 * kernel[rows.first[:-1]]
-        np.testing.assert_allclose(found, np.linalg.solve(system, right), rtol=1e-9)
+    right = np.random.default_rng(0).random((states, 2))
+    kernel = problem.transition.toarray() if problem.is_sparse else problem.transition.reshape(-1, states)
+    system = np.eye(states) - 0.99 * kernel[rows.first[:-1]]
+    np.testing.assert_allclose(eliminate(chain, right), np.linalg.solve(system, right), rtol=1e-9)
+    visits = eliminate(chain, right[:, 0], transposed=True)
+    np.testing.assert_allclose(visits, np.linalg.solve(system.T, right[:, 0]), rtol=1e-9)
+
+
+def test_a_plane_that_fills_in_is_not_eliminated():
+    """Two queues in a row: a customer comes, goes from one to the other, or leaves."""
+    side = 60
+    first, second = np.divmod(np.arange(side * side), side)
+    moves = ((first + 1, second), (first - 1, second + 1), (first, second - 1))
+    kernel = scipy.sparse.csr_array((side * side, side * side))
+    for one, other in moves:
+        inside = (one >= 0) & (one < side) & (other >= 0) & (other < side)
+        target = np.where(inside, one * side + other, np.arange(side * side))
+        kernel = kernel + scipy.sparse.csr_array(
+            (np.full(side * side, 1 / 3), (np.arange(side * side), target)), kernel.shape
+        )
+    problem = painless.CMDP(kernel, first[:, None], initial=np.full(side * side, side**-2.0), discount=0.99)
+    rows = sparse_rows(problem)
+    chain = chain_of(rows, 0.99, rows.first[:-1])
+    assert eliminate(chain, chain.gain) is None
 
 
 def test_wide_chains_are_not_eliminated():

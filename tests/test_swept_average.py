@@ -11,22 +11,13 @@ from painless.engines.chain_gains import RecurrentChain
 from painless.engines.components import end_components
 from painless.engines.swept_average import SweptAverage
 from painless.planning.column_generation import ColumnGeneration
-from tests.averages import check, random_problem
+from tests.averages import check, sparse_problem
 
 
 @pytest.fixture
 def swept(monkeypatch):
     """Sweep all sparse models, however small."""
     monkeypatch.setattr(engines, "AVERAGED_STATES", 0)
-
-
-def sparse_problem(seed, constraints=None):
-    """Return the first sparse model from a seed on in which all policies end up in one component."""
-    rng = np.random.default_rng(seed)
-    while True:
-        problem = random_problem(rng, constraints)
-        if problem.is_sparse and not SweptAverage(problem).exact:
-            return problem
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -144,6 +135,41 @@ def test_parts_that_are_hardly_ever_left(swept):
     assert solution.feasible
     share = 0.4 / ends[1][1]
     np.testing.assert_allclose(solution.reward_value, (1 - share) * ends[0][0], rtol=1e-5)
+
+
+def two_parts(size=40, leak=1e-9):
+    """Return a model of two parts that pay in one utility each, hardly ever left by one action, and for a fee by the other."""
+    rng, states = np.random.default_rng(0), 2 * size
+    kernel = np.zeros((states, 2, states))
+    for state in range(states):
+        part, other = (state // size) * size, (1 - state // size) * size
+        kernel[state, 0, part : part + size] = (1 - leak) * rng.dirichlet(np.ones(size))
+        kernel[state, 0, other + rng.integers(size)] = leak
+        kernel[state, 1, [part + (state + 1) % size, other + state % size]] = 0.5
+    utility = np.zeros((2, states, 2))
+    utility[0, :size], utility[1, size:] = 1.0, 1.0
+    utility[:, :, 1] -= 1.0
+    return painless.CMDP(
+        scipy.sparse.csr_array(kernel.reshape(-1, states)),
+        utility[0] + 0.3 * rng.random((states, 1)),
+        constraint_reward=utility[1:],
+        threshold=[0.0],
+        initial=np.full(states, 1 / states),
+        average=True,
+    )
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-8, -1e-6])
+def test_parts_that_tie_have_policies_with_proved_gains(off):
+    """Where two parts are as good, the gains of a policy that stays in both for ages cannot be told; one that stays in one of them is as good."""
+    problem = two_parts()
+    inside = [SweptAverage(problem).values(np.eye(2)[np.repeat(one, 40)]).guess for one in ([0, 1], [1, 0])]
+    tie = (inside[0][0] - inside[1][0]) / (inside[1][1] - inside[0][1])
+    engine, weight = SweptAverage(problem), np.array([1.0, tie * (1 + off)])
+    for tolerance in (1e-4, 1e-9, 1e-10):
+        found = engine.best(weight, tolerance, 1e-10)
+        assert found.upper_bound - found.weighted_value <= max(tolerance, 1e-8)
+        assert (found.middle - found.value <= 1e-9).all()
 
 
 class Ticks:

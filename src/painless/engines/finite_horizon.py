@@ -97,15 +97,22 @@ class FiniteHorizon(BaseEngine):
         steps, states, _ = self._shape
         actions = np.empty((steps, states), dtype=self.compact)
         value, values = np.zeros(states), np.zeros((states, self._columns))
-        largest = float(np.abs(weight) @ self._sizes)
+        largest, weighted = float(np.abs(weight) @ self._sizes), None
         for t in reversed(range(steps)):
             self._tick()
             ahead, value = value, np.empty_like(value)
-            whole = (self._weighted(weight, t), self._mask(t), self.problem.discount, ahead)
+            if weighted is None or not self._alike:
+                weighted = self._weighted(weight, t)
+            whole = (weighted, self._mask(t), self.problem.discount, ahead)
             self._shared(best_step, *self._arrays(t), *whole, actions[t], value)
             values = self._followed(t, actions[t], values)
             largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
         return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all steps have the same utilities."""
+        return all(np.array_equal(self._utility[:, 0], self._utility[:, t]) for t in range(1, self._shape[0]))
 
     def _weighted(self, weight: Array, step: int) -> Array:
         """Return Σ_j w_j u_j of a step, (S, A)."""

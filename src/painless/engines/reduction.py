@@ -218,9 +218,10 @@ class Quotient:
         rests = (whole.rests.label >= 0) & (self.node >= 0)
         rests &= np.where(self.node >= 0, pair[self.node] < 0, False)
         goals |= rests
-        lead = leading(whole.flat, self.loops.pairs, goals)
-        way = inside[(lead[inside] >= 0) & ~goals[inside]]
-        found[way] = lead[way] % actions
+        if not goals[inside].all():
+            lead = leading(whole.flat, self.loops.pairs, goals)
+            way = inside[(lead[inside] >= 0) & ~goals[inside]]
+            found[way] = lead[way] % actions
         stay = np.flatnonzero(rests)
         found[stay] = whole.rests.pairs[stay].argmax(1)
         return found

@@ -70,7 +70,10 @@ class SweptTotal:
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         size = weight @ np.abs(self.utility)
         rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * size
-        bound = upper_bound(self.quotient, rounded, found, self._tick, factorise)
+        bound = upper_bound(
+            *(self.quotient, rounded, found, self._tick, factorise),
+            lambda steps: self.pricer.longest(steps[self._kept]),
+        )
         rows = self.quotient.rows
         value = proved_values(
             *(rows.chain(choice), self.utility[:, choice], self.quotient.initial),

@@ -215,8 +215,12 @@ def upper_bound(
     found: Improved,
     tick: Callable[[], None],
     factorise: Factorise = resolvent,
+    longest: Callable[[Array], Array | None] = lambda steps: None,
 ) -> float:
-    """Return a proved bound at ρ on every policy that stops almost surely; ∞ if near the best rows there are loops."""
+    """Return a proved bound at ρ on every policy that stops almost surely; ∞ if near the best rows there are loops.
+
+    `longest` may know the largest totals of steps (n,) that any policy makes, (N,); rows that it need not make are worth −∞.
+    """
     value = found.value
     over = excess(quotient, utility, value)
     missing = float(over.max(initial=0.0))
@@ -232,8 +236,11 @@ def upper_bound(
             near = over > -np.maximum(NEAR * (scale + np.abs(value).mean()), 1e3 * missing)
             near[found.choice] = True
             steps = np.where(quotient.is_stop, 0.0, 1.0)
-            longest = improved(quotient, steps, found.choice, tick, factorise, near)
-            if longest.rays:
-                break
-            time = longest.value
+            known = longest(np.where(near, steps, -np.inf))
+            if known is None:
+                slowest = improved(quotient, steps, found.choice, tick, factorise, near)
+                if slowest.rays:
+                    break
+                known = slowest.value
+            time = known
     return np.inf

@@ -232,9 +232,14 @@ class CMDP:
 
     def rescaled(self, origin: Array, span: Array, kept: NDArray[np.intp], threshold: Array) -> CMDP:
         """Return the same process with utilities (u − origin)/span, (J,) each, and only some of the constraints."""
-        scaled = (self.utility - origin[:, None, None]) / span[:, None, None]
-        scaled = np.where(self.actions, scaled, 0.0)
-        return self.with_constraints(scaled[0], scaled[1:][kept], threshold)
+        chosen = np.append(0, 1 + kept)
+        scaled = self.utility[chosen]
+        scaled -= origin[chosen, None, None]
+        scaled /= span[chosen, None, None]
+        scaled[:, ~self.actions] = 0.0
+        problem = self.with_constraints(scaled[0], scaled[1:], threshold)
+        problem._set(utility=scaled)  # the reward and the constraints are parts of it
+        return problem
 
     def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
         """Return the same process with share·|c|, (K,) each, added to its constraints; c are those `kept` of another problem."""

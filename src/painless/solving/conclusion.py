@@ -29,8 +29,9 @@ from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
-QUICK_SECONDS = 0.1  # of an answer; prices of a swept model that takes longer are only as precise as asked, and take at most
-SHARE = 0.5  # of its time
+# CPU time of an answer; prices of a swept model, or of a horizon, that takes longer are only as precise as asked, and take at most
+QUICK_SECONDS = 0.1
+SHARE = 0.5  # of that time
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
@@ -49,7 +50,8 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
         return _infeasible(found, clock)
     in_time = not found.ending.out_of_time
     precise, share = PricePrecision(), 1.0
-    if not certifier.engine.exact and clock.work > QUICK_SECONDS:
+    stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
+    if stepwise and clock.work > QUICK_SECONDS:
         target = found.case.target(task.tolerance)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if in_time and narrow:

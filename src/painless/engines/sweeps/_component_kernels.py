@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.common.compiling import njit
 
+# Sweeps up and down after which no more than this share of the states of a component should move by half of the last largest change
+SWEEPS, MOVING = 16, 0.45
+
 Indices = NDArray[np.uint32]
 
 
@@ -91,3 +94,173 @@ def sweep_visits(
                     kept = max(kept, abs(rest[s]))
                     whole = max(whole, abs(visits[s]))
                 done = kept <= max(least * whole, floor)
+
+
+@njit
+def components_in_order(first: Indices, pointer: Indices, successor: Indices) -> Indices:
+    """Return the strongly connected component of every state of a model by its rows, (S,), numbered so that each comes after those that it leads to.
+
+    This is Tarjan's algorithm (1972) with a path in the place of recursion.
+    """
+    states = len(first) - 1
+    label = np.empty(states, np.uint32)
+    seen = np.zeros(states, np.uint32)  # the order in which states are found, from 1 on
+    back = np.zeros(states, np.uint32)  # the earliest state that is known to lead to it
+    is_open = np.zeros(states, np.bool_)
+    place = np.empty(states, np.uint32)  # the transition of each state that is followed next
+    path, waiting = np.empty(states, np.uint32), np.empty(states, np.uint32)
+    found, components, held = np.uint32(0), np.uint32(0), 0
+    for root in range(states):
+        if seen[root] > 0:
+            continue
+        depth = 1
+        path[0] = root
+        while depth > 0:
+            s = np.uint64(path[depth - 1])
+            if seen[s] == 0:
+                found += np.uint32(1)
+                seen[s] = back[s] = found
+                is_open[s] = True
+                waiting[held] = s
+                held += 1
+                place[s] = pointer[first[s]]
+            end, deeper = pointer[first[s + np.uint64(1)]], False
+            while place[s] < end:
+                t = np.uint64(successor[place[s]])
+                if seen[t] == 0:
+                    path[depth] = t
+                    depth += 1
+                    deeper = True
+                    break
+                if is_open[t]:
+                    back[s] = min(back[s], back[t])
+                place[s] += np.uint32(1)
+            if deeper:
+                continue
+            depth -= 1
+            if back[s] == seen[s]:
+                while True:
+                    held -= 1
+                    t = np.uint64(waiting[held])
+                    is_open[t] = False
+                    label[t] = components
+                    if t == s:
+                        break
+                components += np.uint32(1)
+    return label
+
+
+@njit
+def best_in_order(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    order: Indices,
+    bounds: Indices,
+    turns: bool,
+    least: float,
+    floor: float,
+    most: int,
+    value: Array,
+    choice: Indices,
+) -> int:
+    """Sweep V = max u + PV, (S,), in each component in turn, with the best pair of each state as choice, until no value changes by more than in `sweep_values`.
+
+    Sweeps follow the order, and with `turns` every other one goes backwards. A self-loop counts as if it were taken until it is left. A state keeps its pair unless
+    another is better by more than rounding. Return how often a state was looked at; −1 if that is more often than `most`,
+    or if all states of a component go on moving by about as much: then there is no direction in which to sweep.
+    """
+    work = 0
+    for c in range(len(bounds) - 1):
+        low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
+        done, descending, sweeps, change = False, False, 0, 0.0
+        while not done:
+            work += int(high - low)
+            if work > most:
+                return -1
+            half, moving, sweeps = 0.5 * change, 0, sweeps + 1
+            change, size = 0.0, 0.0
+            for i in range(low, high):
+                s = np.uint64(order[low + high - np.uint64(1) - i if descending else i])
+                best, here, at = -np.inf, -np.inf, choice[s]
+                current = at
+                for pair in range(first[s], first[s + np.uint64(1)]):
+                    total, stay = utility[pair], 0.0
+                    for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                        t = np.uint64(successor[k])
+                        if t == s:
+                            stay += probability[k]
+                        else:
+                            total += probability[k] * value[t]
+                    if stay > 0.0:
+                        total /= 1.0 - stay
+                    if pair == current:
+                        here = total
+                    if total > best:
+                        best, at = total, np.uint32(pair)
+                if best > here + least * abs(best):
+                    choice[s] = at
+                moved = abs(best - value[s])
+                change = max(change, moved)
+                if moved > half:
+                    moving += 1
+                size = max(size, abs(best))
+                value[s] = best
+            descending = turns and not descending
+            done = high - low == np.uint64(1) or change <= max(least * size, floor)
+            astray = turns and sweeps == SWEEPS and moving > MOVING * float(high - low)
+            if not np.isfinite(size) or (astray and not done):
+                return -1
+    return work
+
+
+@njit
+def values_in_order(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    stay: Array,
+    gain: Array,
+    order: Indices,
+    bounds: Indices,
+    turns: bool,
+    least: float,
+    floor: Array,
+    most: int,
+    value: Array,
+) -> int:
+    """Sweep V = u + PV of several utilities, (S, M) each, in each component in turn, until none changes by more than its `floor` (M,), or `least` of its largest value there.
+
+    Return how often a state was looked at; −1 if that is more often than `most`.
+    """
+    work, columns = 0, gain.shape[1]
+    change, size, total = np.empty(columns), np.empty(columns), np.empty(columns)
+    for c in range(len(bounds) - 1):
+        low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
+        done, descending = False, False
+        while not done:
+            work += int(high - low)
+            if work > most:
+                return -1
+            change[:] = 0.0
+            size[:] = 0.0
+            for i in range(low, high):
+                s = np.uint64(order[low + high - np.uint64(1) - i if descending else i])
+                for j in range(columns):
+                    total[j] = gain[s, j]
+                for k in range(start[s], stop[s]):
+                    for j in range(columns):
+                        total[j] += weight[k] * value[target[k], j]
+                for j in range(columns):
+                    found = total[j] / (1.0 - stay[s])
+                    change[j] = max(change[j], abs(found - value[s, j]))
+                    size[j] = max(size[j], abs(found))
+                    value[s, j] = found
+            done, descending = True, turns and not descending
+            if high - low > np.uint64(1):
+                for j in range(columns):
+                    done = done and change[j] <= max(least * size[j], floor[j])
+    return work

@@ -1,7 +1,11 @@
-"""Elimination for small chains and for narrow ones, such as queues: with a good numbering, every state leads only to states nearby.
+"""Elimination for small chains and for those that fill in little.
 
-Sweeps cross a narrow chain slowly; elimination within its band solves it directly. So it does a wide one of about a thousand states. A tree, such as a maze
-without loops, is eliminated from its leaves inwards.
+Sweeps cross some chains slowly; elimination solves them directly. It is done
+
+- within a band, if with a good numbering every state leads only to states nearby, as in a queue, or there are about a thousand states;
+- from the leaves inwards, if the states form a tree, such as a maze without loops;
+- in a fill-reducing order, if the states lie in a plane and hardly any entries appear on the way, as in most mazes: a piece of the chain is
+  eliminated first, to see.
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
@@ -17,10 +21,17 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.engines.sweeps.chain import Chain, transitions
 
+Arrows = tuple[
+    NDArray[np.intp], NDArray[np.intp], Array
+]  # where transitions begin and end, and their weights
+
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
 QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
 CYCLES = 1.01  # pairs of states that lead to each other, for each state, in what counts as a tree
+PLANE = 3.0  # how far a state may lead in a plane, in the best numbering, relative to the root of the number of states
+PIECE = 4096  # states of which elimination shows how many entries appear
+SPARSE = 15.0  # entries for each of them up to which all states are eliminated
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
@@ -37,17 +48,22 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
     """
     state, target, weight = transitions(chain)
     if len(chain.stay) <= SMALL:
-        system = np.diag(1.0 - chain.stay)
-        np.subtract.at(system, (state, target), weight)
-        direct: Array = np.linalg.solve(system.T if transposed else system, right).astype(np.float64)
+        dense = np.diag(1.0 - chain.stay)
+        np.subtract.at(dense, (state, target), weight)
+        direct: Array = np.linalg.solve(dense.T if transposed else dense, right).astype(np.float64)
         return direct
-    if not _fits(state - target, len(chain.stay)):
-        solved = _without_fill(chain, (state, target, weight), right, transposed)
-        if solved is not None:
-            return solved
-    rank = _narrow_rank(state, target, len(chain.stay))
-    if rank is None:
-        return None
+    arrows, states = (state, target, weight), len(chain.stay)
+    rank = np.arange(states)
+    if not _fits(_width(rank, arrows), states):
+        if _is_tree(arrows, states):
+            return _in_any_order(_system(chain, arrows), right, transposed)
+        rank = _narrow_rank(arrows, states)
+        width = _width(rank, arrows)
+        if not _fits(width, states):
+            system = _system(chain, arrows) if width <= PLANE * states**0.5 else None
+            if system is None or not _fills_in_little(system, rank):
+                return None
+            return _in_any_order(system, right, transposed)
     row, column = rank[state], rank[target]
     if transposed:
         row, column = column, row
@@ -64,37 +80,58 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
     return solution[rank]
 
 
-def _without_fill(
-    chain: Chain, arrows: tuple[NDArray[np.intp], NDArray[np.intp], Array], right: Array, transposed: bool
-) -> Array | None:
-    """Solve a chain whose states form a tree, or nearly, from its leaves inwards; None if it has too many cycles."""
-    states, (state, target, weight) = len(chain.stay), arrows
+def _width(rank: NDArray[np.intp], arrows: Arrows) -> int:
+    """Return how far a state leads, at most, in a numbering."""
+    return int(np.abs(rank[arrows[0]] - rank[arrows[1]]).max(initial=0))
+
+
+def _fits(width: int, states: int) -> bool:
+    """Whether the band of a numbering is eliminated quickly."""
+    return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST
+
+
+def _is_tree(arrows: Arrows, states: int) -> bool:
+    """Whether the states form a tree, or nearly."""
+    state, target, _ = arrows
     if len(state) > 2 * CYCLES * states:
-        return None
+        return False
     edges = np.unique(np.minimum(state, target) * states + np.maximum(state, target))
-    if len(edges) > CYCLES * states:
-        return None
-    own = np.arange(states)
-    entries = np.concatenate([-weight, 1.0 - chain.stay])
-    places = np.concatenate([state, own]), np.concatenate([target, own])
-    system = scipy.sparse.csc_array((entries, places), shape=(states, states))
-    # Rows of an M-matrix that are dominated by their diagonal need no pivots.
-    factors: Any = scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
-    return np.asarray(factors.solve(np.ascontiguousarray(right), "T" if transposed else "N"))
+    return len(edges) <= CYCLES * states
 
 
-def _narrow_rank(state: NDArray[np.intp], target: NDArray[np.intp], states: int) -> NDArray[np.intp] | None:
-    """Number the states so that transitions are short: as they are, or by reverse Cuthill–McKee; None if neither will do."""
-    natural = np.arange(states)
-    if _fits(state - target, states):
-        return natural
+def _narrow_rank(arrows: Arrows, states: int) -> NDArray[np.intp]:
+    """Number the states so that transitions are short, by reverse Cuthill–McKee."""
+    state, target, _ = arrows
     pattern = scipy.sparse.csr_array((np.ones(len(state), np.int8), (state, target)), shape=(states, states))
     order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern + pattern.T, symmetric_mode=True)
     rank = np.empty(states, np.intp)
-    rank[order] = natural
-    return rank if _fits(rank[state] - rank[target], states) else None
+    rank[order] = np.arange(states)
+    return rank
 
 
-def _fits(distance: NDArray[np.intp], states: int) -> bool:
-    width = int(np.abs(distance).max(initial=0))
-    return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST
+def _system(chain: Chain, arrows: Arrows) -> scipy.sparse.csc_array[np.float64]:
+    """Return I − γP."""
+    (state, target, weight), own = arrows, np.arange(len(chain.stay))
+    entries = np.concatenate([-weight, 1.0 - chain.stay])
+    places = np.concatenate([state, own]), np.concatenate([target, own])
+    return scipy.sparse.csc_array((entries, places), shape=(len(own), len(own)))
+
+
+def _fills_in_little(system: scipy.sparse.csc_array[np.float64], rank: NDArray[np.intp]) -> bool:
+    """Whether elimination leaves few entries: whether it does so for states that are next to each other in a numbering."""
+    states = len(rank)
+    first = max((states - PIECE) // 2, 0)
+    piece = np.argsort(rank)[first : first + PIECE]
+    factors = _factorised(system[:, piece][piece, :])
+    fill = (factors.L.nnz + factors.U.nnz) / len(piece)
+    return bool(fill <= SPARSE and fill * states <= LARGEST)
+
+
+def _in_any_order(system: scipy.sparse.csc_array[np.float64], right: Array, transposed: bool) -> Array:
+    """Solve by elimination in the order that fills in least."""
+    return np.asarray(_factorised(system).solve(np.ascontiguousarray(right), "T" if transposed else "N"))
+
+
+def _factorised(system: scipy.sparse.csc_array[np.float64]) -> Any:
+    """Return the triangular factors; rows of an M-matrix that are dominated by their diagonal need no pivots."""
+    return scipy.sparse.linalg.splu(system.tocsc(), permc_spec="COLAMD", diag_pivot_thresh=0.0)

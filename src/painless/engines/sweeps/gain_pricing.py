@@ -93,7 +93,7 @@ class GainPricer:
         utility = weight @ self.rows.utility
         bias, bound, best, leaving = self._nearest(weight, utility), np.inf, np.inf, self.leaving
         level = 0.0  # the gain of the last policy, about
-        last, idle, jumps, slow, evaluations, anew = np.inf, 0, 0, 0, 0, False
+        last, idle, jumps, slow, led, evaluations, anew = np.inf, 0, 0, 0, 0, 0, False
         for _ in range(ROUNDS):
             bias -= 0.5 * (bias.min() + bias.max())
             rounding = self._rounding(float(weight @ self._sizes), bias, self.rows.most_successors)
@@ -110,7 +110,10 @@ class GainPricer:
                 continue
             if not changed and width > STUCK * last:
                 if self.leaving <= LEAST:
-                    break
+                    if led == REGIMES:
+                        break
+                    led += 1
+                    self._lead_to_better_regime(weight, bias)
                 self.leaving = max(SHRUNK * self.leaving, LEAST)
             slow = slow + 1 if width > CREEPING * last else 0
             if slow >= CREPT and 0 < changed < FEW * len(bias):
@@ -247,7 +250,7 @@ class GainPricer:
         return True
 
     def _lead_to_one_regime(self, low: Array, high: Array, precision: float) -> bool:
-        """Lead a policy that stays for ages in parts of the component, with gains of their own, to one of them; return whether it does.
+        """Lead a policy that stays for ages in parts of the component, with gains of their own, to one of them; return whether to evaluate it again.
 
         What is left of the bias is about the gain of the part where a state is.
         """
@@ -255,12 +258,28 @@ class GainPricer:
         if high[widest] - low[widest] <= max(MISSED * precision, APART * self._sizes[widest]):
             return False
         chain = self._chain.follow(self._choice)
-        bias, gain = (np.ascontiguousarray(part[:, widest]) for part in (self.bias, chain.gain))
-        rest = GainSweeps(chain, self.leaving, self._count).rest(gain, bias)
+        # With a large ε there is a solution that tells the parts apart, if not from where another policy ended.
+        sweeps = GainSweeps(chain, LEAVING, self._count)
+        self.bias[:] = 0.0
+        gain, bias = np.ascontiguousarray(chain.gain[:, widest]), np.zeros(len(chain.gain))
+        least, most = sweeps.improve(gain, bias, APART * float(self._sizes[widest]))
+        if most - least > APART * self._sizes[widest]:
+            self._lead_to_larger(sweeps.rest(gain, bias))
+        else:
+            self.bias[:, widest] = bias
+        return True
+
+    def _lead_to_better_regime(self, weight: Array, bias: Array) -> None:
+        """Lead a policy whose bias for `weight` (J,) leaves two levels, which are the gains of two parts, to the part with the larger one."""
+        chain = self._chain.follow(self._choice)
+        gain = np.ascontiguousarray(chain.gain @ weight)
+        self._lead_to_larger(GainSweeps(chain, self.leaving, self._count).rest(gain, bias))
+
+    def _lead_to_larger(self, rest: Array) -> None:
+        """Lead a policy from where the smaller half of the range of `rest` (S,) is to where the larger one is."""
         elsewhere = rest < 0.5 * (rest.min() + rest.max())
         lead = self._pair_rows.leading_to(~elsewhere)
         self._choice = np.where(elsewhere, lead, self._choice).astype(np.uint32)
-        return True
 
     @cached_property
     def _pair_rows(self) -> PairRows:

@@ -14,6 +14,7 @@ is slow, sweeps go along the flow, and if these are slow, too, on several levels
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from painless.engines.sweeps._total_kernels import add_the_rest
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import EPSILON, ChainValues
+from painless.engines.sweeps.in_order import OrderedRows
 from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
@@ -168,9 +170,37 @@ class TotalPricer:
             np.zeros((len(initial), len(self.rows.utility))), initial, lambda _: self._tick(), self.threads
         )
         self._chain = ChangingChain(self.rows, 1.0, self.threads)
+        self._known = np.zeros((len(initial), 1 + len(self.rows.utility)))  # values and times, in order
+
+    @cached_property
+    def _ordered(self) -> list[OrderedRows]:
+        """The rows in order; none once that is slow."""
+        return [OrderedRows(self.rows, lambda: self._tick())]
+
+    def _in_order(self, weight: Array, tolerance: float, precision: float) -> TotalPriced | None:
+        """Return what `price` does, component by component; None if that is slow."""
+        if not self._ordered:
+            return None
+        found = self._ordered[0].price(
+            *(weight, tolerance, precision, self.initial, self._choice, self._chain, self._known)
+        )
+        if found is None:
+            self._ordered.clear()
+            return None
+        self._choice = found.choice
+        self._known = np.column_stack([found.value, found.time])
+        return TotalPriced(found.choice.copy(), found.value, found.time, 1)
+
+    def longest(self, steps: Array) -> Array | None:
+        """Return the largest totals of `steps` (N,) of any policy, (S,), about; None if that is slow."""
+        return self._ordered[0].longest(steps, self._choice) if self._ordered else None
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
+        enough = ROUGH * float(np.abs(weight @ self.rows.utility).max(initial=0.0))
+        found = self._in_order(weight, enough, enough)
+        if found is not None:
+            return max(float(self.initial @ found.time), 1.0)
         utility, values = weight @ self.rows.utility, self.values
         for _ in range(STEPS):
             self._bellman(utility, values.value @ weight, 0.0)
@@ -184,6 +214,9 @@ class TotalPricer:
 
         None if sweeps do not find it: it may not exist.
         """
+        found = self._in_order(weight, tolerance, precision)
+        if found is not None:
+            return found
         utility, values = weight @ self.rows.utility, self.values
         is_known, slow, least = False, 0, np.inf
         for sweeps in range(ROUNDS):
@@ -223,6 +256,11 @@ class TotalPricer:
             total = shares.sum(0)
             shares[0, total == 0] = 1.0
             shares /= np.where(total == 0, 1.0, total)
+        if self._ordered:
+            found = self._known.copy()
+            left = precision / max(float(self.initial @ found[:, -1]), 1.0)
+            if self._ordered[0].evaluate(chain_of(self.rows, 1.0, choices, shares), left, found):
+                return shares, TotalPriced(choices[0], found[:, :-1], found[:, -1], 0)
         values = TotalValues(self.values.value.copy(), self.initial, lambda _: self._tick(), self.threads)
         values.slowness.value[:] = self.values.slowness.value
         if not values.solve(chain_of(self.rows, 1.0, choices, shares), precision):
@@ -232,6 +270,8 @@ class TotalPricer:
     def _visits(self, choice: Indices, precision: float) -> Array:
         """Return how often a policy comes to each state before it stops, (S,)."""
         chain = chain_of(self.rows, 1.0, choice)
+        if self._ordered:
+            return self._ordered[0].visits(chain, self.initial)
         tolerance = max(precision / max(self.values.time, 1.0), FINEST_VISITS)
         return chain_occupancy(
             *(chain, 1.0, self.initial, tolerance, lambda _: self._tick()),

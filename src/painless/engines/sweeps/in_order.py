@@ -1,0 +1,126 @@
+"""Totals on rows of which all policies lead in one direction: component after component, each after those that it leads to.
+
+    V = max u + PV,       V_j = u_j + P_π V_j,       W = 1 + P_π W
+
+The strongly connected components of all pairs together form no cycle. A model whose components are single states, such as a count that only goes down, takes one
+sweep for the best policy, and one for its values. In larger components sweeps follow the numbers of the states, against
+the direction in which most transitions lead, or up and down where there is none, until nothing changes; if that is slow, this way is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from painless.common.arrays import Array
+from painless.engines.sweeps import _component_kernels as kernels
+from painless.engines.sweeps.chain import Chain, ChangingChain
+from painless.engines.sweeps.sparse_rows import Indices, SparseRows
+
+PRECISE = 2e-15  # the change of a sweep at which a component is done, relative to its largest value
+# Looks at a state, on average, after which this way is given up: along a direction, and up and down
+WORK, TURNED = 400, 120
+# Looks that take no time beside the other ways, and the most between two looks at the clock
+NOTHING, MOST = 3_000_000, 60_000_000
+ROUGH = 1e-3  # the same for times that are only bounds
+SHARE = 0.02  # of the tolerance that the sweeps of components leave
+BACK = 0.3  # of the transitions within components that lead back, from which on sweeps go up and down
+ATTEMPTS = 3  # until the time to stop is known, on which the error of a component counts
+LONGER = 2.0  # times the time that was expected: another attempt
+
+
+class InOrder(NamedTuple):
+    """A policy, its values, and its time to stop."""
+
+    choice: Indices  # (S,)
+    value: Array  # (S, J)
+    time: Array  # (S,)
+
+
+class OrderedRows:
+    """Rows in the order of their components.
+
+    Arguments:
+        rows: with the utilities (J, N); no pair stays where it is.
+        tick: called between sweeps; it may raise.
+    """
+
+    def __init__(self, rows: SparseRows, tick: Callable[[], None]) -> None:
+        self.rows, self._tick = rows, tick
+        label = kernels.components_in_order(*rows[:3])
+        states = len(label)
+        upward = _upward(rows, label)
+        self._turns = min(upward, 1 - upward) > BACK
+        place = np.arange(states)
+        self.order: Indices = np.lexsort((-place if upward > 0.5 else place, label)).astype(np.uint32)
+        self.bounds: Indices = np.flatnonzero(
+            np.diff(label[self.order].astype(np.intp), prepend=-1, append=-1)
+        ).astype(np.uint32)
+        self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
+        self._value = np.zeros(states)
+
+    def price(
+        self,
+        weight: Array,
+        tolerance: float,
+        precision: float,
+        initial: Array,
+        choice: Indices,
+        chain: ChangingChain,
+        known: Array,
+    ) -> InOrder | None:
+        """Return a policy within about `tolerance` of the best for `weight` (J,) at ρ, with values exact to about `precision`; None if that is slow.
+
+        It starts from other choices (S,), and values and times (S, J + 1).
+        """
+        utility, time = weight @ self.rows.utility, max(float(initial @ known[:, -1]), 1.0)
+        self._value[:] = known[:, :-1] @ weight
+        choice, found = choice.copy(), known.copy()
+        for _ in range(ATTEMPTS):
+            self._tick()
+            floor = SHARE * tolerance / time
+            arrays = (*self.rows[:4], utility, self.order, self.bounds, self._turns)
+            if kernels.best_in_order(*arrays, PRECISE, floor, self._most, self._value, choice) < 0:
+                return None
+            if not self.evaluate(chain.follow(choice), precision / time, found):
+                return None
+            expected, time = time, max(float(initial @ found[:, -1]), 1.0)
+            if time <= LONGER * expected:
+                break
+        return InOrder(choice, found[:, :-1].copy(), found[:, -1].copy())
+
+    def longest(self, steps: Array, choice: Indices) -> Array | None:
+        """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on; None if that is slow."""
+        value = np.zeros(len(choice))
+        arrays = (*self.rows[:4], steps, self.order, self.bounds, self._turns)
+        work = kernels.best_in_order(*arrays, ROUGH, 0.0, self._most, value, choice.copy())
+        return value if work >= 0 else None
+
+    def evaluate(self, chain: Chain, left: float, value: Array) -> bool:
+        """Bring values and times (S, J + 1) to those of a chain, in place, so that at most about `left` is left of u + PV − V; return whether that was fast."""
+        self._tick()
+        floor = np.full(value.shape[1], SHARE * left)
+        floor[-1] = SHARE
+        gain = np.column_stack([chain.gain, np.ones(len(chain.stay))])
+        arrays = (*chain[:-1], gain, self.order, self.bounds, self._turns)
+        return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
+
+    def visits(self, chain: Chain, initial: Array) -> Array:
+        """Return how often a chain comes to each state, (S,)."""
+        self._tick()
+        rest, visits = initial.copy(), np.zeros(len(initial))
+        kernels.sweep_visits(*chain[:-1], self.order, self.bounds, PRECISE, 0.0, 2 * WORK, rest, visits)
+        return visits
+
+
+def _upward(rows: SparseRows, label: Indices) -> float:
+    """Return the share of all transitions within components that lead to a state with a larger number."""
+    pointer = rows.pointer[rows.first].astype(np.intp)  # of each state
+    origin = np.repeat(np.arange(len(label)), pointer[1:] - pointer[:-1])
+    inside = (label[origin] == label[rows.successor]) & (origin != rows.successor)
+    if not inside.any():
+        return 0.0
+    weight = rows.probability[inside]
+    return float(weight @ (rows.successor[inside] > origin[inside]) / weight.sum())

@@ -1,0 +1,128 @@
+"""Totals whose components are solved one after the other: against SciPy's components, backward induction, and a linear program."""
+
+import numpy as np
+import pytest
+import scipy
+
+import painless
+from painless.engines.sweeps import _component_kernels as kernels
+from painless.engines.sweeps.chain import ChangingChain, chain_of
+from painless.engines.sweeps.in_order import OrderedRows
+from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.total import Total
+from painless.problem.units import normalise
+
+
+def layered(seed, states=1500, back=0.0):
+    """Return a problem whose actions lead to lower states or stay, and to the next higher one with probability `back`; it ends in state 0."""
+    rng = np.random.default_rng(seed)
+    pairs, here = 3 * states, np.repeat(np.arange(states), 3)
+    steps = rng.integers(1, 12, pairs)
+    stay = rng.random(pairs) * 0.5 * (rng.random(pairs) < 0.5)
+    parts = [
+        (stay, here),
+        (np.full(pairs, back), np.minimum(here + 1, states - 1)),
+        (1 - stay - back, np.maximum(here - steps, 0)),
+    ]
+    kernel = sum(scipy.sparse.csr_array((p, (np.arange(pairs), to)), (pairs, states)) for p, to in parts)
+    costs = 0.1 + rng.random((2, states, 3))
+    return painless.CMDP(
+        scipy.sparse.csr_array(kernel),
+        cost=costs[0],
+        constraint_cost=costs[1],
+        budget=np.inf,
+        initial=np.eye(states)[-1],
+        discount=1.0,
+        end=[0],
+    )
+
+
+def ordered(problem):
+    """Return the rows of a problem in order, a policy that stops, and its pricer."""
+    engine = Total(problem)
+    swept = engine._swept(np.ones(2))[1]
+    return OrderedRows(swept.pricer.rows, lambda: None), swept.pricer._choice, swept.pricer
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_components_are_numbered_after_those_that_they_lead_to(seed):
+    rng = np.random.default_rng(seed)
+    states, pairs, branching = 40, 80, 2
+    origin = np.repeat(np.arange(states), 4)
+    successor = rng.integers(states, size=pairs * branching)
+    successor = np.where(rng.random(len(successor)) < 0.05 * seed, successor, np.minimum(successor, origin))
+    first, pointer = np.arange(0, pairs + 1, 2), np.arange(0, pairs * branching + 1, branching)
+    label = kernels.components_in_order(*(part.astype(np.uint32) for part in (first, pointer, successor)))
+    graph = scipy.sparse.coo_array((np.ones(len(origin)), (origin, successor)), (states, states)).tocsr()
+    number, truth = scipy.sparse.csgraph.connected_components(graph, connection="strong")
+    assert len({*zip(label.tolist(), truth.tolist(), strict=True)}) == number == label.max() + 1
+    assert (label[origin] >= label[successor]).all()
+
+
+def test_a_model_without_cycles_takes_one_sweep():
+    problem = layered(1)
+    rows, choice, pricer = ordered(problem)
+    value, weight = np.zeros(len(choice)), np.array([1.0, 0.3])
+    arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows.bounds, False)
+    assert kernels.best_in_order(*arrays, 0.0, 0.0, 10**9, value, choice.copy()) == len(choice)
+    # Backward induction
+    truth, cost = np.zeros(1500), weight @ np.reshape(-problem.utility, (2, -1))
+    kernel = problem.transition.toarray()
+    for state in range(1, 1500):
+        pairs = np.arange(3 * state, 3 * state + 3)
+        ahead = kernel[pairs][:, :state] @ truth[:state]
+        truth[state] = ((cost[pairs] + ahead) / (1 - kernel[pairs, state])).min()
+    assert -value.min() == pytest.approx(truth.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("back", [0.0, 0.1])
+def test_a_policy_its_values_and_its_visits(back):
+    rows, choice, pricer = ordered(layered(2, back=back))
+    initial, chains = pricer.initial, ChangingChain(pricer.rows, 1.0, TwoThreads())
+    known = np.zeros((len(choice), 3))
+    found = rows.price(np.array([1.0, 0.5]), 1e-6, 1e-9, initial, choice, chains, known)
+    assert found is not None
+    chain = chain_of(pricer.rows, 1.0, found.choice)
+    visits = rows.visits(chain, initial)
+    assert visits.sum() == pytest.approx(found.time @ initial, rel=1e-2)
+    assert visits @ chain.gain == pytest.approx(found.value.T @ initial, rel=1e-9)
+    better = rows.longest(np.array([1.0, 0.5]) @ pricer.rows.utility, choice)
+    assert better @ initial == pytest.approx(found.value @ [1.0, 0.5] @ initial, rel=1e-2)
+
+
+@pytest.mark.parametrize(("seed", "back"), [(3, 0.0), (4, 0.0), (5, 0.05), (6, 0.2)])
+def test_a_limit_against_a_linear_program(seed, back):
+    free = layered(seed, 700, back)
+    spent = painless.solve(free, tolerance=1e-9).constraint_value[0]
+    problem = free.with_limits([0.96 * spent])
+    found = painless.solve(problem, tolerance=1e-9)
+    going = np.arange(3, problem.transition.shape[0])
+    here = scipy.sparse.csr_array((np.ones(len(going)), (going // 3 - 1, np.arange(len(going)))))
+    truth = scipy.optimize.linprog(
+        -problem.reward.ravel()[going],
+        A_ub=-problem.constraint_reward.reshape(1, -1)[:, going],
+        b_ub=-problem.threshold,
+        A_eq=here - scipy.sparse.csr_array(problem.transition[going].T)[1:],
+        b_eq=problem.initial[1:],
+        method="highs-ipm",  # the simplex method gives up on some of these
+    )
+    assert found.reward_value == pytest.approx(truth.fun, rel=1e-7)
+    assert found.gap <= 1e-9 * found.reward_value
+    assert found.multiplier == pytest.approx(-truth.ineqlin.marginals, rel=1e-3)
+
+
+def test_mixing_models_are_left_to_other_sweeps():
+    garnet = painless.garnet(900, 3, 4, 1, seed=2, discount=0.99, dense=False)
+    kernel = 0.99 * garnet.transition
+    total = painless.CMDP(
+        kernel,
+        garnet.reward,
+        constraint_reward=garnet.constraint_reward,
+        threshold=garnet.threshold,
+        initial=garnet.initial,
+        discount=1.0,
+    )
+    engine = Total(normalise(total)[0])
+    engine.best(np.array([1.0, 0.2]), 1e-8, 1e-9)
+    pricer = engine._swept(np.ones(2))[1].pricer
+    assert pricer._ordered == []
