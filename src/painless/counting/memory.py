@@ -56,14 +56,12 @@ class Memory:
         if not len(states):
             return
         new = ((states * self.actions + actions) << SUCCESSOR_BITS) | (successors + 1)
-        self._make_room(new)
-        place, size = np.searchsorted(self.keys, new), len(self.keys)
-        self.counts = self.counts.copy()
-        self.counts[half] += np.bincount(place, minlength=size)
-        for name, values in (("sums", utilities), ("squares", utilities**2)):
-            table = getattr(self, name).copy()
-            table[half] += np.stack([np.bincount(place, column, size) for column in values.T], 1)
-            setattr(self, name, table)
+        keys, entry = np.unique(new, return_inverse=True)
+        place = self._make_room(keys)
+        self.counts[half, place] += np.bincount(entry)
+        for j, column in enumerate(utilities.T):
+            self.sums[half, place, j] += np.bincount(entry, column)
+            self.squares[half, place, j] += np.bincount(entry, column**2)
         count = 1 + max(
             self.states - 1, *(int(part.max(initial=-1)) for part in (states, successors, starts))
         )
@@ -73,20 +71,16 @@ class Memory:
         self.low = np.minimum(self.low, utilities.min(0))
         self.high = np.maximum(self.high, utilities.max(0))
 
-    def _make_room(self, keys: Indices) -> None:
-        """Add entries for keys that were not seen before."""
-        place = np.searchsorted(self.keys, keys)
-        seen = self.keys[np.minimum(place, len(self.keys) - 1)] == keys if len(self.keys) else False
-        added = np.unique(keys[~np.broadcast_to(seen, keys.shape)])
-        if len(added):
-            kept = np.arange(len(self.keys)) + np.searchsorted(added, self.keys)
-            size = len(self.keys) + len(added)
-            self.keys = np.union1d(self.keys, added)
-            for name in ("counts", "sums", "squares"):
-                table = getattr(self, name)
-                larger = np.zeros((len(table), size, *table.shape[2:]))
-                larger[:, kept] = table
-                setattr(self, name, larger)
+    def _make_room(self, keys: Indices) -> Indices:
+        """Copy all tables, with entries for sorted keys that were not seen before; return the places of these keys."""
+        before, self.keys = self.keys, np.union1d(self.keys, keys)
+        kept = np.searchsorted(self.keys, before)
+        for name in ("counts", "sums", "squares"):
+            table = getattr(self, name)
+            larger = np.zeros((len(table), len(self.keys), *table.shape[2:]))
+            larger[:, kept] = table
+            setattr(self, name, larger)
+        return np.searchsorted(self.keys, keys)
 
     @property
     def states(self) -> int:
