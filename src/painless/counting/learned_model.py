@@ -532,10 +532,15 @@ class LearnedModel:
             rare = self._rare[:, None] * weight
             doubt = new * (rare + found.reach) ** 2 + (rows - new) * rare**2
             return np.asarray((variance * visits + doubt) / (visits + rows) / visits)
-        target = self.outcome + self.discount * found.full_value[:, self.successors]  # (J, M)
-        variance = self._variance(np.ones_like(weight), target)
+        return weight**2 * self.visit_variance(found.full_value)
+
+    def visit_variance(self, value: Array) -> Array:
+        """Return what each pair adds to the variance of V(ρ) for each squared visit, (J, S·A), given the values of all states, (J, S + 2)."""
+        visits = np.maximum(self.visits, 1)
+        target = self.outcome + self.discount * value[:, self.successors]  # (J, M)
+        variance = self._variance(np.ones(len(visits)), target)
         imaginary = self.imaginary_variance(variance, 0.5 * (target.max(1) - target.min(1)))
-        return np.asarray(weight**2 * (variance * visits + imaginary[:, None]) / (visits + 1) / visits)
+        return np.asarray((variance * visits + imaginary[:, None]) / (visits + 1) / visits)
 
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
         """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""

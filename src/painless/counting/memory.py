@@ -79,10 +79,14 @@ class Memory:
         seen = self.keys[np.minimum(place, len(self.keys) - 1)] == keys if len(self.keys) else False
         added = np.unique(keys[~np.broadcast_to(seen, keys.shape)])
         if len(added):
-            place = np.searchsorted(self.keys, added)
-            self.keys = np.insert(self.keys, place, added)
+            kept = np.arange(len(self.keys)) + np.searchsorted(added, self.keys)
+            size = len(self.keys) + len(added)
+            self.keys = np.union1d(self.keys, added)
             for name in ("counts", "sums", "squares"):
-                setattr(self, name, np.insert(getattr(self, name), place, 0.0, axis=1))
+                table = getattr(self, name)
+                larger = np.zeros((len(table), size, *table.shape[2:]))
+                larger[:, kept] = table
+                setattr(self, name, larger)
 
     @property
     def states(self) -> int:

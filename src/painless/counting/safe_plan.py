@@ -164,6 +164,7 @@ class Candidate(NamedTuple):
     safe: bool
     merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors, or in a log's largest utilities
     multiplier: Array  # (K,)
+    selection: float = 0.0  # standard errors in its margins for what the search gains by errors
 
     @property
     def scales(self) -> Array:
@@ -180,7 +181,7 @@ def candidate(model: LearnedModel, policy: Any, limits: Limits, multiplier: Arra
     error = np.maximum(judged.error, 1e-12)
     size = model.size[1:] if model.logged else error[1:]
     merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * size)).min()
-    return Candidate(judged, slack, scale, safe, float(merit), multiplier)
+    return Candidate(judged, slack, scale, safe, float(merit), multiplier, limits.selection)
 
 
 def candidates(
@@ -219,7 +220,7 @@ def candidates(
         plain = kind(model.nominal(threshold))
         nominal = plain(threshold)
         for visits in imaginary:
-            if _is_near(best_of(found), nominal):
+            if is_near(best_of(found), nominal):
                 break
             at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
             now = nominal if not visits else at(threshold)
@@ -246,7 +247,7 @@ def safe_plan(
     return best_of(candidates(model, limits, threshold, imaginary, **options))
 
 
-def _is_near(best: Candidate, nominal: Candidate) -> bool:
+def is_near(best: Candidate, nominal: Candidate) -> bool:
     """Whether a safe plan has nearly the reward of what is optimal on the model as it is, its error included."""
     optimum = float(nominal.judged.value[0])
     return best.safe and best.merit >= optimum - GAIN * abs(optimum)

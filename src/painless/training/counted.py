@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from painless.bellman import policy_value
+from painless.bellman import policy_transition
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.informative import informative_policies
+from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel, extreme_share
+from painless.counting.margin_plan import margin_plans
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import (
     TOLERANCE,
@@ -31,6 +33,7 @@ from painless.counting.safe_plan import (
     best_of,
     candidate,
     candidates,
+    is_near,
     plan,
 )
 from painless.training.counted_checkpoint import Between, load_counted, save_counted
@@ -109,6 +112,7 @@ class Played(NamedTuple):
     policy: Array  # (S, A) of the states known then
     multiplier: Array  # (K,)
     visits: Array  # (S·A,) then
+    selection: float = 0.0  # standard errors that the search among such plans gains more than among others
 
     def judged_on(self, model: LearnedModel, limits: Limits) -> Candidate:
         """Judge it on a model of more steps: what came after the choice was not selected, so that the selection counts for the rest alone."""
@@ -119,7 +123,8 @@ class Played(NamedTuple):
         before = np.zeros(len(occupancy))
         before[: len(self.visits)] = self.visits
         old = float(occupancy @ (before / np.maximum(model.visits, 1))) / float(occupancy.sum())
-        return candidate(model, policy, replace(limits, selection=old * limits.selection), self.multiplier)
+        selection = old * (limits.selection + self.selection)
+        return candidate(model, policy, replace(limits, selection=selection), self.multiplier)
 
 
 @dataclass
@@ -255,23 +260,16 @@ class CountedRun:
 
         If a margin keeps it from being what is optimal on the model, the errors of that plan count as much: what is known of it decides the next answer.
         """
-        self._answerer.keep_policies()
-        found = candidates(
-            model,
-            self.limits,
-            model.threshold,
-            INTERIM,
-            TOLERANCE,
-            rounds=SEARCHED,
-            planner=self._answerer,
-        )
+        found = self._candidates(model, self.limits, imaginary=INTERIM, tolerance=TOLERANCE, rounds=SEARCHED)
         self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
             exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
             self.threshold = np.where(self.limits.episodic, exact, self.threshold)
         self.trace.append(self.answer)
-        self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
+        self._played.append(
+            Played(judged.policy, self.answer.multiplier, model.visits, self.answer.selection)
+        )
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
@@ -330,9 +328,21 @@ class CountedRun:
     def _model(self) -> LearnedModel:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
+    def _candidates(self, model: LearnedModel, limits: Limits, **options: Any) -> list[Candidate]:
+        """Return plans, the one that is optimal on the model first.
+
+        If none of those at tightened limits comes near it, plans with margins of their own may: they are a search among more, so that errors gain them more.
+        """
+        self._answerer.keep_policies()
+        found = candidates(model, limits, model.threshold, planner=self._answerer, **options)
+        if not len(limits.threshold) or is_near(best_of(found), found[0]):
+            return found
+        selected = replace(limits, selection=limits.selection + SELECTION)
+        return found + margin_plans(model, selected, found[0], list(self._answerer.policies))
+
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = replace(self.limits, selection=SELECTION)
-        found = candidates(model, limits, model.threshold, planner=self._answerer)
+        found = self._candidates(model, limits)
         found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
         return limits, best_of(found)
 
@@ -350,7 +360,9 @@ class CountedRun:
     def _hoped(self) -> float:
         model = self._model()
         problem = model.hopeful(model.largest_value()[0])
-        return float(policy_value(problem, plan(problem).policy)[0])
+        policy = plan(problem).policy
+        inverse = inverse_of(policy_transition(problem, policy), problem.discount)
+        return float((inverse.state_occupancy(problem.initial)[:, None] * policy * problem.reward).sum())
 
     def _report(self, every: float = 0.5) -> None:
         now = time.perf_counter()
