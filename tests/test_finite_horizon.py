@@ -524,3 +524,41 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
     np.testing.assert_allclose(together[0], mixed[0], atol=1e-12)
     averaged = 0.3 * expected.value + 0.7 * plain.values(other_actions).low
     np.testing.assert_allclose(together[1].low, averaged, rtol=1e-9)
+
+
+def test_only_what_can_be_reached_in_time_is_swept(monkeypatch):
+    """From one state of a long walk, few others can be reached: the answer is the same, and best where the process may be."""
+    rng = np.random.default_rng(5)
+    states, steps = 60, 8
+    pairs = 2 * states
+    here = np.repeat(np.arange(states), 2)
+    ahead = np.column_stack(
+        [np.maximum(here - 1, 0), np.minimum(here + rng.integers(1, 3, pairs), states - 1)]
+    )
+    kernel = scipy.sparse.csr_array(
+        (rng.dirichlet(np.ones(2), pairs).ravel(), (np.repeat(np.arange(pairs), 2), ahead.ravel())),
+        (pairs, states),
+    )
+    problem = painless.CMDP(
+        kernel,
+        rng.random((states, 2)),
+        initial=np.eye(states)[3],
+        horizon=steps,
+        constraint_reward=rng.normal(size=(1, states, 2)),
+        threshold=[0.0],
+    )
+    weight = np.array([1.0, 0.5])
+    plain = finite_horizon.FiniteHorizon(problem)
+    expected = plain.best(weight, 0.0, 0.0)
+    monkeypatch.setattr(finite_horizon, "COMPILED", -1)
+    compiled = finite_horizon.FiniteHorizon(problem)
+    reached, last = np.arange(states) == 3, []
+    for _ in range(steps):
+        last.append(int(np.flatnonzero(reached).max()) + 1)
+        reached = np.bincount(ahead.ravel(), np.repeat(reached[here], 2), states) > 0
+    np.testing.assert_array_equal(compiled._near, last)
+    found = compiled.best(weight, 0.0, 0.0)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
+    assert found.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
+    near = (np.arange(states) < compiled._near[:, None]).ravel()
+    np.testing.assert_array_equal(found.actions[near], expected.actions[near])

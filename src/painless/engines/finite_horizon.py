@@ -14,11 +14,13 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
+from painless.engines.pair_rows import compiled_steps
 from painless.engines.sweeps.backward import best_step, follow_step, mix_step, visit_step
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 from painless.engines.sweeps.two_threads import TwoThreads
@@ -93,19 +95,20 @@ class FiniteHorizon(BaseEngine):
         return all(not isinstance(one, np.ndarray) and one.nnz > COMPILED for one in kernels)
 
     def _swept_best(self, weight: Array) -> Response:
-        """Find the best actions and the values of all utilities in one pass."""
+        """Find the best actions and the values of all utilities in one pass over what can be reached; elsewhere the first action is taken."""
         steps, states, _ = self._shape
-        actions = np.empty((steps, states), dtype=self.compact)
+        actions = self.problem.actions.argmax(1).astype(self.compact).reshape(steps, states)
         value, values = np.zeros(states), np.zeros((states, self._columns))
         largest, weighted = float(np.abs(weight) @ self._sizes), None
         for t in reversed(range(steps)):
             self._tick()
-            ahead, value = value, np.empty_like(value)
+            ahead, value = value, np.zeros_like(value)
             if weighted is None or not self._alike:
                 weighted = self._weighted(weight, t)
             whole = (weighted, self._mask(t), self.problem.discount, ahead)
-            self._shared(best_step, *self._arrays(t), *whole, actions[t], value)
-            values = self._followed(t, actions[t], values)
+            near = int(self._near[t])
+            self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=near)
+            values = self._followed(t, actions[t], values, near)
             largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
         return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
 
@@ -139,21 +142,37 @@ class FiniteHorizon(BaseEngine):
     def _threads(self) -> TwoThreads:
         return TwoThreads(SHARED)
 
-    def _shared(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """Run a kernel on all states, in parts."""
-        self._threads.share(partial(kernel, *arguments), self.process.states, FEW_PIECES)
+    @cached_property
+    def _near(self) -> NDArray[np.intp]:
+        """How many of the first states, in their order, hold all that may be reached in t steps, (H,); all of them unless the process starts in one state."""
+        steps, states, actions = self._shape
+        start = np.flatnonzero(self.problem.initial[:states])
+        if len(start) > 1 or len(self.process.kernels) > 1:
+            return np.full(steps, states)
+        kernel: Any = self.process.kernel(0)
+        first = np.ascontiguousarray(kernel.indptr[::actions])  # of each state
+        graph = scipy.sparse.csr_array((kernel.data, kernel.indices, first), (states,) * 2)
+        order, before = scipy.sparse.csgraph.breadth_first_order(graph, start[0])
+        later = compiled_steps(order.astype(np.intp), before.astype(np.intp), np.full(states, steps))
+        last = np.zeros(steps + 1, dtype=np.intp)
+        np.maximum.at(last, np.minimum(later, steps), np.arange(states) + 1)
+        return np.maximum.accumulate(last[:-1])
+
+    def _shared(self, kernel: Callable[..., None], *arguments: Any, states: int | None = None) -> None:
+        """Run a kernel on all states, or on the first ones, in parts."""
+        self._threads.share(partial(kernel, *arguments), states or self.process.states, FEW_PIECES)
 
     def _arrays(self, step: int) -> tuple[Indices, Indices, Array]:
         """The sparse rows of a step."""
         kernel = self.process.kernel(step)
         return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
 
-    def _followed(self, step: int, policy: Array | Actions, ahead: Array) -> Array:
-        """Return the values (S, C) of a step from those of the next one, compiled, for actions (S,) or a table (S, A)."""
-        values = np.empty_like(ahead)
+    def _followed(self, step: int, policy: Array | Actions, ahead: Array, near: int | None = None) -> Array:
+        """Return the values (S, C) of a step from those of the next one, compiled, for actions (S,) or a table (S, A); of the first states only if given."""
+        values = np.zeros_like(ahead)
         follow = follow_step if policy.ndim == 1 else mix_step
         whole = (np.ascontiguousarray(policy), self.problem.discount, ahead, values)
-        self._shared(follow, *self._arrays(step), self._utility[:, step], *whole)
+        self._shared(follow, *self._arrays(step), self._utility[:, step], *whole, states=near)
         return values
 
     def values(self, policy: Array | Actions) -> Bracket:
