@@ -182,3 +182,45 @@ def test_what_else_is_asked_of_a_discount_close_to_one():
     within = 1e-3 * float(np.ptp(curve.reward_value))  # the tolerance is relative to the range
     assert known.reward_value * (1 - 1e-6) <= curve.at(3.2).reward_value <= known.reward_value + within
     assert painless.value(known, problem).reward_value == pytest.approx(known.reward_value, rel=1e-9)
+
+
+def test_no_more_is_claimed_than_is_proved():
+    """Blocks of states that are left rarely, without constraints and to a loose tolerance: an answer that is not evaluated further."""
+    rng = np.random.default_rng(5)
+    states = 1500
+    origin = np.repeat(np.arange(states), 4)
+    target = origin // 50 * 50 + rng.integers(0, 50, len(origin))
+    weight = 0.995 * rng.dirichlet(np.ones(2), states * 2).ravel()
+    kernel = scipy.sparse.csr_array(
+        (weight, (np.arange(len(origin)) // 2, target)), shape=(2 * states, states)
+    )
+    reward = rng.random((states, 2))
+    problem = painless.CMDP(kernel, reward, initial=np.full(states, 1 / states), discount=1.0)
+    solution = painless.solve(problem, tolerance=1e-3)
+    policy = solution.policy.probabilities
+    chain = scipy.sparse.block_diag([row[None] for row in policy], format="csr") @ kernel
+    exact = scipy.sparse.linalg.spsolve(
+        scipy.sparse.csc_array(scipy.sparse.eye_array(states) - chain), (policy * reward).sum(1)
+    ).mean()
+    assert exact * (1 - 1e-3) <= solution.reward_value <= exact * (1 + 1e-12) <= solution.upper_bound
+
+
+def test_a_loop_that_no_number_of_rounds_can_be_proved_of():
+    """Steps lead down, mostly, and some loops earn and cost: at a budget of 1e12 nothing is proved, and nothing is said to be."""
+    rng = np.random.default_rng(8)
+    states = 1500
+    origin = np.repeat(np.arange(states), 4)
+    target = origin - rng.integers(-3, 12, len(origin))
+    weight = rng.dirichlet(np.ones(2), states * 2).ravel()
+    inside = (target >= 0) & (target < states)
+    place = (np.arange(len(origin)) // 2)[inside], target[inside]
+    kernel = scipy.sparse.csr_array((weight[inside], place), shape=(2 * states, states))
+    problem = painless.CMDP(
+        *(kernel, rng.random((states, 2))),
+        initial=np.full(states, 1 / states),
+        discount=1.0,
+        constraint_cost=rng.random((2, states, 2)),
+        budget=[1e12, 1e12],
+    )
+    solution = painless.solve(problem, tolerance=1e-6)
+    assert solution.feasible or np.isnan(solution.reward_value)

@@ -106,7 +106,7 @@ class SweptTotal:
         gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
         terms = 3 * len(choices) * (self.quotient.rows.terms + 1) + STEPS
         value = proved_values(scipy.sparse.csr_array(chain), gain, self.quotient.initial, values, terms)
-        return self._table(policies, shares), value
+        return self._table(policies, shares), value._replace(guess=value.low)  # no more is claimed than is proved
 
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""

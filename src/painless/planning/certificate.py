@@ -146,6 +146,8 @@ class Certifier:
         used = np.flatnonzero(safe)
         spare = safe[used] @ columns.lows[used, 1:] - self.problem.threshold  # at least the slack of `safe`
         for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
+            if not np.isfinite(value.low).all():
+                break  # nothing is proved of so many rounds of a loop
             short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
             met = not short.any() or ((spare <= 0).any() and self.relaxation.allows(policy, value.low))
             if met or np.array_equal(weights, safe):
@@ -199,7 +201,8 @@ class Certifier:
 
     def _assessed(self, policy: Any, value: Bracket) -> Answer:
         feasible = self.relaxation.allows(policy, value.low)
-        return Answer(policy, value.guess, value.low, self.game.upper, self.game.price, feasible)
+        known = np.where(np.isfinite(value.low), value.guess, np.nan)
+        return Answer(policy, known, value.low, self.game.upper, self.game.price, feasible)
 
     def _attainable(self) -> Array:
         """Return the thresholds that mixtures must reach, (K,); without a Slater point, lowered by what still counts as met."""

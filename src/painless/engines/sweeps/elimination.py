@@ -33,6 +33,7 @@ PLANE = 3.0  # how far a state may lead in a plane, in the best numbering, relat
 PIECE = 4096  # states of which elimination shows how many entries appear
 SPARSE = 15.0  # entries for each of them up to which all states are eliminated
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
+FULLEST = 1 << 21  # entries for all states as the piece has them: as many take about as much memory as the model
 
 
 def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
@@ -124,7 +125,7 @@ def _fills_in_little(system: scipy.sparse.csc_array[np.float64], rank: NDArray[n
     piece = np.argsort(rank)[first : first + PIECE]
     factors = _factorised(system[:, piece][piece, :])
     fill = (factors.L.nnz + factors.U.nnz) / len(piece)
-    return bool(fill <= SPARSE and fill * states <= LARGEST)
+    return bool(fill <= SPARSE and fill * states <= FULLEST)
 
 
 def _in_any_order(system: scipy.sparse.csc_array[np.float64], right: Array, transposed: bool) -> Array:
