@@ -705,3 +705,20 @@ def test_a_warm_start_that_shows_no_prices(constraints):
     start = dirichlet_policy(problem.actions, np.random.default_rng(0))
     found = painless.solve(problem, painless.ColumnGeneration(), initial_policy=start)
     assert found.status.kind is Kind.SOLVED
+
+
+@pytest.mark.parametrize("spare", range(8))
+@pytest.mark.parametrize("planner", [LinearProgram(), ColumnGeneration()])
+def test_a_limit_that_the_best_policy_misses_by_rounding(spare, planner):
+    """Just enough of the Slater policy is mixed in, even though rounding hides by how much the limit is missed."""
+    budget = 100 - spare * 2.0**-46
+    problem = CMDP(
+        *(np.ones((1, 2, 1)), [[1.0, 0.0]]),
+        initial=[1.0],
+        discount=0.99,
+        constraint_cost=[[[1.0, 0.0]]],
+        budget=[budget],
+    )
+    solution = painless.solve(problem, planner, tolerance=1e-9)
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.reward_value == pytest.approx(100, rel=1e-9)

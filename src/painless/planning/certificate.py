@@ -145,7 +145,7 @@ class Certifier:
         safe = columns.padded(self.game.safe)
         used = np.flatnonzero(safe)
         spare = safe[used] @ columns.lows[used, 1:] - self.problem.threshold  # at least the slack of `safe`
-        for factor in (1.0, 2.0, 1e3, np.inf):  # of what linearity asks for; the rest is rounding
+        for factor in (1.0, 2.0, 1e3, 1e5, 1e7, np.inf):  # of what linearity asks for; the rest is rounding
             if not np.isfinite(value.low).all():
                 break  # nothing is proved of so many rounds of a loop
             short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
