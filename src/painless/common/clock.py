@@ -11,9 +11,8 @@ from types import FrameType
 
 import numpy as np
 
-GRACE = (
-    0.25  # seconds after the time limit, or a twentieth of it, in which an answer may still be put together
-)
+# Seconds after the time limit, or a twentieth of it, in which an answer may still be put together.
+GRACE = 0.25
 AFTER_INTERRUPT = 1.0  # seconds for the same after Ctrl-C
 
 

@@ -16,9 +16,8 @@ from painless.common.arrays import Array, Mask
 
 SHARPER = 10.0  # by which the barrier becomes sharper from one stage to the next
 NEWTON = 30  # steps of a stage, at most
-CLOSE = (
-    1e-8  # what a step promises of the barrier, at which a stage ends: multipliers are as exact as its root
-)
+# What a step promises of the barrier, at which a stage ends: multipliers are as exact as its root.
+CLOSE = 1e-8
 INSIDE = 0.95  # of the way to the nearest bound that a step may go
 DECREASE = 0.25  # of what the slope promises, at least
 SHORTEST = 1e-8  # of a step

@@ -39,9 +39,8 @@ ROUNDS = 5  # of tightening, and of loosening again
 ROOM = 0.005  # of a limit that is worth no other plan
 GAIN = 0.02  # of the reward: no other kind is tried if it could gain less
 SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
-BEYOND = (
-    0.02  # of the margin by which a limit is tightened further, since the next plan has an error of its own
-)
+# Of the margin by which a limit is tightened further, since the next plan has an error of its own.
+BEYOND = 0.02
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 

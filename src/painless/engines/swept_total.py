@@ -24,9 +24,8 @@ from painless.engines.total_iteration import Factorise, Improved, upper_bound
 from painless.problem import CMDP
 
 STEPS = 16  # roundings of a sum beside those of its terms
-SWEPT = (
-    0.2  # the error of what is found, relative to what is asked for: bounds are twice as wide as what is left
-)
+# The error of what is found, relative to what is asked for: bounds are twice as wide as what is left.
+SWEPT = 0.2
 FINE = 1e-4  # the highest precision of values, relative to the tolerance of the response
 FINEST = 1e-11  # the highest precision of a mixture's values, relative to the time to stop
 
@@ -106,7 +105,8 @@ class SweptTotal:
         gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
         terms = 3 * len(choices) * (self.quotient.rows.terms + 1) + STEPS
         value = proved_values(scipy.sparse.csr_array(chain), gain, self.quotient.initial, values, terms)
-        return self._table(policies, shares), value._replace(guess=value.low)  # no more is claimed than is proved
+        # No more is claimed than is proved
+        return self._table(policies, shares), value._replace(guess=value.low)
 
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""

@@ -18,9 +18,8 @@ from painless.common.registry import find
 
 MEASURES = ("average", "tail", "last")  # of the iterates: all, the second half, the last
 
-CONFIDENCE = (
-    1.96  # standard errors on each side of an estimate, for a band of 95 % where many draws are behind it
-)
+# Standard errors on each side of an estimate, for a band of 95 % where many draws are behind it.
+CONFIDENCE = 1.96
 
 
 class Output(Enum):

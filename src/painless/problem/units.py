@@ -24,9 +24,8 @@ from painless.common.arrays import Array
 from painless.problem import CMDP, Criterion
 
 FREE = 1e15  # a normalised total below −FREE counts as −∞: the threshold of what has no limit
-TOLERANCE = (
-    1e-9  # in normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with
-)
+# In normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with.
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)

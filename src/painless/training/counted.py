@@ -49,9 +49,8 @@ LEAST_VERIFICATION = 0.05  # if planning used up the time
 FEW = 20  # steps of an answer that are worth a plan
 REHEARSED = 1.3  # by which the steps grow from one answer on the way to the next
 SELECTION = 0.75  # standard errors that the search for the best plan gains by the errors of the estimate, as measured on true models
-LEAST = (
-    0.01  # share of the budget that a batch has at least, and an answer on the way, since each costs plans
-)
+# Share of the budget that a batch has at least, and an answer on the way, since each costs plans.
+LEAST = 0.01
 NEXT = 0.2  # of the steps so far, about as many as follow before the next answer
 INTERIM = (0.0, 1.0)  # imaginary visits in the plans of answers on the way,
 SEARCHED = 3  # and rounds of tightening

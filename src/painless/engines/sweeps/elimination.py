@@ -33,7 +33,8 @@ PLANE = 3.0  # how far a state may lead in a plane, in the best numbering, relat
 PIECE = 4096  # states of which elimination shows how many entries appear
 SPARSE = 15.0  # entries for each of them up to which all states are eliminated
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
-FULLEST = 1 << 21  # entries for all states as the piece has them: as many take about as much memory as the model
+# Entries for all states as the piece has them: as many take about as much memory as the model.
+FULLEST = 1 << 21
 
 
 def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
