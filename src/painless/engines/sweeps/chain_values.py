@@ -60,10 +60,15 @@ class ChainValues:
         self.along_flow = False
         self.order: Indices | None = None  # of sweeps along the flow
         self.rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
-        # Whether chains are solved by elimination; None while not known.
+        # Whether chains are solved by elimination; None while not known. Those that are wide are, only if sweeps are slow.
         self.by_elimination: bool | None = True if len(value) <= SMALL else None
+        self.is_wide = False
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
+
+    def know_from(self, other: ChainValues) -> None:
+        """Take over what is known of which way serves best."""
+        self.rate, self.by_elimination, self.is_wide = dict(other.rate), other.by_elimination, other.is_wide
 
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
         """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
@@ -100,7 +105,7 @@ class ChainValues:
             if self._expected(rate, goal / width) > MANY + SWEPT / len(self.value) and not levelled:
                 levelled = True
                 if self.by_elimination is None:
-                    self.try_elimination(chain)
+                    self.try_elimination(chain, in_plane=True)
                 if not self.by_elimination:
                     self._on_levels(chain, 0.5 * goal, weighted)
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
@@ -113,8 +118,8 @@ class ChainValues:
             if done > STRETCH << turns and width > entered * SLUGGISH**done and rate > SLUGGISH:
                 self.turn()
                 turns += 1
-                if turns == 1 and self.by_elimination is None:
-                    self.try_elimination(chain)
+                if turns == 1:
+                    self.try_if_narrow(chain)
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
 
@@ -134,10 +139,16 @@ class ChainValues:
         self._centre()
         return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
 
-    def try_elimination(self, chain: Chain) -> None:
-        """Solve directly if the chain is narrow, and remember whether it is."""
-        value = eliminate(chain, chain.gain)
-        self.by_elimination = value is not None
+    def try_if_narrow(self, chain: Chain) -> None:
+        """Solve directly if the chain is narrow and this is not known yet."""
+        if self.by_elimination is None and not self.is_wide:
+            self.try_elimination(chain, in_plane=False)
+
+    def try_elimination(self, chain: Chain, *, in_plane: bool = True) -> None:
+        """Solve directly if the chain is narrow, or if it fills in little, and remember whether it is."""
+        value = eliminate(chain, chain.gain, in_plane=in_plane)
+        self.is_wide = value is None
+        self.by_elimination = True if value is not None else False if in_plane else None
         if value is not None:
             self.value, self.along_flow = np.ascontiguousarray(value), False
 

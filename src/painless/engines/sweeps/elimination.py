@@ -37,8 +37,10 @@ LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 FULLEST = 1 << 21
 
 
-def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array | None:
+def eliminate(chain: Chain, right: Array, *, transposed: bool = False, in_plane: bool = True) -> Array | None:
     """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain is too wide.
+
+    Without `in_plane` only narrow chains and trees are eliminated, which is fast; in a plane fast sweeps may be faster.
 
     >>> import painless
     >>> from painless.engines.sweeps.chain import chain_of
@@ -62,7 +64,8 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False) -> Array 
         rank = _narrow_rank(arrows, states)
         width = _width(rank, arrows)
         if not _fits(width, states):
-            system = _system(chain, arrows) if width <= PLANE * states**0.5 else None
+            is_plane = in_plane and width <= PLANE * states**0.5
+            system = _system(chain, arrows) if is_plane else None
             if system is None or not _fills_in_little(system, rank):
                 return None
             return _in_any_order(system, right, transposed)

@@ -106,7 +106,7 @@ class Pricer:
             return
         self._choice = other._choice.copy()
         self.values.value[:] = other.values.value
-        self.values.rate, self.values.by_elimination = dict(other.values.rate), other.values.by_elimination
+        self.values.know_from(other.values)
         self._started, self._steps_pay, self._flows = other._started, other._steps_pay, other._flows
 
     def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
@@ -174,9 +174,9 @@ class Pricer:
 
     def _is_narrow(self) -> bool:
         """Whether chains are solved by elimination; found out on first use."""
-        if self.values.by_elimination is None:
+        if self.values.by_elimination is None and not self.values.is_wide:
             self._error = np.inf
-            self.values.try_elimination(self._chain.follow(self._choice))
+            self.values.try_if_narrow(self._chain.follow(self._choice))
         return bool(self.values.by_elimination)
 
     def _takes_steps(self) -> bool:
@@ -225,15 +225,16 @@ class Pricer:
         alone = self._beside(value[:, None])
         chain = self._chain.follow(self._choice)
         error = alone.solve(chain._replace(gain=(chain.gain @ weight)[:, None]), tolerance)
-        self.values.rate, value = alone.rate, alone.value[:, 0]
+        self.values.know_from(alone)
+        value = alone.value[:, 0]
         self._weighted = weight, value
         return value, float(error[0])
 
     def _beside(self, value: Array) -> ChainValues:
         """Return values (S, n) that are solved in the way that serves best."""
         values = ChainValues(value, self.discount, self.count, self.threads)
-        values.along_flow, values.by_elimination = self.along_flow, self.values.by_elimination
-        values.rate = dict(self.values.rate)
+        values.along_flow = self.along_flow
+        values.know_from(self.values)
         return values
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:
