@@ -37,6 +37,7 @@ from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixtu
 from painless.planning.planner import Ending
 from painless.planning.search import Searcher
 from painless.problem.units import TOLERANCE, normalise
+from painless.solving.solution import Kind
 from tests.extras import POSIX
 
 from .problems import garnets
@@ -774,3 +775,17 @@ def test_a_graph_with_cycles_is_not_eliminated():
     _, rows = tree_rows(1500, np.random.default_rng(4), loops=200)
     chain = chain_of(rows, 0.99, rows.first[:-1])
     assert eliminate(chain, chain.gain) is None
+
+
+@pytest.mark.parametrize("spare", [1e-4, 1e-6])
+def test_rough_values_do_not_hide_a_small_slack(spare):
+    """At a loose tolerance, a limit just below the best that any policy has."""
+    problem = painless.garnet(800, 4, 5, 1, seed=0, discount=0.99, dense=False)
+    alone = painless.CMDP(
+        problem.transition, problem.constraint_reward[0], initial=problem.initial, discount=0.99
+    )
+    best = painless.solve(alone, tolerance=1e-12).reward_value
+    solution = painless.solve(problem.with_limits([best - spare]), tolerance=1e-3)
+    assert solution.algorithm == "column-generation"
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.constraint_value[0] >= best - spare

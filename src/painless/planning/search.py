@@ -145,15 +145,21 @@ class Searcher:
         return self._ending
 
     def _has_slack(self) -> bool:
-        """Play the game for the joint slack; return whether there is a Slater point."""
-        self.slack = SlackGame(
-            self.engine, columns=self.game.columns, enough=SPARE, precision=self._precision
-        )
-        self.slack.proved = self.game.proved
-        self.slack.watch = self._report
-        self.slack.find(self.rounds)
-        self.game.safe = self.slack.mixture.weights
-        return self.slack.mixture.value > TOLERANCE * self.engine.unit
+        """Play the game for the joint slack; return whether there is a Slater point.
+
+        Values as rough as the gap may be can hide a small slack: then they become as fine as it takes.
+        """
+        least = TOLERANCE * self.engine.unit
+        for precision in (self._precision, None):
+            self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
+            self.slack.proved = self.game.proved
+            self.slack.watch = self._report
+            self.slack.find(self.rounds)
+            self.game.safe = self.slack.mixture.weights
+            if self.slack.mixture.value > least or self.slack.upper < -least:
+                break
+        assert self.slack is not None
+        return self.slack.mixture.value > least
 
     def _met(self) -> list[bool]:
         """Return which policies found so far meet every constraint."""
