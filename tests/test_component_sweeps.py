@@ -129,3 +129,16 @@ def test_a_large_shortest_path_with_a_budget():
     )
     assert found.reward_value == pytest.approx(truth.fun, rel=2e-7)
     assert found.multiplier[0] == pytest.approx(-truth.ineqlin.marginals[0], rel=1e-4)
+
+
+def test_chains_that_lead_anywhere_are_swept_and_those_on_a_line_factorised():
+    rng, states = np.random.default_rng(0), 700
+    here = np.repeat(np.arange(states), 3)
+    anywhere = rng.integers(0, states, 3 * states)
+    nearby = np.clip(here + rng.integers(-2, 3, 3 * states), 0, states - 1)
+    for ahead, is_swept in ((anywhere, True), (nearby, False)):
+        chain = scipy.sparse.csr_array((np.full(3 * states, 0.3), (here, ahead)), (states, states))
+        found = Inverses()(chain, 1.0)
+        assert isinstance(found.inner, SweptOrFactorised) == is_swept
+        expected = np.linalg.solve(np.eye(states) - chain.toarray(), np.ones(states))
+        np.testing.assert_allclose(found.state_value(np.ones((1, states)))[0], expected, rtol=1e-9)

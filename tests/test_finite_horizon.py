@@ -562,3 +562,9 @@ def test_only_what_can_be_reached_in_time_is_swept(monkeypatch):
     assert found.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
     near = (np.arange(states) < compiled._near[:, None]).ravel()
     np.testing.assert_array_equal(found.actions[near], expected.actions[near])
+    assert (found.actions != expected.actions).any()  # nothing can reach those
+    np.testing.assert_array_equal(compiled.everywhere(found.actions, weight), expected.actions)
+    free = problem.with_limits([-1e6])
+    shown = painless.solve(free).policy.probabilities
+    monkeypatch.undo()
+    np.testing.assert_array_equal(shown, painless.solve(free).policy.probabilities)

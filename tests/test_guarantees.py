@@ -23,14 +23,20 @@ from .problems import garnets
 ALGORITHMS = [CBP(), CBP.theoretical(), GDA(), GDA.theoretical()]
 
 
-def run(problem, algorithm, iterations, prior=None):
-    """Return the prepared problem, its optimum, and the regrets of a run against the optimal policy."""
+def run(problem, algorithm, iterations, seed=None):
+    """Return the prepared problem, its optimum, and the regrets of a run against the optimal policy.
+
+    The prior is uniform, or drawn with a seed, over the actions that the presolve leaves.
+    """
     prepared = Prepared.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return None
     optimum = LinearProgram().plan(prepared.normal)
-    prior = uniform_policy(problem.actions) if prior is None else prior
-    policy = occupancy_policy(optimum.occupancy, uniform_policy(problem.actions))
+    uniform = uniform_policy(prepared.normal.actions)
+    prior = uniform
+    if seed is not None:
+        prior = dirichlet_policy(prepared.normal.actions, np.random.default_rng(seed))
+    policy = occupancy_policy(optimum.occupancy, uniform)
     regrets = Regrets(prepared.normal, policy)
     steps = prepared.steps(algorithm, prior[None], iterations, 0)
     for _ in range(iterations):
@@ -41,8 +47,7 @@ def run(problem, algorithm, iterations, prior=None):
 @settings(max_examples=60)
 @given(garnets(), st.sampled_from(ALGORITHMS), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_first_half_of_theorem_1_is_an_identity(problem, algorithm, iterations, seed):
-    prior = dirichlet_policy(problem.actions, np.random.default_rng(seed))
-    result = run(problem, algorithm, iterations, prior)
+    result = run(problem, algorithm, iterations, seed)
     if result is None:
         return
     prepared, _, policy, regrets = result
@@ -90,7 +95,7 @@ def test_closed_forms_hold(problem, iterations):
             form = gda_bound(situation)
         else:
             visits = (1 - problem.discount) * occupancy(prepared.normal, policy).sum(-1)
-            prior = uniform_policy(problem.actions)
+            prior = uniform_policy(prepared.normal.actions)
             logs = np.log(np.where(policy > 0, policy, 1.0) / np.where(prior > 0, prior, 1.0))
             form = cbp_bound(situation, float(visits @ (policy * logs).sum(-1)))
         gap = policy_value(prepared.normal, policy)[0] - regrets.value[0]
@@ -227,9 +232,9 @@ def test_theorem_1_with_errors_of_evaluation(problem, algorithm, iterations, see
         return
     normal = prepared.normal
     optimum = LinearProgram().plan(normal)
-    policy = occupancy_policy(optimum.occupancy, uniform_policy(problem.actions))
+    policy = occupancy_policy(optimum.occupancy, uniform_policy(normal.actions))
     regrets, evaluator = Regrets(normal, policy), MonteCarlo(normal, rollouts=3)
-    prior = uniform_policy(problem.actions)[None]
+    prior = uniform_policy(normal.actions)[None]
     steps = prepared.steps(algorithm, prior, iterations, seed, evaluator)
     gaps, worst = [], 0.0
     best = policy_value(normal, policy)
@@ -273,8 +278,8 @@ def test_the_regularised_regret_is_bounded(problem, entropy, iterations):
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return
     normal = prepared.normal
-    policy = occupancy_policy(LinearProgram().plan(normal).occupancy, uniform_policy(problem.actions))
-    prior = uniform_policy(problem.actions)
+    prior = uniform_policy(normal.actions)
+    policy = occupancy_policy(LinearProgram().plan(normal).occupancy, prior)
     regrets = Regrets(normal, policy, entropy)
     steps = prepared.steps(CBP(entropy=entropy), prior[None], iterations, 0)
     for _ in range(iterations):

@@ -55,6 +55,11 @@ class BaseEngine:
             policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
         )
 
+    def everywhere(self, actions: Actions, weight: Array) -> Actions:
+        """Return a best response to weights (J,) in all states; here `best` leaves none out."""
+        del weight
+        return actions
+
     @property
     def allowed(self) -> Mask:
         """The pairs that learners may take, (S, A)."""

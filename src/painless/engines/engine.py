@@ -108,6 +108,9 @@ class Engine(Protocol):
         The search starts from where the last one ended.
         """
 
+    def everywhere(self, actions: Actions, weight: Array) -> Actions:
+        """Return a best response to `weight` (J,) with the best actions also in states that `best` left out, since nothing can reach them."""
+
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 

@@ -9,7 +9,7 @@ off by at most Σ_t γ^t e.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -99,18 +99,36 @@ class FiniteHorizon(BaseEngine):
         steps, states, _ = self._shape
         actions = self.problem.actions.argmax(1).astype(self.compact).reshape(steps, states)
         value, values = np.zeros(states), np.zeros((states, self._columns))
-        largest, weighted = float(np.abs(weight) @ self._sizes), None
+        largest = float(np.abs(weight) @ self._sizes)
+        for t, value in self._backwards(weight, actions, self._near):
+            values = self._followed(t, actions[t], values, int(self._near[t]))
+            largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
+        return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
+
+    def everywhere(self, actions: Actions, weight: Array) -> Actions:
+        """Return a best response to weights (J,) with the best actions also in states (t, s) that nothing can reach."""
+        states = self.process.states
+        if not self._compiled or (self._near == states).all():
+            return actions
+        whole = actions.copy()
+        for _ in self._backwards(weight, whole.reshape(self._shape[:2]), np.full(len(self._near), states)):
+            pass
+        return whole
+
+    def _backwards(
+        self, weight: Array, actions: Actions, near: NDArray[np.intp]
+    ) -> Iterator[tuple[int, Array]]:
+        """Write the best actions (H, S) of the first `near` states of each step; give each step and its values (S,), from the last one on."""
+        steps, states, _ = self._shape
+        value, weighted = np.zeros(states), None
         for t in reversed(range(steps)):
             self._tick()
             ahead, value = value, np.zeros_like(value)
             if weighted is None or not self._alike:
                 weighted = self._weighted(weight, t)
             whole = (weighted, self._mask(t), self.problem.discount, ahead)
-            near = int(self._near[t])
-            self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=near)
-            values = self._followed(t, actions[t], values, near)
-            largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
-        return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
+            self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=int(near[t]))
+            yield t, value
 
     @cached_property
     def _alike(self) -> bool:

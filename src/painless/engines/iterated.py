@@ -31,6 +31,7 @@ from painless.problem import Transition
 FACTORISED = 500  # states up to which factors always serve
 QUICK = 1e10  # states times the square of the bandwidth up to which they are faster than sweeps
 QUICK_STATES = 50_000  # states up to which that is tried
+WIDEST = 0.3  # of the states; a chain with a larger bandwidth leads anywhere, so that it mixes fast
 WORK = 1e11  # up to which they serve at all
 PRECISE = 1e-13  # relative residual of an iteration
 RESTART, CYCLES = 40, 50  # steps of a cycle of GMRES, and cycles
@@ -40,8 +41,8 @@ ENOUGH = 1e-10  # what is left of an answer that counts as precise
 SWEEPS, CHECKED, SLOW = 600, 20, 0.3  # sweeps at most; every 20 of them must leave less than this share
 
 
-def fills(chain: Transition, work: float = WORK) -> bool:
-    """Whether the factors of I − P would fill a large matrix, so that they take more than some work."""
+def fills(chain: Transition, work: float = WORK, widest: float = 1.0) -> bool:
+    """Whether the factors of I − P would fill a large matrix, so that they take more than some work, or its bandwidth is a large share of the states."""
     if isinstance(chain, np.ndarray) or chain.shape[0] <= FACTORISED:
         return False
     pattern = scipy.sparse.csr_array(chain)
@@ -50,7 +51,7 @@ def fills(chain: Transition, work: float = WORK) -> bool:
     place[order] = np.arange(len(order))
     rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
     width = int(np.abs(place[rows] - place[pattern.indices]).max(initial=0))
-    return len(order) * float(width) ** 2 > work
+    return len(order) * float(width) ** 2 > work or width > widest * len(order)
 
 
 class Inverses:
@@ -70,7 +71,7 @@ class Inverses:
         if discount < 1 or isinstance(chain, np.ndarray) or chain.shape[0] <= FACTORISED:
             return resolvent(chain, discount)
         if chain.shape[0] <= self._quick:
-            if not fills(chain, QUICK):
+            if not fills(chain, QUICK, WIDEST):
                 return resolvent(chain, discount)
             self._quick = 0  # neither would others like it
         swept = SweptInverse(chain, self._tick, self._recent, self.error)

@@ -155,7 +155,7 @@ class Searcher:
         Values as rough as the gap may be can hide a small slack: then they become as fine as it takes.
         """
         least = TOLERANCE * self.engine.unit
-        for precision in (self._precision, None):
+        for precision in (None,) if self.engine.exact else (self._precision, None):
             self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
             self.slack.proved = self.game.proved
             self.slack.watch = self._report

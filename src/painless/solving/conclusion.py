@@ -142,11 +142,23 @@ def _feasible(
         status=_status(found, answer, gap, bound, task.tolerance, iterations),
         iterations=iterations,
         trace=trace,
-        response=game.response,
+        response=_response(game),
         visits=max(VISITS, min(TOLERATED * task.tolerance, TOLERATED)),
         best_responses=game.responses,
         proof_weight=np.append(1.0, units.multiplier(answer.multiplier)),
     )
+
+
+def _response(game: Game) -> Actions | None:
+    """Return the best response to the final prices, (S,), in all states if there is time."""
+    try:
+        return (
+            None
+            if game.response is None
+            else game.engine.everywhere(game.response, game.aim.weight(game.price))
+        )
+    except TimeoutError:
+        return game.response
 
 
 def _infeasible(found: Planned, clock: Clock) -> Solution:
