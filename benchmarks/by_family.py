@@ -1,7 +1,7 @@
 """`python -m benchmarks.by_family`: what each family of large models costs, beside what else solves it; a table and a picture of the growth.
 
 Every measurement is CPU seconds of one call in a process of its own, which ends after `--limit` CPU seconds; it is forked after the model is drawn and the kernels
-are compiled. `painless.solve` is measured whole, with validation, prices and visits. The others get the arrays and return a value. QuantEcon and mdpsolver are no
+are compiled. `painless.solve` is measured whole, with validation and prices; visits are counted when they are read. The others get the arrays and return a value. QuantEcon and mdpsolver are no
 dependencies, and are left out where they are not installed.
 
 Results are appended to a file, one line each, and are not measured twice; `--draw` only draws.

@@ -431,10 +431,21 @@ def test_draws_of_a_state_that_mixes_actions_are_stratified():
     """Of 32 draws in a row, one lies in each of 32 equal parts, and they come in a random order."""
     episodes = world()
     player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
-    drawn = np.array([player._stratified(0) for _ in range(64)])
-    for block in (drawn[:32], drawn[32:]):
-        assert sorted(np.floor(block * 32).astype(int)) == list(range(32))
+    equal = (np.arange(1, 33) / 32).tolist()  # 32 actions
+    first = player._stratified(0, equal)
+    drawn = [first, *reversed(player._strata[0])]
+    assert len(drawn) >= 64
+    assert drawn[:32] != drawn[32:64]
+    for begin in range(0, len(drawn), 32):
+        assert sorted(drawn[begin : begin + 32]) == list(range(32))
     assert (np.diff(drawn) < 0).any()
+
+
+def test_a_state_that_mixes_actions_takes_each_by_its_share():
+    player = Player(world(), Memory(4, 2), np.random.default_rng(0))
+    player._stratified(0, [0.25, 0.25, 1.0, 1.0])
+    taken = np.bincount(player._strata[0], minlength=4) / len(player._strata[0])
+    assert taken == pytest.approx([0.25, 0, 0.75, 0], abs=0.01)
 
 
 def test_an_answer_that_was_played_counts_the_selection_of_what_came_before():

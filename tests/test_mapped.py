@@ -124,6 +124,15 @@ def test_a_mapped_file_that_is_written_over_is_noticed(tmp_path, small):
             verb(again)
 
 
+def test_visits_are_not_counted_on_a_file_that_was_written_over(tmp_path, small):
+    path = tmp_path / "problem.npz"
+    painless.garnet(600, 3, 4, seed=1, dense=False).save(path)
+    policy = painless.solve(load(path)).policy
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(InputError, match=r"problem\.npz was changed by another program while it was in use"):
+        policy.visits  # noqa: B018
+
+
 def test_a_mapped_file_that_is_replaced_is_used_on(tmp_path, small):
     path = tmp_path / "problem.npz"
     problem = painless.garnet(60, 3, 4, seed=1, dense=False)

@@ -11,7 +11,7 @@ from painless.engines.sweeps import _multilevel_kernels as kernels
 from painless.engines.sweeps.chain import chain_of, transitions
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
-from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_of
+from painless.engines.sweeps.multilevel import ALIKE, KeptLevels, Multilevel, ordered_level, width_of
 from painless.engines.sweeps.policy_steps import uniform_values
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
@@ -109,6 +109,65 @@ def test_kernels_equal_numpy(chain):
         for i in level.order if forward else level.order[::-1]:
             reference[i] += (right[i] - system[i] @ reference) / system[i, i]
         np.testing.assert_allclose(swept, reference, atol=1e-12)
+
+
+def matrix_of(level):
+    """D − W of a level as a matrix."""
+    system = np.diag(level.diagonal)
+    for row, (start, stop) in enumerate(zip(level.start, level.stop, strict=True)):
+        np.subtract.at(system[row], level.target[start:stop], level.weight[start:stop])
+    return system
+
+
+def improved(levels, mass, right, x):
+    """One cycle on all levels, as the module's equations say."""
+    level, *below = levels
+    system = matrix_of(level)
+    if not below:
+        return np.linalg.solve(system, right)
+    for i in level.order:
+        x[i] += (right[i] - system[i] @ x) / system[i, i]
+    member = np.eye(len(below[0].diagonal))[level.group]
+    sums, correction = member.T @ (mass * (right - system @ x)), np.zeros(member.shape[1])
+    for _ in range(2 if len(below) > 1 else 1):
+        correction = improved(below, np.ones(len(sums)), sums, correction)
+    x = x + member @ correction
+    for i in level.order[::-1]:
+        x[i] += (right[i] - system[i] @ x) / system[i, i]
+    return x
+
+
+@pytest.mark.parametrize("direct", [3, 60, 300])
+def test_a_cycle_equals_numpy(chain, monkeypatch, direct):
+    monkeypatch.setattr("painless.engines.sweeps.multilevel.DIRECT", direct)
+    levels = Multilevel.of(chain)
+    right = np.random.default_rng(4).random(len(chain.stay))
+    expected = improved(levels.levels, levels.mass, right, np.zeros(len(right)))
+    np.testing.assert_allclose(levels.cycle(right), expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(levels.cycle(right), expected, rtol=1e-9, atol=1e-11)
+
+
+def test_a_last_level_of_many_states_is_swept(chain, monkeypatch):
+    monkeypatch.setattr("painless.engines.sweeps.multilevel.MOST_DIRECT", 10)
+    levels, x = Multilevel.of(chain), np.zeros(len(chain.stay))
+    right = np.random.default_rng(5).random(len(x))
+    assert levels.improve(right, x, width_of, 1e-8) <= 1e-8
+
+
+def test_policies_that_differ_little_share_their_groups(maze):
+    rows, rng = sparse_rows(maze), np.random.default_rng(6)
+    first = rows.first[:-1] + rng.integers(0, 4, maze.shape[0]).astype(np.uint32)
+    kept = KeptLevels(lambda _: None)
+    before, right = kept.of(chain_of(rows, DISCOUNT, first), first), rng.random(maze.shape[0])
+    for share, shared in ((0.5 * ALIKE, True), (4 * ALIKE, False)):
+        other = first.copy()
+        changed = rng.permutation(len(other))[: int(share * len(other))]
+        other[changed] = rows.first[changed] + (other[changed] - rows.first[changed] + 1) % 4
+        chain, x = chain_of(rows, DISCOUNT, other), np.zeros(len(right))
+        levels = kept.of(chain, other)
+        assert (levels is before) == shared
+        levels.improve(right, x, width_of, 1e-10)
+        assert width_of(right - dense(chain) @ x) <= 1e-9
 
 
 def test_every_state_is_in_a_small_group(chain):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -93,6 +94,25 @@ def test_csv_has_names_and_survives_commas(tmp_path):
     assert row[0] == "<home>"
     assert [float(cell) for cell in row[1:-1]] == policy.probabilities[0].tolist()
     assert float(row[-1]) == pytest.approx(policy.visits[0])
+
+
+def test_visits_of_a_large_model_are_counted_when_they_are_read(monkeypatch):
+    """They cost as much as a policy; what is pickled has them."""
+    from painless.engines.swept import Swept
+
+    problem = painless.garnet(600, 3, 4, 1, seed=1, dense=False)
+    counted, count = [], Swept.visits
+    monkeypatch.setattr(Swept, "visits", lambda *given: counted.append(1) or count(*given))
+    policy = painless.solve(problem).policy
+    assert not counted
+    kernel = problem.transition.toarray().reshape(600, 3, 600)
+    chain = np.einsum("sa,sat->st", policy.probabilities, kernel)
+    exact = np.linalg.solve((np.eye(600) - problem.discount * chain).T, problem.initial)
+    np.testing.assert_allclose(policy.visits, exact, atol=1e-3 * exact.sum())
+    again = pickle.loads(pickle.dumps(painless.solve(problem).policy))
+    np.testing.assert_allclose(again.visits, policy.visits, atol=1e-3 * exact.sum())
+    assert policy.visits is policy.visits
+    assert len(counted) == 2
 
 
 def test_policy_says_where_it_randomises_and_acts():

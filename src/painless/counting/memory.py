@@ -73,14 +73,14 @@ class Memory:
 
     def _make_room(self, keys: Indices) -> Indices:
         """Copy all tables, with entries for sorted keys that were not seen before; return the places of these keys."""
-        before, self.keys = self.keys, np.union1d(self.keys, keys)
-        kept = np.searchsorted(self.keys, before)
+        place = np.searchsorted(self.keys, keys)
+        new = place == len(self.keys)
+        new[~new] = self.keys[place[~new]] != keys[~new]
+        at = place[new]
+        self.keys = np.insert(self.keys, at, keys[new])
         for name in ("counts", "sums", "squares"):
-            table = getattr(self, name)
-            larger = np.zeros((len(table), len(self.keys), *table.shape[2:]))
-            larger[:, kept] = table
-            setattr(self, name, larger)
-        return np.searchsorted(self.keys, keys)
+            setattr(self, name, np.insert(getattr(self, name), at, 0.0, axis=1))
+        return place + np.cumsum(new) - new
 
     @property
     def states(self) -> int:

@@ -18,6 +18,7 @@ SHARPER = 10.0  # by which the barrier becomes sharper from one stage to the nex
 NEWTON = 30  # steps of a stage, at most
 # What a step promises of the barrier, at which a stage ends: multipliers are as exact as its root.
 CLOSE = 1e-8
+CENTRED = 0.1  # the same of the stages before the last
 INSIDE = 0.95  # of the way to the nearest bound that a step may go
 DECREASE = 0.25  # of what the slope promises, at least
 SHORTEST = 1e-8  # of a step
@@ -34,6 +35,22 @@ class Mixture(NamedTuple):
     value: Array  # f, (J,)
 
 
+class _Local(NamedTuple):
+    """What follows from variables x."""
+
+    x: Array  # (n,)
+    value: Array  # f, (J,)
+    slack: Array  # (K + m,) of f_k ≥ b_k, and of x ≥ 0
+    product: Array  # G x, (J, n)
+    root: Array  # (J,)
+
+    def barrier(self, sharpness: float) -> float:
+        """Return −t·f_0 − Σ log(f_k − b_k) − Σ log x."""
+        if self.slack.min() <= 0:
+            return np.inf
+        return float(-sharpness * self.value[0] - np.log(self.slack).sum())
+
+
 class _Concave(NamedTuple):
     """f_j(x) = v_j·x − √(xᵀ G_j x + c_j), j = 0 the objective, f_j ≥ b_j and x ≥ 0 where `positive`."""
 
@@ -43,23 +60,17 @@ class _Concave(NamedTuple):
     limit: Array  # b, (K,)
     positive: Mask  # (n,) these also sum to 1
 
-    def at(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return f (J,), G x (J, n) and the roots (J,)."""
+    def at(self, x: Array) -> _Local:
+        """Evaluate everything at x."""
         product = self.gram @ x
         root = np.sqrt(product @ x + self.constant)
-        return self.value @ x - root, product, root
+        value = self.value @ x - root
+        return _Local(x, value, np.concatenate([value[1:] - self.limit, x[self.positive]]), product, root)
 
-    def barrier(self, x: Array, sharpness: float) -> float:
-        """Return −t·f_0 − Σ log(f_k − b_k) − Σ log x."""
-        slack = self.at(x)[0][1:] - self.limit
-        if (slack <= 0).any() or (x[self.positive] <= 0).any():
-            return np.inf
-        return float(-sharpness * self.at(x)[0][0] - np.log(slack).sum() - np.log(x[self.positive]).sum())
-
-    def step(self, x: Array, sharpness: float) -> tuple[Array, float]:
+    def step(self, here: _Local, sharpness: float) -> tuple[Array, float]:
         """Return Newton's step of the barrier, and what it promises."""
-        value, product, root = self.at(x)
-        slack = value[1:] - self.limit
+        x, product, root = here.x, here.product, here.root
+        slack = here.slack[: len(self.limit)]
         weight = np.append(sharpness, 1 / slack)
         slope = self.value - product / root[:, None]  # (J, n)
         unit = np.where(self.positive, x, 1.0)  # in which the barrier of x is round
@@ -82,33 +93,35 @@ class _Concave(NamedTuple):
         constant = np.append(CERTAIN, self.constant[1:])
         return _Concave(value, gram, constant, self.limit, np.append(self.positive, False))
 
-    def maximised(self, x: Array, gap: float, enough: float = np.inf) -> tuple[Array, float]:
+    def maximised(self, x: Array, gap: float, enough: float = np.inf) -> tuple[_Local, float]:
         """Return the x with the largest f_0, to a gap, or with one that is enough, and the sharpness of the barrier there."""
-        bounds = len(self.limit) + int(self.positive.sum())
-        sharpest = bounds / gap
+        here = self.at(x)
+        sharpest = len(here.slack) / gap
         sharpness = min(1.0, sharpest)
         while True:
+            close = CLOSE if sharpness >= sharpest else CENTRED
             for _ in range(NEWTON):
-                move, promise = self.step(x, sharpness)
-                if promise <= CLOSE:
+                move, promise = self.step(here, sharpness)
+                if promise <= close:
                     break
-                x, moved = self._moved(x, move, promise, sharpness)
-                if not moved or self.at(x)[0][0] > enough:
+                last, here = here, self._moved(here, move, promise, sharpness)
+                if here is last or here.value[0] > enough:
                     break
-            if sharpness >= sharpest or self.at(x)[0][0] > enough:
-                return x, sharpness
+            if sharpness >= sharpest or here.value[0] > enough:
+                return here, sharpness
             sharpness = min(SHARPER * sharpness, sharpest)
 
-    def _moved(self, x: Array, move: Array, promise: float, sharpness: float) -> tuple[Array, bool]:
+    def _moved(self, here: _Local, move: Array, promise: float, sharpness: float) -> _Local:
         """Go as far along a step as the barrier falls."""
         shrinking = self.positive & (move < 0)
-        length = min(1.0, INSIDE * float((x[shrinking] / -move[shrinking]).min(initial=np.inf)))
-        now = self.barrier(x, sharpness)
+        length = min(1.0, INSIDE * float((here.x[shrinking] / -move[shrinking]).min(initial=np.inf)))
+        now = here.barrier(sharpness)
         while length > SHORTEST:
-            if self.barrier(x + length * move, sharpness) <= now - DECREASE * length * promise:
-                return x + length * move, True
+            there = self.at(here.x + length * move)
+            if there.barrier(sharpness) <= now - DECREASE * length * promise:
+                return there
             length /= 2
-        return x, False
+        return here
 
 
 def best_mixture(
@@ -127,14 +140,12 @@ def best_mixture(
     n = len(start)
     program = _Concave(value, gram, constant, limit, np.ones(n, dtype=bool))
     weight = (1 - SPREAD) * start + SPREAD / n
-    least = float((program.at(weight)[0][1:] - limit).min(initial=np.inf))
+    least = float(program.at(weight).slack[: len(limit)].min(initial=np.inf))
     if least <= 0:
-        safest = program.safest()
-        x, sharpness = safest.maximised(np.append(weight, least - 1.0), gap, enough=gap)
-        weight, least = x[:n], float(x[-1])
-        if least <= 0:
-            slack = safest.at(x)[0][1:] - limit
-            return Mixture(weight, np.append(0.0, 1 / (sharpness * slack)), program.at(weight)[0])
-    weight, sharpness = program.maximised(weight, gap)
-    found = program.at(weight)[0]
-    return Mixture(weight, np.append(1.0, 1 / (sharpness * (found[1:] - limit))), found)
+        safest, sharpness = program.safest().maximised(np.append(weight, least - 1.0), gap, enough=gap)
+        weight = safest.x[:n]
+        if safest.x[-1] <= 0:
+            price = np.append(0.0, 1 / (sharpness * safest.slack[: len(limit)]))
+            return Mixture(weight, price, program.at(weight).value)
+    found, sharpness = program.maximised(weight, gap)
+    return Mixture(found.x, np.append(1.0, 1 / (sharpness * found.slack[: len(limit)])), found.value)

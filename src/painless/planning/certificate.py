@@ -189,6 +189,11 @@ class Certifier:
         policy, value, proved = columns[best][:3]
         return self._assessed(self.engine.shown(policy), Bracket(proved, 2 * value - proved, value))
 
+    def single(self, place: int) -> Answer:
+        """Return a candidate by itself with no more than is proved of its values."""
+        policy, value, proved = self.game.columns[place][:3]
+        return self._assessed(self.engine.shown(policy), Bracket(proved, 2 * value - proved, proved))
+
     @property
     def _near(self) -> float:
         """What one stationary policy may lose against a draw between several: nothing if there is no Slater point."""

@@ -250,6 +250,9 @@ class Game:
             False  # whether the last response found a new loop that pays, so that its prices prove no bound
         )
         self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
+        self.goal: Callable[[float], float] | None = (
+            None  # tolerance of a response, given the bound, if that is enough
+        )
         self._share = SHARE
 
     @property
@@ -349,7 +352,8 @@ class Game:
         return place
 
     def _tolerance(self) -> float:
-        return max(self._share * min(self.open, self.coarse), self.finest)
+        wanted = SHARE * min(self.open, self.coarse) if self.goal is None else self.goal(self.upper)
+        return max(self._share / SHARE * wanted, self.finest)
 
     def _gain(self, column: Column, price: Array) -> float:
         """Return by how much a policy is better than the mixture at the master's prices."""

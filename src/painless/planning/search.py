@@ -17,6 +17,7 @@ from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
 from painless.planning.smoothing import Smoothed
+from painless.problem import Criterion
 from painless.problem.units import TOLERANCE
 
 COARSE = 1e-3  # tolerance of the first response, in the engine's unit
@@ -24,7 +25,8 @@ COARSE = 1e-3  # tolerance of the first response, in the engine's unit
 AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
-LAST = 0.5  # error of a policy's value if there are no constraints, in the same units
+# If there are no constraints, error of a policy's value and of a best response, in the same units: twice one and the other are left of the gap.
+LAST, DIRECT = 0.2, 0.4
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
@@ -82,8 +84,11 @@ class Searcher:
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
         self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
-        # Without constraints values are only as exact as the gap asks for.
+        # Without constraints values are only as exact as the gap asks for, and with a discount the best response is the answer.
         self.game.cautious = not self.problem.shape[2] and not engine.exact
+        self._is_single = self.game.cautious and self.problem.criterion is Criterion.DISCOUNTED
+        if self._is_single:
+            self.game.goal = lambda upper: DIRECT * target(upper)
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING
@@ -201,7 +206,9 @@ class Searcher:
         game, target = self.game, self.target(self.game.upper)
         margin = MARGIN * target / (1 + float(game.price.sum()))
         weights, precision = game.mixture.weights, 0.0
-        if not self.problem.shape[2] and not self.engine.exact:
+        if self._is_single:
+            return self.certifier.single(int(weights.argmax()))
+        if self.game.cautious:
             return self.certifier.answer(weights, EXACT * target)
         if self._refresh(weights, margin):
             weights = game.mix().weights

@@ -26,6 +26,7 @@ from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.learners.base import Learner, State
+from painless.policies.visits import Visits
 from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
 from painless.problem.names import locate, text_of
@@ -116,12 +117,16 @@ class TabularPolicy:
 
     probabilities: Array  # (S, A)
     names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
-    visits: Array | None = None  # (S,) discounted, where they are known; 0 in states that it never comes to
+    # (S,) discounted, where they are known; 0 in states that it never comes to.
+    visits: Visits = Visits()  # noqa: RUF009 (a descriptor)
 
     def __post_init__(self) -> None:
         table = frozen(policy_table("probabilities", self.probabilities))
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "visits": self.visits}
 
     @property
     def randomised(self) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
+from painless.policies.visits import Counted
 from painless.problem import CMDP, require_problem, validation
 from painless.storage import files
 
@@ -114,11 +115,12 @@ class TimedPolicy:
         return buffer.getvalue()
 
 
-def policy_of(problem: CMDP, table: Array, visits: Array | None = None) -> TabularPolicy | TimedPolicy:
+def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPolicy | TimedPolicy:
     """Return a table over the states of a problem as its policy: for a horizon (H·S, A) becomes (H, S, A)."""
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
         return TabularPolicy(table, names, visits)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
+    visits = visits() if callable(visits) else visits
     seen = None if visits is None else visits.reshape(shape[:2])[:steps]
     return TimedPolicy(table.reshape(shape)[:steps], names, seen)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array, Mask
+from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
-from painless.engines.engine import Actions, as_table, engine_of
+from painless.engines.engine import EXACT_STATES, Actions, Engine, as_table, engine_of
 from painless.loop.framework import Trace
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
@@ -23,10 +23,13 @@ from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
+from painless.policies.visits import Counted
+from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Kind, Solution, Status
+from painless.storage.mapped import unchanged
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
 # CPU time of an answer; prices of a swept model, or of a horizon, that takes longer are only as precise as asked, and take at most
@@ -270,18 +273,37 @@ def _policy(
     if isinstance(policy, Drawn):
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
-    visited = case.engine.reachable(policy)
-    if response is not None and not visited.all():
+    if response is not None and not _takes(policy, response):
+        visited = case.engine.reachable(policy)
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
-    return policy_of(case.problem, policy, _visits(case, policy, visited, precision))
+    return policy_of(case.problem, policy, _visits(case, policy, precision))
 
 
-def _visits(case: Case, policy: Array, visited: Mask, precision: float) -> Array | None:
-    """Return d(s), (S,), with 0 in unreachable states; None if the time is up."""
+def _takes(policy: Array, response: Actions) -> bool:
+    """Whether a policy (S, A) takes the actions of a response (S,) everywhere."""
+    return bool((policy[np.arange(len(response)), response] == 1).all())
+
+
+def _visits(case: Case, policy: Array, precision: float) -> Counted:
+    """Return d(s), (S,), with 0 in unreachable states; None if the time is up. For a large discounted problem, return how to find them."""
+    problem = case.problem
+    if problem.criterion is Criterion.DISCOUNTED and not case.engine.exact:
+        return lambda: _counted_visits(problem, policy, precision)
     try:
-        return np.where(visited, np.maximum(case.engine.visits(policy, precision), 0.0), 0.0)
+        return _reached(case.engine, policy, precision)
     except TimeoutError:
         return None
+
+
+@unchanged
+def _counted_visits(problem: CMDP, policy: Array, precision: float) -> Array:
+    """Return d(s), (S,), by an engine of its own: to keep that of the solution would keep its memory."""
+    return _reached(engine_of(problem, EXACT_STATES), policy, precision)
+
+
+def _reached(engine: Engine, policy: Array, precision: float) -> Array:
+    """Return d(s), (S,), with 0 in states that a policy (S, A) does not come to."""
+    return np.where(engine.reachable(policy), np.maximum(engine.visits(policy, precision), 0.0), 0.0)
 
 
 def _proved(case: Case, low: Array) -> list[float]:

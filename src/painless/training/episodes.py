@@ -18,6 +18,7 @@ SHORTEST = 0.12  # but not before this share of all steps so far,
 ENTRIES = 0.1  # and a step for so many of the model's entries, since its size is what a plan costs
 DRAWS = 4096  # random numbers that are drawn at once
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
+PARTS = np.tile(np.arange(STRATA), (8, 1))  # of several rows, drawn at once
 
 
 class Episodes(Protocol):
@@ -116,7 +117,7 @@ class Player:
         self.steps = self.played = 0  # steps and episodes
         self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
-        self._strata: dict[int, list[float]] = {}  # the next draws of states that mix actions
+        self._strata: dict[int, list[int]] = {}  # the next actions of states that mix them
 
     def _uniform(self) -> Iterator[float]:
         while True:
@@ -164,7 +165,7 @@ class Player:
     ) -> None:
         """Play an episode to its end or to the time limit."""
         step, numbers, tries, known = self.episodes.step, self.numbers, self.tries, len(choices)
-        record, collect = half.steps.extend, half.utilities.extend
+        record, collect, strata = half.steps.extend, half.utilities.extend, self._strata
         key = self.episodes.start(seed)
         state = numbers.get(key)
         if state is None:
@@ -176,7 +177,11 @@ class Player:
             if choice is None:
                 action = self._least(row)
             else:
-                action = choice if type(choice) is int else _drawn(choice, self._stratified(state))  # type: ignore[arg-type]
+                if type(choice) is int:
+                    action = choice
+                else:
+                    left = strata.get(state)
+                    action = left.pop() if left else self._stratified(state, choice)  # type: ignore[arg-type]
                 if most is not None and row[action] >= most[state][action]:
                     action = self._least(row)
                     self.forced += 1
@@ -191,12 +196,12 @@ class Player:
             if terminated or truncated:
                 break
 
-    def _stratified(self, state: int) -> float:
-        """Return the next draw in a state."""
-        left = self._strata.get(state)
-        if not left:
-            drawn = (self.rng.permutation(STRATA) + self.rng.random(STRATA)) / STRATA
-            self._strata[state] = left = drawn.tolist()
+    def _stratified(self, state: int, cumulative: list[float]) -> int:
+        """Draw the next actions in a state that mixes them, and return the first."""
+        order = self.rng.permuted(PARTS, axis=1)
+        drawn = (order + self.rng.random(order.shape)).reshape(-1) / STRATA
+        actions = np.searchsorted(cumulative, drawn * cumulative[-1], side="right")
+        self._strata[state] = left = np.minimum(actions, len(cumulative) - 1).tolist()
         return left.pop()
 
     def _number(self, key: Hashable) -> int:
@@ -209,14 +214,6 @@ class Player:
         least = min(row)
         options = [action for action, tried in enumerate(row) if tried == least]
         return options[int(next(self._draws) * len(options))]
-
-
-def _drawn(cumulative: list[float], draw: float) -> int:
-    target = draw * cumulative[-1]
-    for action, share in enumerate(cumulative):
-        if target < share:
-            return action
-    return len(cumulative) - 1
 
 
 class _Half:

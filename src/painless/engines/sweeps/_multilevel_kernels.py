@@ -213,6 +213,61 @@ def prolong(x: Array, group: Indices, mass: Array, correction: Array) -> None:
 
 
 @njit
+def coarse_cycle(
+    begin: NDArray[np.intp],
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    diagonal: Array,
+    order: Indices,
+    group: Indices,
+    inverse: Array,
+    right: Array,
+    x: Array,
+) -> None:
+    """One cycle over levels that lie behind each other, level n at begin[n]..begin[n + 1] − 1: the first has a right side and is improved in place.
+
+    Each is gone through, the next one twice, and each gone through backwards. The last one is solved by its inverse, if that is not empty.
+    """
+    last, depth, down = len(begin) - 2, 0, True
+    turns, even = np.zeros(len(begin), np.intp), np.empty(0)
+    while True:
+        low, high = begin[depth], begin[depth + 1]
+        if down and depth == last and len(inverse):
+            for i in range(high - low):
+                total = 0.0
+                for k in range(high - low):
+                    total += inverse[i, k] * right[low + k]
+                x[low + i] = total
+            down = False
+        elif down:
+            rows = (start[low:high], stop[low:high], target, weight, diagonal[low:high])
+            sweep(*rows, order[low:high], right[low:high], x[low:high], True)
+            if depth == last:
+                sweep(*rows, order[low:high], right[low:high], x[low:high], False)
+                down = False
+            else:
+                end = begin[depth + 2]
+                restrict(*rows, right[low:high], x[low:high], group[low:high], even, right[high:end])
+                x[high:end] = 0.0
+                turns[depth] = 0
+                depth += 1
+        elif depth == 0:
+            break
+        else:
+            turns[depth - 1] += 1
+            if turns[depth - 1] < 2 and depth < last:
+                down = True
+                continue
+            first = begin[depth - 1]
+            prolong(x[first:low], group[first:low], even, x[low:high])
+            rows = (start[first:low], stop[first:low], target, weight, diagonal[first:low])
+            sweep(*rows, order[first:low], right[first:low], x[first:low], False)
+            depth -= 1
+
+
+@njit
 def scale(start: Indices, stop: Indices, weight: Array, mass: Array) -> None:
     """Multiply every row by its mass, in place."""
     for i in range(np.uint64(len(mass))):

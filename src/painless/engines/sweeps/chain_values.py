@@ -81,10 +81,17 @@ class ChainValues:
             self._low, self._high = self.discount * self._low, self.discount * self._high
             return self._centred(self._rounding(_most_roundings(chain)))
 
-    def solve(self, chain: Chain, tolerance: float, weighted: tuple[Array, Array] | None = None) -> Array:
+    def solve(
+        self,
+        chain: Chain,
+        tolerance: float,
+        weighted: tuple[Array, Array] | None = None,
+        levels: Callable[[], Multilevel] | None = None,
+    ) -> Array:
         """Bring the values to within `tolerance` of V_π; return the error that is proved, (J,).
 
-        `weighted` is weights (J,) and about the values (S,) of the weighted utility, if these are known better than those of each.
+        `weighted` is weights (J,) and about the values (S,) of the weighted utility, if these are known better than those of each; `levels`
+        returns levels that serve the chain.
         """
         self.order, roundings = None, _most_roundings(chain)
         if self.by_elimination:
@@ -107,7 +114,12 @@ class ChainValues:
                 if self.by_elimination is None:
                     self.try_elimination(chain, in_plane=True)
                 if not self.by_elimination:
-                    self._on_levels(chain, 0.5 * goal, weighted)
+                    self._on_levels(
+                        chain,
+                        Multilevel.of(chain, self.tick) if levels is None else levels(),
+                        0.5 * goal,
+                        weighted,
+                    )
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
                 continue
@@ -236,12 +248,13 @@ class ChainValues:
         """Move V to the middle of the proved bounds."""
         self.value += (self._low + self._high) / (2 * (1 - self.discount))
 
-    def _on_levels(self, chain: Chain, goal: float, weighted: tuple[Array, Array] | None = None) -> None:
+    def _on_levels(
+        self, chain: Chain, levels: Multilevel, goal: float, weighted: tuple[Array, Array] | None = None
+    ) -> None:
         """Improve V on several levels, one utility after another, until the range of the residual is at most `goal` wide.
 
         The last one starts from what the others leave of the weighted values.
         """
-        levels = Multilevel.of(chain, self.tick)
         if self._low.size and not self.along_flow:
             self._centre()
         places = range(self.value.shape[1]) if weighted is None else np.argsort(weighted[0], kind="stable")

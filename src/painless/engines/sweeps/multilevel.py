@@ -12,12 +12,15 @@ The transposed system, for visits, has the transposed cycle. Whoever asks proves
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _multilevel_kernels as kernels
@@ -25,13 +28,15 @@ from painless.engines.sweeps._chain_kernels import flow_order, occupancy_sweep
 from painless.engines.sweeps.chain import Chain, transitions
 from painless.engines.sweeps.sparse_rows import Indices
 
-DIRECT = 300  # groups that are solved directly
+DIRECT = 200  # groups that are solved directly,
+MOST_DIRECT = 1200  # and more where no level has fewer
 ALONE = 0.8  # a level with more groups than this share of its states is the last
 WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
 PUSHED = 4  # sweeps that carry mass to where the chain stays
 LEAST_MASS = 1e-3  # of a state, relative to the mean
 NO_MASS: Array = np.empty(0)  # stands for 1 everywhere
 RESTART = 20  # steps of GMRES from one start
+ALIKE = 0.1  # share of the states in which a policy may differ from the one whose groups it has
 SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 
 
@@ -74,15 +79,62 @@ class Level(NamedTuple):
         )
 
 
+class Coarse(NamedTuple):
+    """The levels below the first, behind each other in the same arrays."""
+
+    begin: NDArray[np.intp]  # where each level begins, and where the last one ends
+    start: Indices
+    stop: Indices
+    target: Indices
+    weight: Array
+    diagonal: Array
+    order: Indices
+    group: Indices
+
+    @classmethod
+    def of(cls, levels: list[Level]) -> Coarse:
+        """Lay levels behind each other; those that have room between their rows keep it."""
+        begin = np.cumsum([0, *(len(level.diagonal) for level in levels)])
+        before = np.cumsum([0, *(len(level.target) for level in levels)]).astype(np.uint32)
+        start, stop = (
+            _joined([level[side] + first for level, first in zip(levels, before, strict=False)])
+            for side in (0, 1)
+        )
+        # The last level has no groups.
+        parts = (_joined([level[part] for level in levels]) for part in (2, 3, 4, 5, 6))
+        return cls(begin, start, stop, *parts)
+
+    def levels(self) -> list[Level]:
+        """Return the levels, which share these arrays."""
+        parts = [slice(low, high) for low, high in itertools.pairwise(self.begin)]
+        return [
+            Level(
+                *(self.start[own], self.stop[own], self.target, self.weight),
+                *(self.diagonal[own], self.order[own], self.group[own]),
+            )
+            for own in parts
+        ]
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
 class Multilevel:
     """Solves the system of one chain, or of its transpose, for one right side after another."""
 
     def __init__(
         self, levels: list[Level], mass: Array, tick: Callable[[int], None], is_transposed: bool = False
     ) -> None:
-        self.levels, self.mass, self.tick, self.is_transposed = levels, mass, tick, is_transposed
-        self._x = [np.empty(len(level.diagonal)) for level in levels]
-        self._right = [np.empty(len(level.diagonal)) for level in levels]
+        self.mass, self.tick, self.is_transposed = mass, tick, is_transposed
+        self._coarse = Coarse.of(levels[1:]) if len(levels) > 1 else None
+        self.levels = [levels[0], *(self._coarse.levels() if self._coarse else [])]
+        below = 0 if self._coarse is None else len(self._coarse.diagonal)
+        self._x, self._below, self._right = (
+            np.empty(len(levels[0].diagonal)),
+            np.empty(below),
+            np.empty(below),
+        )
 
     @classmethod
     def of(cls, chain: Chain, tick: Callable[[int], None] = lambda _: None) -> Multilevel:
@@ -110,11 +162,21 @@ class Multilevel:
         return Multilevel([level.transposed() for level in self.levels], self.mass, self.tick, True)
 
     @cached_property
-    def _inverse(self) -> Array | None:
+    def _inverse(self) -> Array:
         last = self.levels[-1]
-        if len(last.diagonal) > 4 * DIRECT:
-            return None
+        if len(last.diagonal) > MOST_DIRECT:
+            return np.empty((0, 0))
         return np.asarray(np.linalg.inv(_dense(last)), dtype=np.float64)
+
+    def follow(self, chain: Chain) -> None:
+        """Solve the system of another chain from now on, with the groups of the one before."""
+        self.levels[0] = self.levels[0]._replace(
+            start=chain.start,
+            stop=chain.stop,
+            target=chain.target,
+            weight=chain.weight,
+            diagonal=1.0 - chain.stay,
+        )
 
     def improve(self, right: Array, x: Array, measure: Callable[[Array], float], goal: float) -> float:
         """Improve x (S,), in place, until `measure` of the residual is at most `goal`; return the measure that is reached."""
@@ -137,56 +199,78 @@ class Multilevel:
     def _krylov(self, right: Array, share: float) -> Array:
         """Return an approximate solution, by one start of GMRES; it ends when that share of the residual's norm is left."""
         size, count = len(right), 0
-        basis, hessenberg = np.empty((RESTART + 1, size)), np.zeros((RESTART + 1, RESTART))
+        basis, triangle = np.empty((RESTART + 1, size)), np.zeros((RESTART + 1, RESTART))
         norm = float(np.sqrt(right @ right))
         basis[0] = right / norm
-        zero = np.zeros(size)
-        weights: Array = np.empty(0)
+        zero, turns, aims = np.zeros(size), list[tuple[float, float]](), [norm]
         for n in range(RESTART):
             new = basis[n + 1]
             kernels.residual(*self.levels[0].rows, zero, self.cycle(basis[n]), new)
             np.negative(new, out=new)
+            column = []
             for k in range(n + 1):
-                hessenberg[k, n] = basis[k] @ new
-                new -= hessenberg[k, n] * basis[k]
-            hessenberg[n + 1, n] = np.sqrt(new @ new)
+                column.append(float(basis[k] @ new))
+                new -= column[k] * basis[k]
+            length = float(np.sqrt(new @ new))
             count = n + 1
             self.tick(2)
-            first = np.zeros(count + 1)
-            first[0] = norm
-            part = hessenberg[: count + 1, :count]
-            weights = np.asarray(np.linalg.lstsq(part, first, rcond=None)[0], dtype=np.float64)
-            left = first - part @ weights
-            if hessenberg[n + 1, n] <= 1e-14 * norm or np.sqrt(left @ left) <= share * norm:
+            turn = _turned(column, turns, length)
+            triangle[:count, n] = column
+            turns.append(turn)
+            aims[n:] = [turn[0] * aims[n], -turn[1] * aims[n]]
+            if length <= 1e-14 * norm or abs(aims[count]) <= share * norm:
                 break
-            new /= hessenberg[n + 1, n]
-        return self.cycle(weights @ basis[:count]).copy()
+            new /= length
+        weights = np.linalg.lstsq(triangle[:count, :count], np.array(aims[:count]), rcond=None)[0]
+        return self.cycle(np.asarray(weights, dtype=np.float64) @ basis[:count]).copy()
 
     def cycle(self, right: Array) -> Array:
         """Return M⁻¹b by one cycle, in scratch space that the next one overwrites."""
-        x = self._x[0]
+        x, first, coarse = self._x, self.levels[0], self._coarse
+        if coarse is None and len(self._inverse):
+            np.dot(self._inverse, right, out=x)
+            return x
         x.fill(0.0)
-        self._cycle(0, right, x)
+        kernels.sweep(*first[:6], right, x, True)
+        if coarse is not None:
+            sums, correction = (array[: coarse.begin[1]] for array in (self._right, self._below))
+            by_mass, even = (NO_MASS, self.mass) if self.is_transposed else (self.mass, NO_MASS)
+            kernels.restrict(*first.rows, right, x, first.group, by_mass, sums)
+            correction.fill(0.0)
+            for _ in range(min(len(self.levels) - 1, 2)):
+                kernels.coarse_cycle(*coarse, self._inverse, self._right, self._below)
+            kernels.prolong(x, first.group, even, correction)
+        kernels.sweep(*first[:6], right, x, False)
         return x
 
-    def _cycle(self, depth: int, right: Array, x: Array) -> None:
-        level = self.levels[depth]
-        last = depth == len(self.levels) - 1
-        if last and self._inverse is not None:
-            np.dot(self._inverse, right, out=x)
-            return
-        kernels.sweep(*level[:6], right, x, True)
-        if not last:
-            sums, correction = self._right[depth + 1], self._x[depth + 1]
-            even = depth > 0 or self.is_transposed
-            kernels.restrict(*level.rows, right, x, level.group, NO_MASS if even else self.mass, sums)
-            correction.fill(0.0)
-            self._cycle(depth + 1, sums, correction)
-            if depth + 2 < len(self.levels):
-                self._cycle(depth + 1, sums, correction)
-            even = depth > 0 or not self.is_transposed
-            kernels.prolong(x, level.group, NO_MASS if even else self.mass, correction)
-        kernels.sweep(*level[:6], right, x, False)
+
+class KeptLevels:
+    """The levels of one policy after another; the groups of a policy that differs in few states serve as well."""
+
+    def __init__(self, tick: Callable[[int], None]) -> None:
+        self.tick = tick
+        self._levels: Multilevel | None = None
+        self._choice: Indices = np.empty(0, np.uint32)
+
+    def of(self, chain: Chain, choice: Indices) -> Multilevel:
+        """Return the levels of the chain of the policy that takes pair choice[s]."""
+        if self._levels is None or np.count_nonzero(choice != self._choice) > ALIKE * len(choice):
+            self._levels, self._choice = Multilevel.of(chain, self.tick), choice.copy()
+        else:
+            self._levels.follow(chain)
+        return self._levels
+
+
+def _turned(column: list[float], turns: list[tuple[float, float]], length: float) -> tuple[float, float]:
+    """Turn a new column of GMRES, whose last entry is `length`, as those before it, in place; return the turn (Givens) that makes that entry 0."""
+    for k, (cosine, sine) in enumerate(turns):
+        below = column[k + 1]
+        column[k + 1] = cosine * below - sine * column[k]
+        column[k] = cosine * column[k] + sine * below
+    whole = math.hypot(column[-1], length)
+    turn = (column[-1] / whole, length / whole) if whole > 0 else (1.0, 0.0)
+    column[-1] = whole
+    return turn
 
 
 def ordered_level(start: Indices, stop: Indices, target: Indices, weight: Array, diagonal: Array) -> Level:

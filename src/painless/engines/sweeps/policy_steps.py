@@ -24,12 +24,9 @@ ROUGH, UNIFORM = 1e-3, 1e-13
 FLAT = 0.05  # the middle half of all values is the same if its range is a smaller share of the whole one
 
 
-def evaluate_inexactly(
-    chain: Chain, weight: Array, value: Array, goal: float, tick: Callable[[int], None]
-) -> float:
+def evaluate_inexactly(levels: Multilevel, chain: Chain, weight: Array, value: Array, goal: float) -> float:
     """Bring `value` (S,), in place, to those of a chain for weights (J,) of the utilities; return the width of the residual's range."""
-    right = np.ascontiguousarray(chain.gain @ weight)
-    return Multilevel.of(chain, tick).improve(right, value, width_of, goal)
+    return levels.improve(np.ascontiguousarray(chain.gain @ weight), value, width_of, goal)
 
 
 def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Callable[[int], None]) -> Array:

@@ -31,6 +31,7 @@ from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, ChainValues
+from painless.engines.sweeps.multilevel import KeptLevels
 from painless.engines.sweeps.policy_steps import INEXACT, evaluate_inexactly, uniform_values
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
@@ -86,6 +87,7 @@ class Pricer:
             np.zeros((states, len(self.rows.utility))), self.discount, self.count, self.threads
         )
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
+        self._levels = KeptLevels(self.count)
         self._active: ActiveStates | None = None
         self._started = False  # from the uniform policy
         self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
@@ -209,7 +211,8 @@ class Pricer:
                 break
             needed = 0.3 * goal * (1 - self.discount) / self.discount
             chain = self._chain.follow(self._choice)
-            evaluate_inexactly(chain, weight, value, max(INEXACT * (high - low), needed), self.count)
+            levels = self._levels.of(chain, self._choice)
+            evaluate_inexactly(levels, chain, weight, value, max(INEXACT * (high - low), needed))
         self._steps_pay = width <= goal
         unit = 1 / (1 - self.discount)
         value += 0.5 * unit * (low + high)
@@ -289,7 +292,8 @@ class Pricer:
         """Evaluate the current policy for all utilities."""
         self.values.along_flow = self.along_flow
         weighted, self._weighted = self._weighted, None
-        error = self.values.solve(self._chain.follow(self._choice), tolerance, weighted)
+        chain = self._chain.follow(self._choice)
+        error = self.values.solve(chain, tolerance, weighted, lambda: self._levels.of(chain, self._choice))
         self._error = float(error.max())
 
     def values_of(self, chain: Chain, tolerance: float) -> Array:
