@@ -210,12 +210,13 @@ def by_storm(model, asked, precision=None):
     """Return Storm's answer at the initial state, and the CPU seconds that it took, to its default precision if none is given."""
     import stormpy
 
-    prop, environment = stormpy.parse_properties(asked)[0], stormpy.Environment()
-    if precision is not None:
+    prop, given = stormpy.parse_properties(asked)[0], {}
+    if precision is not None:  # an environment of one's own also changes how Storm iterates
+        given["environment"] = environment = stormpy.Environment()
         environment.modelchecker().multi().precision = stormpy.Rational(precision)
         environment.solver().min_max().precision = stormpy.Rational(0.01 * precision)
     start = time.process_time()
-    found = stormpy.model_checking(model, prop, only_initial_states=True, environment=environment)
+    found = stormpy.model_checking(model, prop, only_initial_states=True, **given)
     return found.get_value(model.initial_states[0]), time.process_time() - start
 
 
@@ -260,7 +261,7 @@ def beside(case, folder, limit):
         *(case.name, f"{model.nr_states:,}", f"{model.nr_choices:,}", f"`{asked}`"),
         *(
             f"{solution.reward_value:.7g}",
-            f"{solution.multiplier[0]:.5g}",
+            solution.shown_prices[0],
             f"{ours:.2f}",
             f"{read:.2f}",
             *taken,
@@ -285,7 +286,7 @@ def compared(case, folder, programs=None):
     checked = time.process_time() - start
     low, high = verdict.lower_bound, verdict.upper_bound
     distance = max(low - value, value - high, 0.0)
-    price = ", ".join(f"{one:.5g}" for one in solution.multiplier)
+    price = ", ".join(solution.shown_prices)
     row = (
         *(
             case.name,

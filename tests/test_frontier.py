@@ -475,7 +475,7 @@ def test_text():
     frontier = painless.frontier(painless.gridworld())
     text = repr(frontier)
     assert text.splitlines()[4].split() == ["2", "≥", "1.76844", "1.60622", "0.17323", "to", "0.345198"]
-    assert "costs nothing below 0.245486, and no policy meets one above 2.55727. 5 vertices" in text
+    assert "costs nothing below 0.245486, and no policy meets one above 2.55728. 5 vertices" in text
     assert frontier._repr_html_().count("<tr>") == 6
     long = repr(painless.frontier(slippery_grid()))
     assert "89 more" in long

@@ -59,6 +59,25 @@ def test_policy_iteration_against_the_linear_program(problem):
     assert value == pytest.approx((occupancy * problem.reward).sum(), abs=1e-7 * scale)
 
 
+def test_programs_on_which_the_presolve_of_highs_gives_up():
+    transition, reward = np.zeros((3, 5, 3)), np.zeros((3, 5))
+    rows = {
+        (0, 2): (0.01836212265387688, 0.0, 94.14457231590396),
+        (0, 3): (0.0, 0.18631485097793776, 45.436513333975405),
+        (0, 4): (0.508485435373535, 0.0, 36.4143119832772),
+        (1, 0): (0.16152913401706648, 0.0, 71.51605865246292),
+        (1, 2): (0.0, 0.22590099749688092, 10.157906666046335),
+        (1, 3): (0.9825098257559151, 0.0, 49.73384378010724),
+        (2, 3): (0.0, 0.07940708425109848, 68.47449668623857),
+    }
+    for pair, (first, second, paid) in rows.items():
+        transition[pair], reward[pair] = (first, second, 1 - first - second), paid
+    initial, actions = np.full(3, 1 / 3), transition.any(-1)
+    problem = painless.CMDP(transition, reward, initial=initial, discount=1.192092896e-07, actions=actions)
+    occupancy = LinearProgram().plan(problem).occupancy
+    assert (occupancy * reward).sum() == pytest.approx(painless.solve(problem).reward_value, rel=1e-9)
+
+
 def test_policy_iteration_does_not_cycle_on_ties():
     transition = np.random.default_rng(0).dirichlet(np.ones(30), (30, 6))
     problem = painless.CMDP(transition, np.ones((30, 6)), initial=np.full(30, 1 / 30), discount=0.9999)

@@ -145,3 +145,16 @@ def test_no_limit_is_stored_and_drawn(tmp_path):
             painless.Frontier.load(tmp_path / f"frontier {index}").reward_value, curve.reward_value
         )
         assert curve.as_dict()["constraints"][1]["limit"] is None
+
+
+def test_the_bound_that_is_shown_holds_in_every_digit():
+    most = painless.solve(painless.gridworld())
+    assert most.rows()[0][2] == "≤ 1.65273 proved"  # 1.6527218
+    least = painless.solve(painless.make("maintenance", average=True))
+    shown = float(least.rows()[0][2].split()[1])
+    assert least.minimise
+    assert shown <= least.upper_bound * (1 + 1e-9)
+    frontier = painless.frontier(painless.gridworld())
+    assert "below 0.245486, and no policy meets one above 2.55728" in frontier.status
+    assert frontier.slack_from >= 0.245486
+    assert frontier.feasible_to <= 2.55728

@@ -18,6 +18,7 @@ HIDDEN = {"Cc", "Cs", "Zl", "Zp"}
 TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 SIGNS = {">=": "≥", "<=": "≤"}  # of limits
+SAME = 1e-9  # relative difference of numbers that are the same but for rounding errors
 
 
 def visible(text: object, keep: str = "") -> str:
@@ -83,6 +84,18 @@ def number_beyond(value: float, up: bool, digits: int = 6, resolution: float = n
         if abs(shown - value) <= resolution:
             break
     return f"{shown + 0.0:.{count}g}"
+
+
+def bound(value: float, up: bool) -> str:
+    """Return a bound with six significant digits, rounded up or down; to the nearest if that is the same but for rounding errors.
+
+    >>> bound(1.6527218, up=True), bound(7.0000000001, up=True)
+    ('1.65273', '7')
+    """
+    nearest = number(value)
+    if not np.isfinite(value) or abs(float(nearest) - value) <= SAME * abs(value):
+        return nearest
+    return number_beyond(value, up)
 
 
 def price(low: float, high: float) -> str:

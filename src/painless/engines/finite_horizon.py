@@ -28,7 +28,7 @@ from painless.problem import CMDP
 from painless.problem.stages import Stages
 from painless.problem.transitions import require_sound
 
-COMPILED = 20_000  # transitions of a step from which compiled code is worth its loading
+COMPILED = 1_500_000  # transitions of all steps from which compiled code is worth its loading
 SHARED, FEW_PIECES = 50_000, 4  # states from which a second thread pays, and the parts of a step
 EVERY: Mask = np.empty((0, 0), dtype=bool)  # stands for all actions
 
@@ -91,8 +91,10 @@ class FiniteHorizon(BaseEngine):
     @cached_property
     def _compiled(self) -> bool:
         """Whether passes are compiled: over many transitions of sparse kernels."""
-        kernels = self.process.kernels
-        return all(not isinstance(one, np.ndarray) and one.nnz > COMPILED for one in kernels)
+        kernels: Any = self.process.kernels
+        if any(isinstance(one, np.ndarray) for one in kernels):
+            return False
+        return sum(one.nnz for one in kernels) * (self.process.steps // len(kernels)) > COMPILED
 
     def _swept_best(self, weight: Array) -> Response:
         """Find the best actions and the values of all utilities in one pass over what can be reached; elsewhere the first action is taken."""

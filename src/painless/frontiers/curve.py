@@ -247,9 +247,10 @@ class Frontier:
         """A summary in sentences."""
         looser, tighter = ("below", "above") if self.sense == ">=" else ("above", "below")
         count = f"{len(self)} {'vertex' if len(self) == 1 else 'vertices'}"
+        up = self.sense == ">="
         return (
-            f"A limit on {self.name} costs nothing {looser} {render.number(self.slack_from)}, and no policy "
-            f"meets one {tighter} {render.number(self.feasible_to)}. {count}, proved to within {self.error:.1e} "
+            f"A limit on {self.name} costs nothing {looser} {render.bound(self.slack_from, up=not up)}, and no policy "
+            f"meets one {tighter} {render.bound(self.feasible_to, up=up)}. {count}, proved to within {self.error:.1e} "
             "of the range." + (DRAWS if self.problem.criterion is Criterion.AVERAGE else "")
         )
 

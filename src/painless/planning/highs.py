@@ -9,6 +9,7 @@ import numpy as np
 from painless.common.arrays import Array
 
 PRECISION = 1e-10  # of primal and dual feasibility; the default of HiGHS is 1e-7
+FAILED = 4  # status of a program that is neither solved nor infeasible, unbounded or out of time
 
 
 def minimise(objective: Array, *, time_limit: float = np.inf, **program: Any) -> Any:
@@ -26,4 +27,7 @@ def minimise(objective: Array, *, time_limit: float = np.inf, **program: Any) ->
     }
     if np.isfinite(time_limit):
         options["time_limit"] = max(time_limit, 0.0)
-    return solver(objective, **program, method="highs", options=options)
+    result = solver(objective, **program, method="highs", options=options)
+    if result.status == FAILED:  # its presolve may give up where the program itself is easy
+        result = solver(objective, **program, method="highs", options={**options, "presolve": False})
+    return result

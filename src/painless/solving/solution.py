@@ -73,7 +73,7 @@ class Solution:
 
     `upper_bound` is the proved bound on all feasible policies: above `reward_value` if a reward is maximised, below
     it if a cost is minimised. `gap` is the absolute distance between the two; infinite if the policy is not proved to be feasible.
-    Values are NaN if there was no time to evaluate the policy.
+    Values are NaN if there was no time to evaluate the policy. Of a large model, values are as exact as the tolerance asks for.
 
     `multiplier` ≥ 0 is the shadow price of each limit: the gain in the objective for each unit by which it is loosened. It lies in the proved
     `price_range`, between the price of loosening the limit and that of tightening it; the two differ if the optimum has a kink or is not
@@ -257,7 +257,9 @@ class Solution:
         """Return the rows of the printed table: the objective, then each constraint."""
         objective = "cost" if self.minimise else "reward"
         sign = "≥" if self.minimise else "≤"
-        bound = f"{sign} {render.number(self.upper_bound)} proved" if np.isfinite(self.upper_bound) else ""
+        bound = ""
+        if np.isfinite(self.upper_bound):
+            bound = f"{sign} {render.bound(self.upper_bound, up=not self.minimise)} proved"
         rows: list[Sequence[str]] = [(objective, render.number(self.reward_value), bound, "")]
         parts = zip(
             self.constraint_names,
