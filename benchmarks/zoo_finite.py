@@ -80,6 +80,52 @@ def of_inventory(limit: float, discount: float, **options: Any) -> Model:
     return Model({(capacity // 2,) * count: 1.0}, count + 1, outcomes, [("<=", limit)], discount, 100)
 
 
+class Hazards(gymnasium.Env):
+    """A square of cells on slippery ground, of which a fifth are hazards, which cost 1; the reward is in the far corner."""
+
+    MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+    SLIPS = ((0, 0.8), (1, 0.1), (3, 0.1))  # turns, and their probabilities
+
+    def __init__(self, side=50, layout=0):
+        self.side = side
+        hazards = np.random.default_rng(layout).random(side * side) < 0.2
+        self.hazards = [float(one) for one in hazards]
+        self.hazards[0] = self.hazards[-1] = 0.0
+        self.observation_space, self.action_space = spaces.Discrete(side * side), spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        """Begin in the near corner."""
+        super().reset(seed=seed)
+        self.cell = 0
+        return 0, {}
+
+    def moved(self, cell, direction):
+        """Return the cell in a direction, or the same one at the wall."""
+        (row, column), (down, right) = divmod(cell, self.side), self.MOVES[direction % 4]
+        last = self.side - 1
+        return min(max(row + down, 0), last) * self.side + min(max(column + right, 0), last)
+
+    def step(self, action):
+        """Move, or slip to one side."""
+        draw = self.np_random.random()
+        self.cell = self.moved(self.cell, action + (0 if draw < 0.8 else 1 if draw < 0.9 else 3))
+        end = self.cell == len(self.hazards) - 1
+        return self.cell, float(end), end, False, {"cost": self.hazards[self.cell]}
+
+
+def of_hazards(limit: float, discount: float, time_limit: int, **options: Any) -> Model:
+    """Return the model of a square with hazards."""
+    square = Hazards(**options)
+
+    def outcomes(state, action):
+        for turn, chance in square.SLIPS:
+            cell = square.moved(state[0], action + turn)
+            end = cell == len(square.hazards) - 1
+            yield chance, None if end else (cell,), (float(end), square.hazards[cell])
+
+    return Model({(0,): 1.0}, 4, outcomes, [("<=", limit)], discount, time_limit)
+
+
 CARDS = {card: 4 / 13 if card == 10 else 1 / 13 for card in range(1, 11)}
 
 
@@ -290,6 +336,9 @@ HELD_OUT = {
         ["cost<=1.5"],
         lambda: of_inventory(1.5, 0.95, demands=(1.5, 0.7), capacity=8, lot=4),
         *(60_000, {"time_limit": 100}),
+    ),
+    "hazards": Finite(
+        Hazards, ["cost<=1"], lambda: of_hazards(1.0, 0.99, 500), 1_800_000, {"time_limit": 500}
     ),
     "blackjack, more hits": Finite("Blackjack-v1", [(hit, "hits<=0.6")], lambda: of_blackjack(0.6), 789_000),
     "lava gap": Finite(

@@ -15,19 +15,11 @@ from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
 from painless.counting.informative import Doubt, _restarting, _use, informative_policies
 from painless.counting.krylov import KrylovResolvent, inverse_of
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.learned_model import LearnedModel
+from painless.counting.margin_plan import safe_plans
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
-from painless.counting.safe_plan import (
-    Bracket,
-    Candidate,
-    Limits,
-    WarmPlanner,
-    candidate,
-    candidates,
-    plan,
-    safe_plan,
-)
+from painless.counting.safe_plan import Limits, WarmPlanner, best_of, candidate, plan
 from painless.planning.planner import Case
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
@@ -128,16 +120,10 @@ def test_safe_plans_are_safe_where_plain_ones_are_not():
         memory, states = remembered(3000, seed, episodes)
         model = LearnedModel(memory, problem.discount, problem.threshold)
         limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, selection=SELECTION)
-        plain = safe_plan(
-            model,
-            Limits(problem.threshold, np.zeros(1, dtype=bool), 1000, confidence=0.5),
-            problem.threshold,
-            (0.0,),
-        )
-        safe = safe_plan(model, limits, problem.threshold)
-        for name, found in (("plain", plain), ("safe", safe)):
+        found = safe_plans(model, limits, WarmPlanner())
+        for name, one in (("plain", found[0]), ("safe", best_of(found))):
             table = np.zeros((20, 3))
-            table[states] = found.judged.policy
+            table[states] = one.judged.policy
             table[table.sum(1) == 0] = 1 / 3
             missed[name] += bool((policy_value(problem, table)[1:] < problem.threshold).any())
     assert missed["safe"] <= 1
@@ -300,28 +286,22 @@ def test_informative_steps_leave_a_smaller_error_than_the_plan_itself():
     assert left[1] < 0.8 * left[0]
 
 
-def test_other_kinds_of_plans_are_left_out_where_they_could_gain_nothing():
-    memory, _ = remembered(20_000)
+def test_the_optimum_is_the_only_plan_if_it_is_safe():
+    model = as_model(remembered(20_000)[0], 0.0)
     limits = Limits(np.zeros(1), np.zeros(1, dtype=bool), 60)
-    assert len(candidates(as_model(memory, 0.0), limits, limits.threshold)) == 1
+    assert len(safe_plans(model, limits, WarmPlanner())) == 1
 
 
-def test_limits_are_tightened_and_loosened_again_until_a_plan_is_just_safe():
-    limits = Limits(np.ones(1), np.zeros(1, dtype=bool), 1000)
-
-    def judged(value, slack):
-        one = Judged(np.ones((1, 1)), np.array([5.0, value]), np.ones(2), np.zeros((2, 3)), np.zeros((1, 1)))
-        return Candidate(one, np.array([slack]), np.ones(1), slack >= 0, 0.0, np.zeros(1))
-
-    bracket = Bracket(np.ones(1))
-    tight = bracket.next(judged(1.0, -2.0), limits)
-    assert tight > 3  # the margin was 2
-    between = bracket.next(judged(6.0, 3.0), limits)  # a plan that keeps more than its margin
-    assert between == pytest.approx((1 + tight) / 2)
-    tighter = bracket.next(judged(2.0, -0.5), limits)
-    assert tighter == pytest.approx((between + tight) / 2)
-    assert bracket.next(judged(3.0, 0.01), limits) is None  # hardly more than its margin
-    assert Bracket(np.ones(1)).next(judged(9.0, 5.0), limits) is None  # safe from the start
+def test_a_limit_on_whole_episodes_is_used_up_though_the_first_guess_is_too_careful():
+    """The model knows how much an episode of 60 steps collects; a discounted threshold of 3 is far more than a total of 8 needs."""
+    model = as_model(remembered(20_000)[0], 3.0)
+    limits = Limits(np.array([8.0]), np.ones(1, dtype=bool), 60)
+    nominal, *others = safe_plans(model, limits, WarmPlanner())
+    best = best_of(others)
+    assert nominal.safe
+    assert best.safe
+    assert best.judged.value[0] > nominal.judged.value[0]
+    assert 0 <= best.slack[0] < nominal.slack[0]
 
 
 def test_one_imaginary_observation_counts_less_where_nothing_happens_by_chance():
@@ -412,12 +392,6 @@ def test_iterations_that_do_not_converge_give_way_to_factors(monkeypatch):
     inverse, utility = inverse_of(chain, 0.99), (problem.utility * policy).sum(-1)
     assert inverse.state_value(utility) == pytest.approx(resolvent(chain, 0.99).state_value(utility))
     assert inverse.state_occupancy(problem.initial).sum() == pytest.approx(100)
-
-
-def test_tighter_limits_that_change_nothing_end_the_search():
-    model, limits = as_model(remembered(300)[0]), Limits(np.array([1e6]), np.zeros(1, dtype=bool), 60)
-    found = candidates(model, limits, limits.threshold, imaginary=(0.0,))
-    assert len(found) == 2
 
 
 def test_the_largest_value_starts_from_an_earlier_one():

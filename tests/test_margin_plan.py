@@ -11,7 +11,8 @@ from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import GAP, Pessimist, margin_plans
 from painless.counting.memory import Memory
 from painless.counting.pessimistic_mixture import best_mixture
-from painless.counting.safe_plan import Limits, WarmPlanner, best_of, candidate, candidates
+from painless.counting.safe_plan import Limits, WarmPlanner, best_of, candidate
+from painless.counting.tightened_plan import tightened_plans
 from painless.simulation.simulator import TableSimulator
 from painless.training.episodes import Player, SimulatedEpisodes
 
@@ -140,7 +141,7 @@ def test_plans_with_margins_gain_on_a_learned_model():
         LearnedModel(memory, 0.9, np.array([1.5])),
         Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60),
     )
-    tightened = candidates(model, limits, limits.threshold)
+    tightened = tightened_plans(model, limits)
     found = margin_plans(model, limits, tightened[0], [])
     assert found[-1].safe
     assert found[-1].judged.value[0] >= best_of(tightened).judged.value[0]

@@ -29,9 +29,9 @@ from painless.counting.safe_plan import (
     Limits,
     allowed,
     candidate,
-    candidates,
     plan,
 )
+from painless.counting.tightened_plan import tightened_plans
 from painless.engines.drawn import Drawn
 
 ROUNDS = 8  # plans, each with the margin of the one before
@@ -65,7 +65,7 @@ def careful_plans(
     found = _search(model, limits, tolerance, clock or Clock())
     if any(one.safe for one in found) or not len(limits.threshold):
         return found
-    return found + candidates(model, limits, limits.threshold, tolerance=tolerance, clock=clock)
+    return found + tightened_plans(model, limits, tolerance, clock)
 
 
 def curse(halves: tuple[LearnedModel, LearnedModel], limits: Limits, clock: Clock | None = None) -> Array:

@@ -6,12 +6,12 @@ With d(s, a) the occupancy of a plan, q_k(s, a) what a visit of a pair adds to t
 
 is a convex problem over occupancies. It is solved on mixtures of policies: a small program finds the best mixture (`pessimistic_mixture`), and the policy that is best for the
 slope of u_0·d + Σ λ_k f_k joins it (von Hohenbalken 1977), until it gains little. Such plans take ways that are well known, where limits that are tightened by the margin of one plan
-(`safe_plan`) know nothing of the margin of the next. Variances depend on the values of the plan, and are those of the one before; every plan is judged by its own in the end.
+know nothing of the margin of the next. Variances depend on the values of the plan, and are those of the one before; every plan is judged by its own in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from painless.common.arrays import Array
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.pessimistic_mixture import Mixture, best_mixture
-from painless.counting.safe_plan import BEYOND, Candidate, Limits, candidate
+from painless.counting.safe_plan import BEYOND, FINE, Candidate, Limits, WarmPlanner, candidate
 from painless.problem import CMDP
 
 ROUNDS = 4  # plans, each with the variances of the one before
@@ -99,8 +99,22 @@ class Pessimist(NamedTuple):
         return np.asarray(utility)
 
 
+def safe_plans(
+    model: LearnedModel, limits: Limits, planner: WarmPlanner, tolerance: float = FINE
+) -> list[Candidate]:
+    """Return the plan that is optimal on the model as it is, and, if it is not safe, plans that keep their margins.
+
+    A limit on what an episode collects without discounting is planned for at a discounted one that is a guess, so that a safe plan may be too careful.
+    """
+    made = planner(model.nominal(model.threshold), tolerance)
+    nominal = candidate(model, model.own(made.policy), limits, made.multiplier)
+    if nominal.safe and not limits.episodic.any():
+        return [nominal]
+    return [nominal, *margin_plans(model, limits, nominal, planner.policies)]
+
+
 def margin_plans(
-    model: LearnedModel, limits: Limits, start: Candidate, policies: Sequence[NDArray[Any]]
+    model: LearnedModel, limits: Limits, start: Candidate, policies: Iterable[NDArray[Any]]
 ) -> list[Candidate]:
     """Return plans that keep their margins, each with the variances of the one before.
 
@@ -123,7 +137,7 @@ def margin_plans(
         price = mixture.multiplier[0] * mixture.multiplier[1:] * pessimist.scale[0] / pessimist.scale[1:]
         now = candidate(model, _policy(model, columns, mixture.weight), limits, price)
         found.append(now)
-        if last.safe and now.safe and abs(now.merit - last.merit) <= FLAT * GAP * abs(now.merit):
+        if last.safe and now.safe and abs(now.merit - last.merit) <= GAP * abs(now.merit):
             break
         beyond = beyond + np.maximum(-now.slack / now.scale, 0.0) * (k > 0)
         used = mixture.weight > USED

@@ -1,4 +1,4 @@
-"""Plans on a learned model that hold on the truth.
+"""What makes a plan on a learned model safe: that it holds on the truth.
 
 A plan that is optimal for an estimate exploits the errors of the estimate: it breaks its limits nearly always. So a plan counts as safe if
 its constraint values, by the model, keep a margin from the limits:
@@ -6,14 +6,12 @@ its constraint values, by the model, keep a margin from the limits:
     V_c − (z·s.e. + curse) ≥ b,     z = Φ⁻¹(1 − (1 − confidence)/K)
 
 The curse is what the search for the best plan gains by the errors: plans made on one half of the data are evaluated on the other, and half
-of their mean excess counts, since the whole has twice the data. Candidates are planned on the model as it is and with imaginary visits to the worst
-state, each again at limits that are tightened by its own margin. Logs have a search of their own (`careful_plan`).
+of their mean excess counts, since the whole has twice the data. `margin_plan` searches for such plans, `careful_plan` for those on a log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -34,11 +32,6 @@ from painless.problem import CMDP
 
 TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
-IMAGINARY = (0.0, 1.0, 0.1)  # visits to the worst state in each kind of candidate
-ROUNDS = 5  # of tightening, and of loosening again
-ROOM = 0.005  # of a limit that is worth no other plan
-GAIN = 0.02  # of the reward: no other kind is tried if it could gain less
-SEARCH = 4  # rounds if a limit is on what an episode collects without discounting
 # Of the margin by which a limit is tightened further, since the next plan has an error of its own.
 BEYOND = 0.02
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
@@ -163,7 +156,6 @@ class Candidate(NamedTuple):
     safe: bool
     merit: float  # the pessimistic reward of a safe plan; of others the least slack, in standard errors, or in a log's largest utilities
     multiplier: Array  # (K,)
-    selection: float = 0.0  # standard errors in its margins for what the search gains by errors
 
     @property
     def scales(self) -> Array:
@@ -173,146 +165,23 @@ class Candidate(NamedTuple):
 
 def candidate(model: LearnedModel, policy: Any, limits: Limits, multiplier: Array) -> Candidate:
     """Judge a policy (S, A)."""
-    judged = model.judge(policy)
+    return weighed(model, model.judge(policy), limits, multiplier)
+
+
+def weighed(model: LearnedModel, judged: Judged, limits: Limits, multiplier: Array) -> Candidate:
+    """Compare a policy that was judged with the limits."""
     slack, scale = limits.slack(model, judged)
     allowance = 1e-9 * np.abs(limits.threshold) + 1e-12
     safe = bool((slack >= -allowance).all())
     error = np.maximum(judged.error, 1e-12)
     size = model.size[1:] if model.logged else error[1:]
     merit = judged.value[0] - limits.deviations * error[0] if safe else (slack / (scale * size)).min()
-    return Candidate(judged, slack, scale, safe, float(merit), multiplier, limits.selection)
-
-
-def candidates(
-    model: LearnedModel,
-    limits: Limits,
-    threshold: Array,
-    imaginary: tuple[float, ...] = IMAGINARY,
-    tolerance: float = FINE,
-    clock: Clock | None = None,
-    rounds: int = ROUNDS,
-    planner: WarmPlanner | None = None,
-) -> list[Candidate]:
-    """Return plans of all kinds, at limits that are tightened until they are safe; the first is optimal on the model as it is.
-
-    Arguments:
-        threshold: on discounted values, (K,), to begin with.
-        imaginary: visits to the worst state, one kind of candidate for each.
-        clock: when its time is up, or on Ctrl-C, the candidates so far are returned.
-        rounds: plans at other limits, for each kind of candidate.
-        planner: that has planned on similar models.
-    """
-    found: list[Candidate] = []
-    planner = planner or WarmPlanner()
-
-    def kind(problem: CMDP) -> Callable[[Array], Candidate]:
-        def at(limit: Array) -> Candidate:
-            made = planner(problem.with_limits(limit), tolerance, clock)
-            found.append(candidate(model, model.own(made.policy), limits, made.multiplier))
-            if made.stopped:
-                raise _Stopped
-            return found[-1]
-
-        return at
-
-    def search() -> None:
-        plain = kind(model.nominal(threshold))
-        nominal = plain(threshold)
-        for visits in imaginary:
-            if is_near(best_of(found), nominal):
-                break
-            at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
-            now = nominal if not visits else at(threshold)
-            bracket = Bracket(threshold)
-            for _ in range(SEARCH if limits.episodic.any() else rounds):
-                limit = bracket.next(now, limits)
-                if limit is None:
-                    break
-                now = at(limit)
-
-    with suppress(_Stopped):
-        search()
-    return found
-
-
-def safe_plan(
-    model: LearnedModel,
-    limits: Limits,
-    threshold: Array,
-    imaginary: tuple[float, ...] = IMAGINARY,
-    **options: Any,
-) -> Candidate:
-    """Return the best safe candidate, or the one that comes closest; the arguments are those of `candidates`."""
-    return best_of(candidates(model, limits, threshold, imaginary, **options))
-
-
-def is_near(best: Candidate, nominal: Candidate) -> bool:
-    """Whether a safe plan has nearly the reward of what is optimal on the model as it is, its error included."""
-    optimum = float(nominal.judged.value[0])
-    return best.safe and best.merit >= optimum - GAIN * abs(optimum)
+    return Candidate(judged, slack, scale, safe, float(merit), multiplier)
 
 
 def best_of(found: Iterable[Candidate]) -> Candidate:
     """Return the best safe candidate, or the one that comes closest."""
     return max(found, key=lambda one: (one.safe, one.merit))
-
-
-class _Stopped(Exception):
-    """The time is up, and what was found so far counts."""
-
-
-@dataclass
-class Bracket:
-    """The thresholds on discounted values between which plans begin to be safe."""
-
-    limit: Array  # (K,) of the latest plan
-    unsafe: Array | None = None  # the tightest at which a plan was not safe
-    safe: Array | None = None  # the loosest at which a plan was safe
-    slack: Array | None = None  # (K,) of the latest plan that was not safe
-
-    def next(self, now: Candidate, limits: Limits) -> Array | None:
-        """Return the thresholds of the next plan, given the latest; none if that one leaves no room."""
-        if not np.isfinite(now.slack).all():
-            return None
-        if limits.episodic.any():
-            if now.safe and not _too_tight(now, limits):
-                return None
-            self.limit = _moved(now, limits, self.limit)
-            return self.limit
-        if now.safe:
-            self.safe = self.limit
-        else:
-            if self.slack is not None and (now.slack <= self.slack + 1e-9 * np.abs(limits.threshold)).all():
-                return None  # tighter limits do not make it safer
-            self.unsafe, self.slack = self.limit, now.slack
-        if self.unsafe is None or (now.safe and not _roomy(now, limits)):
-            return None
-        if self.safe is None:
-            self.limit = _moved(now, limits, self.limit)
-        else:
-            self.limit = (self.unsafe + self.safe) / 2
-        return self.limit
-
-
-def _roomy(one: Candidate, limits: Limits) -> bool:
-    """Whether a safe plan was made at limits so tight that it leaves a tenth of its margin, and of the limit."""
-    margin = one.judged.value[1:] * one.scale - one.slack - limits.threshold
-    return bool((one.slack > np.maximum(0.1 * margin, ROOM * np.abs(limits.threshold))).any())
-
-
-def _too_tight(one: Candidate, limits: Limits) -> bool:
-    """Whether an undiscounted limit leaves room: the plan for it was made at a discounted limit that was a guess."""
-    room = one.slack > 0.02 * np.abs(limits.threshold)
-    return bool((limits.episodic & room).any())
-
-
-def _moved(one: Candidate, limits: Limits, threshold: Array) -> Array:
-    """Return thresholds on discounted values at which the next plan should be just safe, (K,)."""
-    value, need = one.judged.value[1:], -one.slack / one.scale
-    margin = value + need - limits.threshold / one.scale
-    moved = value + need + np.where(need > 0, BEYOND * np.maximum(margin, need), 0.0)
-    tightened = np.where(need > 0, np.maximum(moved, threshold + 0.02 * need), threshold)
-    return np.where(limits.episodic, moved, tightened)
 
 
 def allowed(policy: Any, model: LearnedModel) -> Any:

@@ -58,7 +58,8 @@ class GymnasiumEpisodes:
                 self._last, chosen, self.environment.step(chosen)
             )
             self._last = last
-            key = self._known.get(self._look(last))  # type: ignore[misc]
+            look = last if type(last) is int else self._look(last)  # type: ignore[misc]
+            key = self._known.get(look)
             return self._key(last) if key is None else key, values, terminated, truncated
         except Exception as error:
             raise self._trouble(error) from error

@@ -40,7 +40,8 @@ class Utilities:
             info = {**info, "cost": cost}
         else:
             observation, reward, terminated, truncated, info = result
-        step = (before, action, observation, reward, bool(terminated), info)
+        ended = bool(terminated)
+        step = (before, action, observation, reward, ended, info)
         if self.reward is not None:
             values = [_called(self.reward, step, "reward")]
         elif self.objective is None and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
@@ -53,9 +54,11 @@ class Utilities:
             elif index is not None:
                 value = _entry(reward, index)
             else:
-                value = _info(info, name)
+                value = info.get(name)
+                if type(value) is not float or not -INFINITE < value < INFINITE:
+                    value = _info(info, name)
             values.append(sign * value)
-        return observation, values, step[4], bool(truncated)
+        return observation, values, ended, bool(truncated)
 
     @cached_property
     def sources(self) -> list[tuple[Function | None, int | None, str, float]]:

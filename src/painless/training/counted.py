@@ -4,7 +4,7 @@ Batches of steps alternate with plans. To explore, a model is drawn from the pos
 `novelty`), and its optimal policy is played: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
 there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, steps go where they
 take most from the errors of the answer (see `informative`), which is planned again after each part of them. At the end the
-best safe plan (see `safe_plan`) is verified on fresh episodes.
+best safe plan (see `margin_plan`) is verified on fresh episodes.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from painless.common.errors import InputError
 from painless.counting.informative import informative_policies
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel, extreme_share
-from painless.counting.margin_plan import margin_plans
+from painless.counting.margin_plan import safe_plans
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import (
+    FINE,
     TOLERANCE,
     Candidate,
     Limits,
     WarmPlanner,
     best_of,
-    candidate,
-    candidates,
-    is_near,
     plan,
+    weighed,
 )
 from painless.training.counted_checkpoint import Between, load_counted, save_counted
 from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Returns, choices_of
@@ -52,8 +51,6 @@ SELECTION = 0.75  # standard errors that the search for the best plan gains by t
 # Share of the budget that a batch has at least, and an answer on the way, since each costs plans.
 LEAST = 0.01
 NEXT = 0.2  # of the steps so far, about as many as follow before the next answer
-INTERIM = (0.0, 1.0)  # imaginary visits in the plans of answers on the way,
-SEARCHED = 3  # and rounds of tightening
 
 
 @dataclass(frozen=True)
@@ -111,19 +108,18 @@ class Played(NamedTuple):
     policy: Array  # (S, A) of the states known then
     multiplier: Array  # (K,)
     visits: Array  # (S·A,) then
-    selection: float = 0.0  # standard errors that the search among such plans gains more than among others
 
     def judged_on(self, model: LearnedModel, limits: Limits) -> Candidate:
         """Judge it on a model of more steps: what came after the choice was not selected, so that the selection counts for the rest alone."""
         actions = self.policy.shape[1]
         rest = np.full((model.states - len(self.policy), actions), 1 / actions)
         policy = np.vstack([self.policy, rest])
-        occupancy = model.judge(policy).occupancy.reshape(-1)
+        judged = model.judge(policy)
+        occupancy = judged.occupancy.reshape(-1)
         before = np.zeros(len(occupancy))
         before[: len(self.visits)] = self.visits
         old = float(occupancy @ (before / np.maximum(model.visits, 1))) / float(occupancy.sum())
-        selection = old * (limits.selection + self.selection)
-        return candidate(model, policy, replace(limits, selection=selection), self.multiplier)
+        return weighed(model, judged, replace(limits, selection=old * limits.selection), self.multiplier)
 
 
 @dataclass
@@ -259,16 +255,14 @@ class CountedRun:
 
         If a margin keeps it from being what is optimal on the model, the errors of that plan count as much: what is known of it decides the next answer.
         """
-        found = self._candidates(model, self.limits, imaginary=INTERIM, tolerance=TOLERANCE, rounds=SEARCHED)
+        found = self._plans(model, self.limits, TOLERANCE)
         self.answer = best_of(found)
         judged, slack, scale, *_ = self.answer
         if self.limits.episodic.any():
             exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
             self.threshold = np.where(self.limits.episodic, exact, self.threshold)
         self.trace.append(self.answer)
-        self._played.append(
-            Played(judged.policy, self.answer.multiplier, model.visits, self.answer.selection)
-        )
+        self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
@@ -327,21 +321,14 @@ class CountedRun:
     def _model(self) -> LearnedModel:
         return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
 
-    def _candidates(self, model: LearnedModel, limits: Limits, **options: Any) -> list[Candidate]:
-        """Return plans, the one that is optimal on the model first.
-
-        If none of those at tightened limits comes near it, plans with margins of their own may: they are a search among more, so that errors gain them more.
-        """
+    def _plans(self, model: LearnedModel, limits: Limits, tolerance: float = FINE) -> list[Candidate]:
+        """Return plans, the one that is optimal on the model first."""
         self._answerer.keep_policies()
-        found = candidates(model, limits, model.threshold, planner=self._answerer, **options)
-        if not len(limits.threshold) or is_near(best_of(found), found[0]):
-            return found
-        selected = replace(limits, selection=limits.selection + SELECTION)
-        return found + margin_plans(model, selected, found[0], list(self._answerer.policies))
+        return safe_plans(model, limits, self._answerer, tolerance)
 
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = replace(self.limits, selection=SELECTION)
-        found = self._candidates(model, limits)
+        found = self._plans(model, limits)
         found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
         return limits, best_of(found)
 
