@@ -15,6 +15,7 @@ from painless.engines.sweeps.multilevel import ALIKE, KeptLevels, Multilevel, or
 from painless.engines.sweeps.policy_steps import uniform_values
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
+from painless.engines.swept import Swept
 from painless.planning import ColumnGeneration
 from painless.planning.planner import Ending
 from painless.problem.units import normalise
@@ -253,3 +254,12 @@ def test_the_same_bits_twice(maze):
     once, again = (ColumnGeneration().plan(maze, 1e-6) for _ in range(2))
     assert once.answer.upper_bound == again.answer.upper_bound
     np.testing.assert_array_equal(once.answer.policy, again.answer.policy)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+def test_a_value_that_is_small_beside_the_unit_is_proved(maze, tolerance):
+    """At first the bound is far from it, and so is what a share of the open gap asks for."""
+    free = normalise(painless.CMDP(maze.transition, maze.reward, initial=maze.initial, discount=0.99999))[0]
+    found = ColumnGeneration().plan(free, tolerance, engine=Swept(free))
+    assert found.ending is Ending.PROVED
+    assert found.answer.gap <= tolerance * abs(found.answer.upper_bound)

@@ -113,6 +113,7 @@ class Swept(BaseEngine):
             along_flow=self.pricer.along_flow,
             on_levels=self.pricer.takes_steps,
             threads=self.pricer.threads,
+            elimination=self.pricer.values.elimination,
         )
         return self._visits
 

@@ -198,6 +198,8 @@ class Searcher:
         target = self.target(self.game.upper)
         if self.problem.shape[2]:
             return EXACT * target
+        if self._is_single:
+            return LAST * target
         # The policy itself is the answer: nothing is mixed, and its own bounds are what is left of the gap.
         return LAST * max(target, 0.1 * min(self.game.open, COARSE * self.engine.unit))
 

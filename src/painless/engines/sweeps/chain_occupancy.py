@@ -21,6 +21,7 @@ from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order
 from painless.engines.sweeps.chain_values import EPSILON
 from painless.engines.sweeps.elimination import SMALL, eliminate
+from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import TwoThreads
@@ -39,16 +40,21 @@ def chain_occupancy(
     along_flow: bool = True,
     on_levels: bool = False,
     threads: TwoThreads | None = None,
+    elimination: EliminationOrder | None = None,
 ) -> Array:
     """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ), from `start` on.
 
-    With `on_levels` it is known that sweeps are slow and that the chain is not narrow.
+    With `on_levels` it is known that sweeps are slow and that the chain fills in much; if an order of `elimination` is known, that it fills in little.
     """
+    if elimination is not None and elimination.is_known:
+        known = elimination.solve(chain, initial, transposed=True)
+        assert known is not None
+        return np.maximum(known, 0.0)
     pushed = _Pushed(chain, discount, initial, start, threads or TwoThreads())
     sweeps = LONG if on_levels or len(initial) <= SMALL else 0
     while True:
         if sweeps == LONG:
-            direct = None if on_levels else eliminate(chain, initial, transposed=True)
+            direct = None if on_levels else eliminate(chain, initial, transposed=True, order=elimination)
             if direct is not None:
                 return np.maximum(direct, 0.0)
             levels = Multilevel.of(chain, tick).transposed()

@@ -24,6 +24,7 @@ from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order, transitions
 from painless.engines.sweeps.elimination import SMALL, eliminate
+from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
@@ -60,15 +61,15 @@ class ChainValues:
         self.along_flow = False
         self.order: Indices | None = None  # of sweeps along the flow
         self.rate = {False: 0.0, True: UNTRIED}  # by which a sweep shrinks the error, by its kind
-        # Whether chains are solved by elimination; None while not known. Those that are wide are, only if sweeps are slow.
+        # Whether chains are solved by elimination; None while not known.
         self.by_elimination: bool | None = True if len(value) <= SMALL else None
-        self.is_wide = False
+        self.elimination: EliminationOrder | None = None  # the order for the chains of one model
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
     def know_from(self, other: ChainValues) -> None:
         """Take over what is known of which way serves best."""
-        self.rate, self.by_elimination, self.is_wide = dict(other.rate), other.by_elimination, other.is_wide
+        self.rate, self.by_elimination = dict(other.rate), other.by_elimination
 
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
         """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
@@ -111,8 +112,7 @@ class ChainValues:
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
             if self._expected(rate, goal / width) > MANY + SWEPT / len(self.value) and not levelled:
                 levelled = True
-                if self.by_elimination is None:
-                    self.try_elimination(chain, in_plane=True)
+                self.try_if_unknown(chain)
                 if not self.by_elimination:
                     self._on_levels(
                         chain,
@@ -131,7 +131,7 @@ class ChainValues:
                 self.turn()
                 turns += 1
                 if turns == 1:
-                    self.try_if_narrow(chain)
+                    self.try_if_unknown(chain)
                 done, entered, rate = 1, self.sweep(chain, 1), 0.0
                 width = entered
 
@@ -151,16 +151,15 @@ class ChainValues:
         self._centre()
         return (self._high - self._low) / (2 * (1 - self.discount)) + rounding
 
-    def try_if_narrow(self, chain: Chain) -> None:
-        """Solve directly if the chain is narrow and this is not known yet."""
-        if self.by_elimination is None and not self.is_wide:
-            self.try_elimination(chain, in_plane=False)
+    def try_if_unknown(self, chain: Chain) -> None:
+        """Solve directly if the chain fills in little and this is not known yet."""
+        if self.by_elimination is None:
+            self.try_elimination(chain)
 
-    def try_elimination(self, chain: Chain, *, in_plane: bool = True) -> None:
-        """Solve directly if the chain is narrow, or if it fills in little, and remember whether it is."""
-        value = eliminate(chain, chain.gain, in_plane=in_plane)
-        self.is_wide = value is None
-        self.by_elimination = True if value is not None else False if in_plane else None
+    def try_elimination(self, chain: Chain) -> None:
+        """Solve directly if the chain fills in little, and remember whether it does."""
+        value = eliminate(chain, chain.gain, order=self.elimination)
+        self.by_elimination = value is not None
         if value is not None:
             self.value, self.along_flow = np.ascontiguousarray(value), False
 

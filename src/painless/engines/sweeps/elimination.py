@@ -3,16 +3,13 @@
 Sweeps cross some chains slowly; elimination solves them directly. It is done
 
 - within a band, if with a good numbering every state leads only to states nearby, as in a queue, or there are about a thousand states;
-- from the leaves inwards, if the states form a tree, such as a maze without loops;
-- in a fill-reducing order, if the states lie in a plane and hardly any entries appear on the way, as in most mazes: a piece of the chain is
-  eliminated first, to see.
+- in an order that fills in little, if there is one: from the leaves inwards if the states form a tree, such as a maze without loops, and in
+  most mazes with loops (see `elimination_order`).
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.sweeps.chain import Chain, transitions
+from painless.engines.sweeps.elimination_order import ENTRIES, EliminationOrder
 
 Arrows = tuple[
     NDArray[np.intp], NDArray[np.intp], Array
@@ -28,19 +26,15 @@ Arrows = tuple[
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
 QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
-CYCLES = 1.01  # pairs of states that lead to each other, for each state, in what counts as a tree
-PLANE = 3.0  # how far a state may lead in a plane, in the best numbering, relative to the root of the number of states
-PIECE = 4096  # states of which elimination shows how many entries appear
-SPARSE = 15.0  # entries for each of them up to which all states are eliminated
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
-# Entries for all states as the piece has them: as many take about as much memory as the model.
-FULLEST = 1 << 21
 
 
-def eliminate(chain: Chain, right: Array, *, transposed: bool = False, in_plane: bool = True) -> Array | None:
-    """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain is too wide.
+def eliminate(
+    chain: Chain, right: Array, *, transposed: bool = False, order: EliminationOrder | None = None
+) -> Array | None:
+    """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain fills in much.
 
-    Without `in_plane` only narrow chains and trees are eliminated, which is fast; in a plane fast sweeps may be faster.
+    `order` is that of the model to which the chain belongs; it is found on first use.
 
     >>> import painless
     >>> from painless.engines.sweeps.chain import chain_of
@@ -50,6 +44,10 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False, in_plane:
     >>> visits.round(9)
     array([100.,   0.,   0.,   0.,   0.])
     """
+    if order is not None and order.is_known:
+        return order.solve(chain, right, transposed)
+    if _is_dense(int((chain.stop - chain.start).sum()), len(chain.stay)):
+        return None
     state, target, weight = transitions(chain)
     if len(chain.stay) <= SMALL:
         dense = np.diag(1.0 - chain.stay)
@@ -59,16 +57,13 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False, in_plane:
     arrows, states = (state, target, weight), len(chain.stay)
     rank = np.arange(states)
     if not _fits(_width(rank, arrows), states):
-        if _is_tree(arrows, states):
-            return _in_any_order(_system(chain, arrows), right, transposed)
+        order = order or EliminationOrder(lambda: chain)
+        found = order.solve(chain, right, transposed)
+        if found is not None or not _fits(order.least_width, states):
+            return found
         rank = _narrow_rank(arrows, states)
-        width = _width(rank, arrows)
-        if not _fits(width, states):
-            is_plane = in_plane and width <= PLANE * states**0.5
-            system = _system(chain, arrows) if is_plane else None
-            if system is None or not _fills_in_little(system, rank):
-                return None
-            return _in_any_order(system, right, transposed)
+        if not _fits(_width(rank, arrows), states):
+            return None
     row, column = rank[state], rank[target]
     if transposed:
         row, column = column, row
@@ -85,6 +80,11 @@ def eliminate(chain: Chain, right: Array, *, transposed: bool = False, in_plane:
     return solution[rank]
 
 
+def _is_dense(arrows: int, states: int) -> bool:
+    """Whether a chain has so many transitions that it fills in much in any order, and lies in no band."""
+    return states > SMALL and arrows > 0.5 * ENTRIES * states and not _fits(arrows // (2 * states), states)
+
+
 def _width(rank: NDArray[np.intp], arrows: Arrows) -> int:
     """Return how far a state leads, at most, in a numbering."""
     return int(np.abs(rank[arrows[0]] - rank[arrows[1]]).max(initial=0))
@@ -95,15 +95,6 @@ def _fits(width: int, states: int) -> bool:
     return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST
 
 
-def _is_tree(arrows: Arrows, states: int) -> bool:
-    """Whether the states form a tree, or nearly."""
-    state, target, _ = arrows
-    if len(state) > 2 * CYCLES * states:
-        return False
-    edges = np.unique(np.minimum(state, target) * states + np.maximum(state, target))
-    return len(edges) <= CYCLES * states
-
-
 def _narrow_rank(arrows: Arrows, states: int) -> NDArray[np.intp]:
     """Number the states so that transitions are short, by reverse Cuthill–McKee."""
     state, target, _ = arrows
@@ -112,31 +103,3 @@ def _narrow_rank(arrows: Arrows, states: int) -> NDArray[np.intp]:
     rank = np.empty(states, np.intp)
     rank[order] = np.arange(states)
     return rank
-
-
-def _system(chain: Chain, arrows: Arrows) -> scipy.sparse.csc_array[np.float64]:
-    """Return I − γP."""
-    (state, target, weight), own = arrows, np.arange(len(chain.stay))
-    entries = np.concatenate([-weight, 1.0 - chain.stay])
-    places = np.concatenate([state, own]), np.concatenate([target, own])
-    return scipy.sparse.csc_array((entries, places), shape=(len(own), len(own)))
-
-
-def _fills_in_little(system: scipy.sparse.csc_array[np.float64], rank: NDArray[np.intp]) -> bool:
-    """Whether elimination leaves few entries: whether it does so for states that are next to each other in a numbering."""
-    states = len(rank)
-    first = max((states - PIECE) // 2, 0)
-    piece = np.argsort(rank)[first : first + PIECE]
-    factors = _factorised(system[:, piece][piece, :])
-    fill = (factors.L.nnz + factors.U.nnz) / len(piece)
-    return bool(fill <= SPARSE and fill * states <= FULLEST)
-
-
-def _in_any_order(system: scipy.sparse.csc_array[np.float64], right: Array, transposed: bool) -> Array:
-    """Solve by elimination in the order that fills in least."""
-    return np.asarray(_factorised(system).solve(np.ascontiguousarray(right), "T" if transposed else "N"))
-
-
-def _factorised(system: scipy.sparse.csc_array[np.float64]) -> Any:
-    """Return the triangular factors; rows of an M-matrix that are dominated by their diagonal need no pivots."""
-    return scipy.sparse.linalg.splu(system.tocsc(), permc_spec="COLAMD", diag_pivot_thresh=0.0)

@@ -81,6 +81,7 @@ class Mixer:
                     along_flow=self.pricer.along_flow,
                     on_levels=self.pricer.takes_steps,
                     threads=self.pricer.threads,
+                    elimination=self.pricer.values.elimination,
                 )
                 self._visits[key] = visits, precision
         shares = np.array([weight * self._visits[key][0] for weight, key in zip(weights, keys, strict=True)])

@@ -14,7 +14,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.sweeps import _multilevel_kernels as kernels
 from painless.engines.sweeps.chain import Chain
-from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_of
+from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 
 INEXACT = 0.02  # residual of a policy's values, relative to the range of the last improvement
@@ -29,13 +29,22 @@ def evaluate_inexactly(levels: Multilevel, chain: Chain, weight: Array, value: A
     return levels.improve(np.ascontiguousarray(chain.gain @ weight), value, width_of, goal)
 
 
-def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Callable[[int], None]) -> Array:
-    """Return the values (S,) of the uniform policy for the utility (N,) of each pair, so precise that they show the way from every state."""
-    start, stop, target, weight, diagonal = _uniform_rows(rows, discount)
+def uniform_values(
+    rows: SparseRows,
+    discount: float,
+    utility: Array,
+    tick: Callable[[int], None],
+    chain: Chain | None = None,
+) -> Array:
+    """Return the values (S,) of the uniform policy for the utility (N,) of each pair, so precise that they show the way from every state.
+
+    `chain` is that of the policy, if it is known.
+    """
+    chain = uniform_chain(rows, discount)[0] if chain is None else chain
     pairs = np.diff(rows.first)
     right = np.add.reduceat(utility, rows.first[:-1].astype(np.intp)) / pairs
     value = np.zeros(len(pairs))
-    levels = Multilevel.from_level(ordered_level(start, stop, target, weight, diagonal), tick)
+    levels = Multilevel.of(chain, tick)
     size = float(np.abs(right).max())
     levels.improve(right, value, width_of, ROUGH * size)
     least, low, high, most = np.quantile(value, (0.0, 0.25, 0.75, 1.0))
@@ -44,9 +53,9 @@ def uniform_values(rows: SparseRows, discount: float, utility: Array, tick: Call
     return value
 
 
-def uniform_chain(rows: SparseRows) -> tuple[Chain, Array]:
-    """Return the chain of the uniform policy without a discount, and its utilities, (J, S)."""
-    uniform = _uniform_rows(rows, 1.0)
+def uniform_chain(rows: SparseRows, discount: float = 1.0) -> tuple[Chain, Array]:
+    """Return the chain of the uniform policy and its utilities, (J, S)."""
+    uniform = _uniform_rows(rows, discount)
     gain = np.add.reduceat(rows.utility, rows.first[:-1].astype(np.intp), axis=1) / np.diff(rows.first)
     return Chain(*uniform[:4], 1.0 - uniform[4], np.empty((len(uniform[4]), 0))), gain
 

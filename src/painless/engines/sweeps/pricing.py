@@ -12,8 +12,9 @@ Until they meet, one of two things is done:
 
 - where even sweeps shrink errors fast, the greedy policy is followed for a few of them, for all utilities at once; if the
   bounds do not close in, for longer each time;
-- elsewhere, by policy iteration from the uniform policy on (see `policy_steps`); where that takes many steps, or chains are
-  narrow, improvements spread from state to state (see `active_states`), and the policy that they end in is evaluated.
+- elsewhere, by policy iteration from the uniform policy on, with values by elimination where chains fill in little (see `elimination`), and on
+  several levels where they do not (see `policy_steps`); where that takes many steps, improvements spread from state to state (see
+  `active_states`), and the policy that they end in is evaluated.
 
 In the limit both are policy iteration. A state changes its action only for a gain above rounding, so that it cannot cycle.
 """
@@ -31,8 +32,10 @@ from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, ChainValues
+from painless.engines.sweeps.elimination import eliminate
+from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import KeptLevels
-from painless.engines.sweeps.policy_steps import INEXACT, evaluate_inexactly, uniform_values
+from painless.engines.sweeps.policy_steps import INEXACT, evaluate_inexactly, uniform_chain, uniform_values
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
@@ -41,11 +44,12 @@ FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
 STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
+ALONE = 2  # policies after the uniform one that are evaluated by elimination before improvements spread from state to state
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
-SLOW = 8  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
+SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better.
-TRIED, FLOWING = 8, 0.83
+TRIED, FLOWING = 8, 0.75
 # Policy iteration is given up after so many steps in a row that leave more than this share of the range.
 STEADY, IDLE = 0.7, 6
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
@@ -86,10 +90,13 @@ class Pricer:
         self.values = ChainValues(
             np.zeros((states, len(self.rows.utility))), self.discount, self.count, self.threads
         )
+        rows = self.rows
+        self.values.elimination = EliminationOrder(lambda: uniform_chain(rows)[0])
         self._chain = ChangingChain(self.rows, self.discount, self.threads)
         self._levels = KeptLevels(self.count)
         self._active: ActiveStates | None = None
         self._started = False  # from the uniform policy
+        self._uniform: Chain | None = None  # its chain, until then
         self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
         self._flows = False  # whether sweeps along the flow are fast
         self._error = np.inf  # of the values, as those of the current policy
@@ -120,12 +127,14 @@ class Pricer:
         utility = weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = None
+        margin, steps = 4 * EPSILON, ALONE
         widest, idle, asked, value, error = 0.0, 0, np.inf, self.values.value @ weight, self._error
         for rounds in range(1, LONGEST):
             evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
             known, self._error = self._error, np.inf  # until it is known that the policy stays
-            at_start, low, high, changed = self._bellman(utility, value, 4 * EPSILON * size)
+            at_start, low, high, changed = self._bellman(utility, value, margin * size)
+            margin = 4 * EPSILON
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
             bound, goal = min(bound, above), max(tolerance, rounding)
             if bound - float(self.initial @ value) + error <= goal:
@@ -135,7 +144,10 @@ class Pricer:
                 self._error = known
             if width <= goal:
                 break
-            if self.along_flow and self._takes_steps() and not self._is_narrow():
+            first = self._first_values(weight) if self.along_flow else None
+            if first is not None:
+                value, error, margin, steps = first, np.inf, 0.0, 0  # tiny differences show the way
+            elif self.along_flow and not self.values.by_elimination and self._takes_steps():
                 bound = min(bound, self._take_steps(weight, utility, value, goal))
                 if self._steps_pay:
                     break
@@ -147,8 +159,10 @@ class Pricer:
                 # Policies that alternate need more precise values, as does one that stays.
                 last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
                 precision = precision if changed and idle < IDLE else 0.1 * precision
-                self._improve_active(utility, value, least)
-                if self._is_narrow() or len(weight) == 1:
+                if not self.values.by_elimination or steps >= ALONE:
+                    self._improve_active(utility, value, least)
+                steps += 1
+                if self.values.by_elimination or len(weight) == 1:
                     asked = precision
                     self.evaluate(precision)
                     value, error = self.values.value @ weight, self._error
@@ -174,12 +188,19 @@ class Pricer:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
-    def _is_narrow(self) -> bool:
-        """Whether chains are solved by elimination; found out on first use."""
-        if self.values.by_elimination is None and not self.values.is_wide:
-            self._error = np.inf
-            self.values.try_if_narrow(self._chain.follow(self._choice))
-        return bool(self.values.by_elimination)
+    def _first_values(self, weight: Array) -> Array | None:
+        """Return the uniform policy's values of the weighted utility (S,) by elimination, once; None if chains fill in much."""
+        if self._started or self.values.by_elimination is False:
+            return None
+        chain, gain = uniform_chain(self.rows, self.discount)
+        if self.values.by_elimination is None:
+            self.values.elimination = EliminationOrder(lambda: chain)
+        found = eliminate(chain, weight @ gain, order=self.values.elimination)
+        if self.values.by_elimination is None:
+            self.values.by_elimination = found is not None
+        self._started = bool(self.values.by_elimination)
+        self._uniform = None if self._started else chain
+        return found
 
     def _takes_steps(self) -> bool:
         """Whether to go on by policy iteration: where a few sweeps along the flow, tried once, shrink errors slowly."""
@@ -198,7 +219,8 @@ class Pricer:
         """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound."""
         if not self._started:
             self._started = True
-            value = uniform_values(self.rows, self.discount, utility, self.count)
+            value = uniform_values(self.rows, self.discount, utility, self.count, self._uniform)
+            self._uniform = None
         bound, least, idle = np.inf, np.inf, 0
         self._error = np.inf
         while True:
@@ -238,6 +260,7 @@ class Pricer:
         values = ChainValues(value, self.discount, self.count, self.threads)
         values.along_flow = self.along_flow
         values.know_from(self.values)
+        values.elimination = self.values.elimination
         return values
 
     def _improve_active(self, utility: Array, value: Array, least: float) -> None:
