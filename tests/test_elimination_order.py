@@ -149,3 +149,19 @@ def test_the_uniform_policy_shows_the_way_through_a_tree():
 def test_a_maze_keeps_a_discount_that_is_close_to_one(discount, engine):
     maze = painless.problems.slippery_grid(height=40, width=40, seed=5, discount=discount, dense=False)
     assert isinstance(engine_of(maze), engine)
+
+
+def test_successors_that_repeat_count_once():
+    """As often as a byte can count, a sum of ones would be 0."""
+    states, often = 50, 256
+    here = np.arange(states)
+    ahead = np.repeat(np.column_stack([(here + 1) % states, (here - 1) % states]), often, axis=1)
+    start = (2 * often * here).astype(np.uint32)
+    weight = np.full(ahead.size, DISCOUNT / (2 * often))
+    chain = Chain(
+        *(start, start + np.uint32(2 * often), ahead.ravel().astype(np.uint32), weight),
+        *(np.zeros(states), np.zeros((states, 1))),
+    )
+    utility = np.random.default_rng(0).random(states)
+    found = EliminationOrder(lambda: chain).solve(chain, utility)
+    np.testing.assert_allclose(utility + as_matrix(chain) @ found, found, rtol=1e-12)

@@ -110,7 +110,7 @@ def _graph(chain: Chain) -> tuple[Any, int]:
     """Return which states lead to each other, in either direction, and how many neighbours a state may have that does not go last."""
     state, target, _ = transitions(chain)
     states = len(chain.stay)
-    there = np.ones(len(state), np.int8), (state, target)
+    there = np.ones(len(state), bool), (state, target)
     pattern = scipy.sparse.csr_array(there, shape=(states, states))
     return pattern + pattern.T, int(HUB * states**0.5)
 
