@@ -428,7 +428,7 @@ def agree(problem, solution):
     stepwise = problem.criterion in (Criterion.DISCOUNTED, Criterion.HORIZON)
     for j, (mine, own) in enumerate(zip(verdict.violation, solution.violation, strict=True)):
         most = np.abs(problem.utility[1 + j]).max() + abs(problem.limit[j])
-        rounding = (1e-15 * abs(problem.limit[j]) if own else 0.0) if stepwise else 1e-9 * most
+        rounding = (1e-15 * (abs(problem.limit[j]) + own) if own else 0.0) if stepwise else 1e-9 * most
         assert mine <= own + rounding
     if verdict.infeasible:
         return certificate
