@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
+from painless.counting.exploring_model import hopeful_model, largest_value
 from painless.counting.informative import Doubt, _restarting, _use, informative_policies
+from painless.counting.judgement import imaginary_variance, judge
 from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import safe_plans
@@ -75,7 +77,7 @@ def test_a_model_of_many_steps_is_the_truth():
     assert memory.states == 25
     policy = np.random.default_rng(1).dirichlet(np.ones(4), 25)
     truth = policy_value(painless.gridworld(), policy)
-    judged = as_model(memory).judge(policy[states])
+    judged = judge(as_model(memory), policy[states])
     assert (np.abs(judged.value - truth) <= 4 * judged.error).all()
     assert (judged.error < 0.05).all()
 
@@ -83,7 +85,7 @@ def test_a_model_of_many_steps_is_the_truth():
 def test_standard_errors_are_those_of_repetitions():
     """The spread of estimates over independent data sets is the error that each of them states."""
     policy = np.full((25, 4), 0.25)
-    judged = [as_model(remembered(2000, seed)[0]).judge(policy) for seed in range(40)]
+    judged = [judge(as_model(remembered(2000, seed)[0]), policy) for seed in range(40)]
     spread = np.std([one.value for one in judged], axis=0)
     stated = np.mean([one.error for one in judged], axis=0)
     assert (stated > 0.8 * spread).all()
@@ -95,9 +97,9 @@ def test_what_was_never_tried_is_bad_for_an_answer_and_good_for_an_explorer():
     one = np.array([0])
     memory.add(0, one, one, np.array([-1]), np.array([[1.0, -1.0]]), one)
     model = as_model(memory, -5.0)
-    assert model.judge(np.array([[1.0, 0.0]])).value == pytest.approx([1.0, -1.0])
-    assert model.judge(np.array([[0.0, 1.0]])).value == pytest.approx([0.0, -9.0])
-    hopeful = model.hopeful(heaven=7.0)
+    assert judge(model, np.array([[1.0, 0.0]])).value == pytest.approx([1.0, -1.0])
+    assert judge(model, np.array([[0.0, 1.0]])).value == pytest.approx([0.0, -9.0])
+    hopeful = hopeful_model(model, heaven=7.0)
     unknown = np.array([[0.0, 1.0]] * 3)
     assert policy_value(hopeful, unknown) == pytest.approx([0.9 * 7.0, 0.0])
 
@@ -106,7 +108,7 @@ def test_episodes_that_are_cut_off_are_evaluated_as_they_are():
     memory, _ = remembered(5000)
     model, policy = as_model(memory), np.full((memory.states, 4), 0.25)
     total, discounted = model.episode_values(policy, 400)
-    assert discounted == pytest.approx(model.judge(policy).value)
+    assert discounted == pytest.approx(judge(model, policy).value)
     assert (total > 20 * discounted).all()
     assert (model.episode_values(policy, 5)[1] < discounted).all()
 
@@ -233,7 +235,7 @@ def test_the_search_for_the_best_plan_makes_margins_larger():
     memory, _ = remembered(3000, 0, SimulatedEpisodes(TableSimulator(problem)))
     limits = Limits(problem.threshold, np.zeros(1, dtype=bool), 1000)
     model = LearnedModel(memory, problem.discount, problem.threshold)
-    judged = model.judge(np.full((memory.states, 3), 1 / 3))
+    judged = judge(model, np.full((memory.states, 3), 1 / 3))
     loss = limits.slack(model, judged)[0] - replace(limits, selection=0.5).slack(model, judged)[0]
     assert loss == pytest.approx(0.5 * judged.error[1:])
 
@@ -313,8 +315,8 @@ def test_one_imaginary_observation_counts_less_where_nothing_happens_by_chance()
     model = LearnedModel(memory, 0.9, np.empty(0))
     variance = np.zeros((1, 200))
     doubt = np.array([5.0])
-    assert model.imaginary_variance(variance, doubt) == pytest.approx(25 / np.sqrt(201))
-    assert model.imaginary_variance(variance + 3, doubt) == pytest.approx(
+    assert imaginary_variance(model, variance, doubt) == pytest.approx(25 / np.sqrt(201))
+    assert imaginary_variance(model, variance + 3, doubt) == pytest.approx(
         np.sqrt((200 * 6 + 25) / 201) * 5  # the unbiased variance of two visits is twice as large
     )
 
@@ -366,7 +368,7 @@ def test_policies_are_extended_to_states_that_were_seen_since():
     more = as_model(remembered(3000)[0])
     assert more.states > model.states
     warm, cold = planner(more.nominal(np.array([0.5]))), plan(more.nominal(np.array([0.5])))
-    values = [more.judge(more.own(one.policy)).value[0] for one in (warm, cold)]
+    values = [judge(more, more.own(one.policy)).value[0] for one in (warm, cold)]
     assert values[0] == pytest.approx(values[1], rel=2e-3)
 
 
@@ -396,8 +398,8 @@ def test_iterations_that_do_not_converge_give_way_to_factors(monkeypatch):
 
 def test_the_largest_value_starts_from_an_earlier_one():
     model = as_model(remembered(3000)[0])
-    heaven, values = model.largest_value()
-    again, _ = model.largest_value(values)
+    heaven, values = largest_value(model)
+    again, _ = largest_value(model, values)
     assert again == pytest.approx(heaven, rel=1e-2)
 
 
@@ -428,8 +430,8 @@ def test_an_answer_that_was_played_counts_the_selection_of_what_came_before():
     policy = np.full((memory.states, 4), 0.25)
     limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60, selection=2.0)
     plain = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
-    error = model.judge(policy).error[1]
-    slack = plain.slack(model, model.judge(policy))[0]
+    error = judge(model, policy).error[1]
+    slack = plain.slack(model, judge(model, policy))[0]
     for share in (0.0, 0.5, 1.0):
         played = Played(policy, np.zeros(1), share * model.visits)
         assert played.judged_on(model, limits).slack == pytest.approx(slack - 2 * share * error)

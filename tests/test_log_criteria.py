@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import painless
 from painless import InputError
 from painless.cli.app import app
+from painless.counting.judgement import advantage, judge
 from painless.engines.drawn import Drawn
 from painless.logs.adding import Adding
 from painless.logs.answer import limits_of
@@ -72,7 +73,7 @@ def horizon(name):
 @pytest.mark.parametrize("name", CRITERIA)
 def test_values_are_those_of_the_estimated_problem(name):
     log = read(name, rows_of(name, 1))
-    judged = log.model.judge(some_policy(log))
+    judged = judge(log.model, some_policy(log))
     found = painless.value(log.policy(judged), log.problem)
     assert judged.value[0] == pytest.approx(found.reward_value)
     assert -judged.value[1] == pytest.approx(found.constraint_value[0])
@@ -84,7 +85,7 @@ def test_the_influence_is_the_derivative(name):
     """Moving a little of the frequency of a pair from one successor to another changes the values as the delta method says."""
     log = read(name, rows_of(name, 2, 600))
     policy = some_policy(log, 3)
-    judged, memory = log.model.judge(policy), log.memory
+    judged, memory = judge(log.model, policy), log.memory
     pair = int(np.argmax(np.bincount(memory.pairs)))
     one, other = np.flatnonzero(memory.pairs == pair)[:2]
     step = 1e-4 * memory.counts[0, one]
@@ -95,7 +96,7 @@ def test_the_influence_is_the_derivative(name):
         moved.counts[0, entry] += change
     moved.sums = memory.sums.copy()
     moved.sums[0] = mean * moved.counts.sum(0)[:, None] - memory.sums[1]
-    change = log.model_of(moved).judge(policy).value - judged.value
+    change = judge(log.model_of(moved), policy).value - judged.value
     share = step / memory.visits.reshape(-1)[pair]
     expected = share * (judged.influence[:, other] - judged.influence[:, one])
     np.testing.assert_allclose(change, expected, rtol=2e-3, atol=1e-12)
@@ -108,7 +109,7 @@ def test_errors_are_those_of_repetitions(name):
         log = read(name, rows_of(name, 100 + seed, 600))
         policy = uniform_policy(log.model.tried_or_all)
         policy = np.broadcast_to(policy, (12, *policy.shape)) if log.adding.horizon else policy
-        judged = log.model.judge(policy)
+        judged = judge(log.model, policy)
         values.append(judged.value)
         errors.append(judged.error)
     ratio = np.std(values, axis=0, ddof=1) / np.mean(errors, axis=0)
@@ -181,10 +182,10 @@ def test_differences_from_the_behaviour_add_up(name):
     beyond = found.extrapolation
     assert beyond.difference[0] == pytest.approx(found.reward_value - found.behaviour.model_value[0])
     assert beyond.needed[0].worth > 0
-    judged = log.model.judge(found.policy.probabilities[..., : len(log.states), :])
-    own = log.model.judge(some_policy(log, 1))
-    advantage = log.model.advantage(own)
-    part = advantage * judged.occupancy if judged.stages is None else (advantage * judged.stages).sum(1)
+    judged = judge(log.model, found.policy.probabilities[..., : len(log.states), :])
+    own = judge(log.model, some_policy(log, 1))
+    gain = advantage(log.model, own)
+    part = gain * judged.occupancy if judged.stages is None else (gain * judged.stages).sum(1)
     np.testing.assert_allclose(part.sum((1, 2)), judged.value - own.value, rtol=1e-6)
 
 
@@ -224,8 +225,8 @@ def test_weights_of_the_behaviour_itself_are_1():
 def test_a_draw_between_policies_has_the_averages():
     log = read("average", drawn(GARNET, 900, seed=2))
     parts = tuple(some_policy(log, seed) for seed in (1, 2))
-    judged = log.model.judge(Drawn(parts, np.array([0.25, 0.75])))
-    each = [log.model.judge(part) for part in parts]
+    judged = judge(log.model, Drawn(parts, np.array([0.25, 0.75])))
+    each = [judge(log.model, part) for part in parts]
     np.testing.assert_allclose(judged.value, 0.25 * each[0].value + 0.75 * each[1].value)
     assert (judged.error <= 0.25 * each[0].error + 0.75 * each[1].error + 1e-12).all()
     assert type(log.policy(judged)).__name__ == "TableMixture"

@@ -10,6 +10,7 @@ from benchmarks import logs as benchmark
 import painless
 from painless import InputError
 from painless.common.clock import Clock
+from painless.counting.judgement import judge
 from painless.frontiers.frontier import frontier
 from painless.logs import answer as answers
 from painless.logs.answer import answer, claims, curse_of, limits_of
@@ -59,10 +60,10 @@ def test_one_episode_says_little_of_where_others_begin():
     given = painless.from_log(two_rooms(1), initial="good", **roles)
     assert painless.solve(given).feasible is True
     spread = [
-        one.model.judge(one.model.behaviour).error[1],
-        given.model.judge(given.model.behaviour).error[1],
+        judge(one.model, one.model.behaviour).error[1],
+        judge(given.model, given.model.behaviour).error[1],
     ]
-    first = one.model.judge(one.model.behaviour).state_value[1]
+    first = judge(one.model, one.model.behaviour).state_value[1]
     assert spread[0] ** 2 - spread[1] ** 2 == pytest.approx(np.ptp(first) ** 2 / 4 / 2)
 
 
@@ -121,7 +122,7 @@ def test_totals_bend():
     """A total is a cost over the chance of the end: 10 of 50 rows that end mean 5 steps, and, at two standard errors, 11."""
     rows = [("s", "on", "s", 1.0, 1.0, k // 5, k % 5 == 4) for k in range(50)]
     log = painless.from_log(rows, constraint_cost={4: 9.0}, episode=5, done=6, discount=1, reward=3)
-    judged = log.model.judge(np.ones((1, 1)))
+    judged = judge(log.model, np.ones((1, 1)))
     assert judged.value[1] == pytest.approx(-5.0)
     least = 0.2 - 1.96 * np.sqrt(0.2 * 0.8 / 50)
     assert judged.error[1] > (1 / least - 5) / 1.96

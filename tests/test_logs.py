@@ -18,6 +18,7 @@ from painless.cli.app import app
 from painless.cli.logs import show
 from painless.common.clock import Clock
 from painless.common.render import number
+from painless.counting.judgement import judge
 from painless.logs import chunks as chunk_module
 from painless.logs.answer import answer, intervals, verdicts
 from painless.logs.assumptions import dependence, markov, mean_dependence, stationary
@@ -570,7 +571,7 @@ def test_what_nobody_saw_may_be_as_bad_as_the_log(log, solution):
     rows = [("a", "pay", "a", 0.0, 1.0)] * 200 + [("a", "free", "a", 0.0, 0.0)] * 2
     cheap = painless.from_log(rows, constraint_cost={4: 2.0}, discount=0.9, initial="a")
     assert cheap.problem.names["actions"] == ("free", "pay")
-    free = cheap.model.judge(np.array([[1.0, 0.0]]))
+    free = judge(cheap.model, np.array([[1.0, 0.0]]))
     assert free.value[1] == 0.0
     assert free.error[1] > 1.0
 
@@ -625,7 +626,7 @@ def test_extrapolation_finds_the_pair_that_is_needed():
     found = painless.solve(log)
     assert found.extrapolation.needed[0].action == "leap"
     assert found.extrapolation.needed[0].rows == 2
-    nominal = log.model.judge(painless.solve(log.problem).policy.probabilities)
+    nominal = judge(log.model, painless.solve(log.problem).policy.probabilities)
     assert nominal.error[1] > 0.01  # two rows without spread are not certain
     assert found.extrapolation.needed[0].worth > found.reward_value
     assert "The estimate promises a reward of 8" in found.status

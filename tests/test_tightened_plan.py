@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import painless
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.judgement import Judged
+from painless.counting.learned_model import LearnedModel
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import Candidate, Limits
 from painless.counting.tightened_plan import Bracket, tightened_plans

@@ -1,6 +1,6 @@
 """Plans on a log whose margins are part of what is planned.
 
-The margin of a utility is z·‖d·√q‖, with d(s, a) the occupancy and q(s, a) what a pair adds to the variance of a value (`LearnedModel.judge`). For any e > 0 and
+The margin of a utility is z·‖d·√q‖, with d(s, a) the occupancy and q(s, a) what a pair adds to the variance of a value (see `judgement`). For any e > 0 and
 occupancies with d(s, a) ≤ D(s),
 
     z √(Σ d² q + q₀) ≤ z/2 · (e + q₀/e + Σ d·D·q / e),     q₀ from the first states
@@ -21,7 +21,8 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.counting.completion import completed
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.judgement import Judged, exposure, judge
+from painless.counting.learned_model import LearnedModel
 from painless.counting.safe_plan import (
     FINE,
     TOLERANCE,
@@ -33,6 +34,7 @@ from painless.counting.safe_plan import (
 )
 from painless.counting.tightened_plan import tightened_plans
 from painless.engines.drawn import Drawn
+from painless.problem import CMDP
 
 ROUNDS = 8  # plans, each with the margin of the one before
 FLAT = 1e-3  # of the pessimistic reward: a smaller change ends the search
@@ -72,9 +74,9 @@ def curse(halves: tuple[LearnedModel, LearnedModel], limits: Limits, clock: Cloc
     """Return half of what plans look better by on the half that they were made on than on the other, (J,), at least 0."""
     one, other = halves
     excess = np.zeros(1 + len(limits.threshold))
-    for own, judge in ((one, other), (other, one)):
+    for own, other_half in ((one, other), (other, one)):
         made = careful_plan(own, limits, TOLERANCE, clock).judged
-        excess += made.value - judge.judge(allowed(made.policy, judge)).value
+        excess += made.value - judge(other_half, allowed(made.policy, other_half)).value
     return np.maximum(0.25 * excess, 0.0)
 
 
@@ -93,9 +95,9 @@ def _search(model: LearnedModel, limits: Limits, tolerance: float, clock: Clock)
         last, z = now, limits.deviations
         error = np.clip(last.judged.error, error / STEP, error * STEP)
         error = np.maximum(error, 1e-9 * model.size)
-        cost = np.maximum(model.exposure(last.judged.policy), KEPT * cost)
+        cost = np.maximum(exposure(model, last.judged.policy), KEPT * cost)
         beyond = z / 2 * (error + _of_first_states(last.judged) / error)
-        make = partial(model.reduced, slope=z * cost / (2 * error[:, None, None]))
+        make = partial(_reduced, model, slope=z * cost / (2 * error[:, None, None]))
         made = plan(make(limits.threshold + limits.curse + beyond[1:]), tolerance, clock)
         now = _judged(model, model.own(made.policy), limits, made.multiplier)
         found.append(now)
@@ -107,6 +109,14 @@ def _search(model: LearnedModel, limits: Limits, tolerance: float, clock: Clock)
         if last.safe and now.safe and abs(now.merit - last.merit) <= FLAT * abs(now.merit):
             break
     return found
+
+
+def _reduced(model: LearnedModel, threshold: Array, slope: Array) -> CMDP:
+    """Return the model as it is, with utilities less `slope` (J, S, A)."""
+    transition, utility, actions = model.nominal_parts
+    utility = utility.copy()
+    utility[:, : model.states] -= slope
+    return model.problem((transition, utility, actions), threshold)
 
 
 def _judged(model: LearnedModel, policy: Any, limits: Limits, multiplier: Array) -> Candidate:

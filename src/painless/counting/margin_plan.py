@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from painless.bellman import Resolvent, action_transition, action_value, occupancy_policy
 from painless.common.arrays import Array
+from painless.counting.judgement import visit_variance
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.pessimistic_mixture import Mixture, best_mixture
@@ -68,7 +69,7 @@ class Pessimist(NamedTuple):
         tightened = threshold + limits.curse + BEYOND * margin + beyond
         return cls(
             np.append(0.0, np.full(len(margin), z)),
-            model.visit_variance(judged.full_value)
+            visit_variance(model, judged.full_value)
             if judged.visit_variance is None
             else judged.visit_variance,
             first,

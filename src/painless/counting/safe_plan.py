@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
+from painless.counting.judgement import Judged, judge
 from painless.counting.known_plans import Known
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.learned_model import LearnedModel
 from painless.engines.drawn import Drawn
 from painless.engines.engine import FEW_STATES, engine_of
 from painless.planning.column_generation import ColumnGeneration
@@ -165,7 +166,7 @@ class Candidate(NamedTuple):
 
 def candidate(model: LearnedModel, policy: Any, limits: Limits, multiplier: Array) -> Candidate:
     """Judge a policy (S, A)."""
-    return weighed(model, model.judge(policy), limits, multiplier)
+    return weighed(model, judge(model, policy), limits, multiplier)
 
 
 def weighed(model: LearnedModel, judged: Judged, limits: Limits, multiplier: Array) -> Candidate:

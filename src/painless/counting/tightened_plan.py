@@ -14,6 +14,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.clock import Clock
+from painless.counting.judgement import Judged
 from painless.counting.learned_model import LearnedModel
 from painless.counting.safe_plan import BEYOND, FINE, Candidate, Limits, WarmPlanner, best_of, candidate
 from painless.problem import CMDP
@@ -59,7 +60,7 @@ def tightened_plans(
         for visits in imaginary:
             if _is_near(best_of(found), nominal):
                 break
-            at = plain if not visits else kind(model.cautious(threshold, nominal.judged, visits))
+            at = plain if not visits else kind(_cautious(model, threshold, nominal.judged, visits))
             now = nominal if not visits else at(threshold)
             bracket = Bracket(threshold)
             for _ in range(ROUNDS):
@@ -71,6 +72,30 @@ def tightened_plans(
     with suppress(_Stopped):
         search()
     return found
+
+
+def _cautious(model: LearnedModel, threshold: Array, judged: Judged, visits: float) -> CMDP:
+    """Return the model with `visits` imaginary ones to every tried pair, which end as badly as the worst state does.
+
+    How badly that is, a policy that was judged says. On average they come to the worst state, and the process goes on from there.
+    """
+    share = np.where(model.visits > 0, visits / (visits + model.visits), 0.0)  # (S·A,)
+    extreme = (~model.tried).reshape(-1).astype(float)
+    value = judged.state_value[..., model.tried.any(1)]
+    value = np.where(np.isfinite(value), value, 0.0).min(-1)  # (J,), or (J, H + 1)
+    if model.average:
+        ahead = model.per_pair(model.probability * judged.full_value[:, model.successors])
+        utility = (1 - share) * model.utility + share * ((judged.value + value)[:, None] - ahead)
+        parts = model.assemble(model.probability, extreme, utility, model.worst, model.tried_or_all)
+        return model.problem(parts, threshold)
+    worst = model.discount * (value if model.horizon is None else value[:, 1:].T[..., None])
+    utility = (1 - share) * model.utility + share * (worst[:, None] if model.horizon is None else worst)
+    probability = (1 - share)[model.pairs] * model.probability
+    stages = [utility] if model.horizon is None else [*utility]
+    each = [model.assemble(probability, extreme, one, model.worst, model.tried_or_all) for one in stages]
+    if model.horizon is None:
+        return model.problem(each[0], threshold)
+    return model.problem((each[0][0], np.stack([one[1] for one in each], 1), each[0][2]), threshold)
 
 
 def _is_near(best: Candidate, nominal: Candidate) -> bool:

@@ -18,7 +18,7 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.counting.careful_plan import best_plan, careful_plans, curse
 from painless.counting.drawn_halves import drawn_halves
-from painless.counting.learned_model import Judged
+from painless.counting.judgement import Judged
 from painless.counting.safe_plan import FINE, Candidate, Limits
 from painless.logs.extrapolation import FEW
 from painless.logs.logged_model import LoggedModel

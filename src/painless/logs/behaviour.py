@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, summed_by
-from painless.counting.learned_model import Judged
+from painless.counting.judgement import Judged, judge
 from painless.counting.safe_plan import Limits
 from painless.logs.answer import intervals
 from painless.logs.logged_model import LoggedModel
@@ -67,7 +67,7 @@ def judged_behaviour(log: LoggedModel) -> Judged:
     s.e.² = Σ d(s)² Var[u + γ V(s') | s]/N(s) + Var[V(s_0)]/n, as of the chain that it makes of the states.
     """
     model, memory = log.model, log.memory
-    judged = model.judge(model.behaviour)
+    judged = judge(model, model.behaviour)
     state = memory.pairs // memory.actions
     visits = np.maximum(memory.visits.sum(1), 1.0)
     share = model.count / visits[state]

@@ -19,6 +19,7 @@ import numpy as np
 from painless.common.arrays import Array, Mask, one_thread, summed_by
 from painless.common.errors import InputError, shown
 from painless.common.render import number, text_table
+from painless.counting.judgement import judge
 from painless.engines.drawn import Drawn
 from painless.logs.answer import MET, UNCLEAR, claims, feasible, intervals, limits_of
 from painless.logs.behaviour import Episodes, episodes_in_order
@@ -115,7 +116,7 @@ def check(
     usable = restricted(tables, log.model.tried_or_all)
     timed, drawn = log.adding.horizon is not None, len(tables) > 1
     with one_thread():
-        judged = log.model.judge(usable if timed else Drawn(tuple(usable), weights) if drawn else usable[0])
+        judged = judge(log.model, usable if timed else Drawn(tuple(usable), weights) if drawn else usable[0])
     table = np.tensordot(weights, tables, 1)
     low, high = intervals(judged, limits)
     time = judged.occupancy.sum(1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from painless.common.arrays import Mask, one_thread
 from painless.common.render import counted, text_table
+from painless.counting.judgement import judge
 from painless.counting.safe_plan import plan
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def describe(log: LoggedModel) -> Description:
     tried = visits[visits > 0]
     with one_thread():
         policy = model.own(plan(model.nominal(log.threshold)).policy)
-        time = model.judge(policy).occupancy
+        time = judge(model, policy).occupancy
     live: Mask = np.asarray(model.tried.any(1))
     missing = np.argwhere(~model.tried & live[:, None])
     ends = memory.counts[:, memory.successors == memory.states].sum()

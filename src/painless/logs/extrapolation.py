@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.learned_model import Judged
+from painless.counting.judgement import Judged, advantage
 from painless.counting.safe_plan import Limits
 from painless.logs.logged_model import LoggedModel
 
@@ -49,8 +49,8 @@ def extrapolation(
     model, visits = log.model, log.memory.visits
     time = judged.occupancy / max(judged.occupancy.sum(), 1e-300)
     hardly = visits < FEW
-    advantage = model.advantage(behaviour)  # (J, S, A), or (J, H, S, A)
-    part = advantage * judged.occupancy if judged.stages is None else (advantage * judged.stages).sum(1)
+    gain = advantage(model, behaviour)  # (J, S, A), or (J, H, S, A)
+    part = gain * judged.occupancy if judged.stages is None else (gain * judged.stages).sum(1)
     own, promised = (_worth(one, visits.ravel(), limits, multiplier) for one in (judged, optimum))
     more = max(float(optimum.value[0] - judged.value[0]), 0.0) if np.isfinite(optimum.value[0]) else 0.0
     worth = np.maximum(own, np.minimum(promised, more))

@@ -14,7 +14,8 @@ from painless.common.arguments import number
 from painless.common.arrays import Array, summed_by
 from painless.common.errors import InputError
 from painless.common.render import counted
-from painless.counting.learned_model import Judged, LearnedModel
+from painless.counting.judgement import Judged
+from painless.counting.learned_model import LearnedModel
 from painless.counting.memory import SUCCESSOR_BITS, Memory
 from painless.engines.drawn import Drawn, as_answer
 from painless.logs.adding import Adding

@@ -20,9 +20,11 @@ import numpy as np
 from painless.bellman import policy_transition
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.counting.exploring_model import extreme_share, hopeful_model, largest_value, sampled_model
 from painless.counting.informative import informative_policies
+from painless.counting.judgement import judge
 from painless.counting.krylov import inverse_of
-from painless.counting.learned_model import LearnedModel, extreme_share
+from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import safe_plans
 from painless.counting.memory import Memory
 from painless.counting.safe_plan import (
@@ -114,7 +116,7 @@ class Played(NamedTuple):
         actions = self.policy.shape[1]
         rest = np.full((model.states - len(self.policy), actions), 1 / actions)
         policy = np.vstack([self.policy, rest])
-        judged = model.judge(policy)
+        judged = judge(model, policy)
         occupancy = judged.occupancy.reshape(-1)
         before = np.zeros(len(occupancy))
         before[: len(self.visits)] = self.visits
@@ -237,8 +239,8 @@ class CountedRun:
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
-        heaven, self._value = model.largest_value(self._value)
-        problem = model.sampled(self.rng, heaven)
+        heaven, self._value = largest_value(model, self._value)
+        problem = sampled_model(model, self.rng, heaven)
         self._explorer.keep_policies()
         policy = self._explorer(problem).policy
         self.hope = extreme_share(problem, policy)
@@ -345,7 +347,7 @@ class CountedRun:
 
     def _hoped(self) -> float:
         model = self._model()
-        problem = model.hopeful(model.largest_value()[0])
+        problem = hopeful_model(model, largest_value(model)[0])
         policy = plan(problem).policy
         inverse = inverse_of(policy_transition(problem, policy), problem.discount)
         return float((inverse.state_occupancy(problem.initial)[:, None] * policy * problem.reward).sum())

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.learned_model import Judged
+from painless.counting.judgement import Judged
 from painless.counting.safe_plan import candidate
 from painless.simulation.confidence import intervals
 from painless.simulation.simulator import Specification
