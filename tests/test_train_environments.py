@@ -1,6 +1,7 @@
 """Bring your environment: every space, every way to write a limit, refusals in one line, and what comes back."""
 
 import csv
+import pickle
 import re
 import runpy
 from pathlib import Path
@@ -632,10 +633,25 @@ def test_random_episodes_before_training_end_with_their_seconds():
     assert len(from_gymnasium("FrozenLake-v1", discount=0.9, pilot_seconds=1e6).observed) > 20
 
 
+def test_one_random_episode_comes_before_counting_where_observations_must_repeat():
+    settings = {"discount": 0.9, "time_limit": 30, "pilot_steps": 1}
+    assert len(from_gymnasium("CliffWalking-v1", **settings).observed) == 30
+    assert (
+        len(from_gymnasium("MountainCar-v0", **settings).observed) == 20 * 30
+    )  # which random actions must show
+
+
+def test_utilities_can_be_sent_elsewhere_after_they_were_read():
+    utilities = from_gymnasium("FrozenLake-v1", discount=0.9, pilot_steps=1).utilities
+    again = pickle.loads(pickle.dumps(utilities))
+    assert again == utilities
+    assert again.read(0, 1, (2, 0.5, False, True, {})) == (2, [0.5], False, True)
+
+
 def test_a_budget_in_seconds_covers_the_random_episodes(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        GymnasiumSimulator, "look_around", lambda self, seed, seconds=None: seen.append(seconds) or 1 / 0
+        GymnasiumSimulator, "look_around", lambda self, seed, seconds, steps: seen.append(seconds) or 1 / 0
     )
     for seconds in (50.0, None):
         with pytest.raises(ZeroDivisionError):

@@ -35,6 +35,10 @@ class Utilities:
     reward: Function | None
     constraints: tuple[Constraint, ...]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the function behind that reads: a copy elsewhere makes its own."""
+        return type(self), (self.objective, self.reward, self.constraints)
+
     def read(self, before: Any, action: Any, result: tuple[Any, ...]) -> Read:
         """Return the observation, utilities (J,), and whether the episode was terminated or truncated."""
         return self.reader(before, action, result)
