@@ -446,7 +446,10 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     none = np.empty((0, 0), dtype=np.int64)
     state = Between(100.0, np.array([1.5]), 0, np.empty(0), none, none)
     save_counted(path, player, state, {})
+    steps = player.memory.steps
     assert load_counted(path, player, {}).batch == 100
+    assert player.memory.counts.shape == (1, len(player.memory.keys))  # of two halves
+    assert player.memory.steps == steps
     save_counted(path, player, state._replace(explorer=np.full((1, 5), 9)), {})
     with pytest.raises(InputError, match="'explorer' takes actions that there are not"):
         load_counted(path, player, {})
