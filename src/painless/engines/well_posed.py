@@ -74,11 +74,13 @@ def _swept(quotient: Quotient, steps: Array, utility: Array, tick: Callable[[], 
     more = asked + SPARE * steps
     rows = known.sparse._replace(utility=np.ascontiguousarray(more[None, known.kept]))
     first = known.place[quotient.rows.first].astype(np.uint32)
-    error = 0.5 * SPARE
-    priced = TotalPricer(rows, quotient.initial, first, tick).price(np.ones(1), error, error)
-    if priced is None:
-        return None
-    value = priced.value[:, 0]
+    pricer, error = TotalPricer(rows, quotient.initial, first, tick), 0.5 * SPARE
+    value = pricer.longest(more[known.kept], error)
+    if value is None or (excess(quotient, asked, value) > 0).any():
+        priced = pricer.price(np.ones(1), error, error)
+        if priced is None:
+            return None
+        value = priced.value[:, 0]
     return value if (excess(quotient, asked, value) <= 0).all() else None
 
 
