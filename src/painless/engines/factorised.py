@@ -59,7 +59,7 @@ class Factorised(BaseEngine):
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
         plan = policy_iteration(problem, utility, self._last, self._tick, tolerance)
         self._last = plan.actions
-        gain = policy_utility(problem.utility, plan.policy(problem.shape[1]))
+        gain = policy_utility(problem.utility, as_table(plan.actions, problem.shape[1]))
         visits = plan.resolvent.state_occupancy(problem.initial)
         value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent, visits)
         actions = plan.actions.astype(self.compact)
