@@ -26,10 +26,10 @@ from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.learners.base import Learner, State
-from painless.policies.visits import Visits
+from painless.policies.visits import Counted, Visits
 from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
-from painless.problem.names import locate, text_of
+from painless.problem.names import Names, locate, text_of
 from painless.problem.transitions import owned
 from painless.storage import files
 
@@ -124,6 +124,14 @@ class TabularPolicy:
         table = frozen(policy_table("probabilities", self.probabilities))
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
+
+    @classmethod
+    def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TabularPolicy:
+        """Return the policy of a table (S, A) whose rows are distributions up to rounding, without checking them."""
+        policy, rows = object.__new__(cls), normalised(table)
+        rows = frozen(rows.copy() if rows is table else rows)
+        policy.__dict__.update(probabilities=rows, names=dict(names), visits=visits)
+        return policy
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "visits": self.visits}

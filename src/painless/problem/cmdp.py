@@ -211,19 +211,13 @@ class CMDP:
 
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
         """Return the same process with other utilities, in the internal sense and without validation."""
+        kept = ("transition", "initial", "discount", "actions", "horizon", "stages", "criterion", "end")
         problem = object.__new__(CMDP)
-        kept = {
-            name: getattr(self, name)
-            for name in (
-                *("transition", "initial", "discount", "actions", "horizon", "stages"),
-                *("criterion", "end"),
-            )
-        }
-        problem._set(
-            **kept,
-            reward=reward,
-            constraint_reward=constraint_reward,
-            threshold=threshold,
+        problem.__dict__.update(
+            {name: getattr(self, name) for name in kept},
+            reward=read_only(reward),
+            constraint_reward=read_only(constraint_reward),
+            threshold=read_only(threshold),
             sense=(">=",) * len(threshold),
             minimise=False,
             names={},
@@ -238,7 +232,7 @@ class CMDP:
         scaled /= span[chosen, None, None]
         scaled[:, ~self.actions] = 0.0
         problem = self.with_constraints(scaled[0], scaled[1:], threshold)
-        problem._set(utility=scaled)  # the reward and the constraints are parts of it
+        problem.__dict__["utility"] = read_only(scaled)  # the reward and the constraints are parts of it
         return problem
 
     def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
@@ -419,14 +413,16 @@ class CMDP:
             step, state = divmod(index, self.stages.states)
             named = self.names[kind].texts[state] if kind in self.names else f"state {state}"
             return f"step {step}, {named}"
-        return self.names[kind].texts[index] if kind in self.names else _default_name(kind, index)
+        if kind in self.names:
+            return self.names[kind].texts[index]
+        return f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def index(self, kind: str, name: Hashable) -> int:
         """Return the number of a state, an action or a constraint, given by its name or its number."""
         count = self.transition.shape[-1] if kind == "states" else self._count(kind)
         names = self.names.get(kind)
         if names is None and kind == "constraints" and not is_whole(name):
-            names = Names(_default_name(kind, i) for i in range(count))
+            names = Names(self.name(kind, i) for i in range(count))
         return int(locate(names, name, count, kind.removesuffix("s")))
 
     def _count(self, kind: str) -> int:
@@ -508,10 +504,6 @@ def is_one(discount: object) -> bool:
     """Whether a discount is given as exactly 1, which is the total reward until the end."""
     value = discount.item() if isinstance(discount, np.ndarray) and not discount.ndim else discount
     return isinstance(value, Real) and not isinstance(value, bool) and value == 1
-
-
-def _default_name(kind: str, index: int) -> str:
-    return f"constraint {index + 1}" if kind == "constraints" else str(index)
 
 
 def require_problem(given: Any) -> CMDP:
