@@ -125,8 +125,8 @@ def answer_log(
     if save is not None:
         solution.save(save)
     if report_file is not None:
+        from painless.report.html import write_page
         from painless.report.page_log import log_page
-        from painless.report.saved_pages import write_page
 
         write_page(log_page(solution, path), report_file)
     if as_json:
@@ -162,8 +162,8 @@ def answer_frontier(
 
         save_figure(band_figure(band), out)
     if report_file is not None:
+        from painless.report.html import write_page
         from painless.report.page_log import band_page
-        from painless.report.saved_pages import write_page
 
         write_page(band_page(band, log, path), report_file)
     if as_json:
