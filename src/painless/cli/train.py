@@ -183,7 +183,7 @@ def train(
             evaluator=_evaluator(
                 evaluator or "td", problem, simulated=False, samples=samples, rollouts=samples
             ),
-            initial_policy=first_policy(cmdp, initial, seed),
+            initial_policy=first_policy(cmdp, seed) if initial is Start.DIRICHLET else None,
             seed=seed,
         )
     from painless.training.train import pilot_seconds
