@@ -26,7 +26,7 @@ from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.learners.base import Learner, State
-from painless.policies.visits import Counted, Visits
+from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
 from painless.problem.names import Names, locate, text_of
@@ -118,7 +118,7 @@ class TabularPolicy:
     probabilities: Array  # (S, A)
     names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
     # (S,) discounted, where they are known; 0 in states that it never comes to.
-    visits: Visits = Visits()  # noqa: RUF009 (a descriptor)
+    visits: LazyVisits = LazyVisits()  # noqa: RUF009 (a descriptor)
 
     def __post_init__(self) -> None:
         table = frozen(policy_table("probabilities", self.probabilities))

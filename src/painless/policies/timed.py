@@ -16,8 +16,8 @@ from painless.common.arguments import whole
 from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
+from painless.policies.lazy_visits import Counted
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
-from painless.policies.visits import Counted
 from painless.problem import CMDP, require_problem, validation
 from painless.storage import files
 

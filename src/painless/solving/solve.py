@@ -18,10 +18,10 @@ from painless.engines.engine import occupancy
 from painless.evaluators import Evaluator, exact_evaluator
 from painless.logs.logged_model import LoggedModel
 from painless.logs.solution import LoggedSolution, solve_log
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
-from painless.loop.prepare import Prepared
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
@@ -139,7 +139,7 @@ def solve(
     elif initial_policy is not None:
         task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
     with one_thread(), clock.interruptible(), naming(problem.names):
-        case, trace = Prepared.of(problem, clock.tick), None
+        case, trace = AlgorithmCase.of(problem, clock.tick), None
         if case.misses_constant:
             found = Planned(algorithm.name, case)
         elif isinstance(algorithm, Planner):
@@ -192,7 +192,7 @@ class _Iterating:
 
     def __init__(
         self,
-        case: Prepared,
+        case: AlgorithmCase,
         algorithm: Algorithm,
         task: Task,
         iterations: int | None,

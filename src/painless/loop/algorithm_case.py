@@ -1,4 +1,4 @@
-"""Preparation of an algorithm: the case, what the algorithm may know of it, and the loop."""
+"""A case as an algorithm sees it: what it may know, and the loop that runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
 Steps = Iterator[Step[LearningTable[Any]]]
 
 
-class Prepared(Case):
+class AlgorithmCase(Case):
     """A case for an algorithm."""
 
     def trace(self, trace: Trace) -> Trace:
