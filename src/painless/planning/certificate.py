@@ -20,8 +20,9 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.engine import Actions, Bracket, Engine
+from painless.planning.columns import Column, Columns
 from painless.planning.feasibility import Feasibility, SlaterPolicy
-from painless.planning.game import Aim, Column, Columns, Game
+from painless.planning.game import Aim, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.problem import Criterion

@@ -25,7 +25,7 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
-from painless.planning.game import Column
+from painless.planning.columns import Column
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task

@@ -20,7 +20,8 @@ import numpy as np
 from painless.bellman import occupancy_policy, occupancy_value
 from painless.common.arrays import Array
 from painless.engines.engine import PRECISION, Engine, as_table, engine_of
-from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
+from painless.planning.columns import Column, Columns
+from painless.planning.game import ROUNDS, Aim, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import AMPLE
 from painless.policies.table import uniform_policy

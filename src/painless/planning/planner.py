@@ -18,8 +18,8 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.engine import Engine, engine_of
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.columns import Column
 from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
-from painless.planning.game import Column
 from painless.planning.judgement import Relaxation, gap_target, misses_constant
 from painless.problem import CMDP
 from painless.problem.presolve import presolve

@@ -11,8 +11,9 @@ from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.columns import Column
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
-from painless.planning.game import SHARE, Column
+from painless.planning.game import SHARE
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending

@@ -22,8 +22,8 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
+from painless.planning import choose
 from painless.planning.certificate import Answer, Certifier
-from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
