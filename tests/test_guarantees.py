@@ -192,7 +192,7 @@ def test_the_error_of_rollouts_keeps_its_bound(problem, seed):
     from painless.evaluators import ExactEvaluator
     from painless.evaluators.least_squares import LeastSquares
     from painless.learners import CoinBetting
-    from painless.policies.table import LearningTable
+    from painless.policies.learning_table import LearningTable
 
     normal = AlgorithmCase.of(problem).normal
     states, actions, _ = normal.shape

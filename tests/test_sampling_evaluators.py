@@ -32,7 +32,8 @@ from painless.features import (
 from painless.learners import CoinBetting
 from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.framework import Recorder, iterate
-from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy, uniform_policy
 from painless.simulation.sampling import draw, policy_sums, stream, table_sampler, uniform, uniforms
 from painless.study.unit import make_evaluator
 

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from painless.cli.common import (
-    INFEASIBLE,
-    interruptible,
-    name_and_value,
-    named_limits,
-    print_table,
-    say,
-    say_json,
-)
+from painless.cli.common import INFEASIBLE, interruptible, print_table, say, say_json
+from painless.cli.parsing import name_and_value, named_limits
 from painless.common.errors import InputError
 from painless.common.registry import require_settings
 from painless.problem.formats import parsing

@@ -23,14 +23,13 @@ from painless.cli.common import (
     Settings,
     Threshold,
     check_folder,
-    find_problem,
     interruptible,
-    make_algorithm,
     print_table,
     progress_bar,
     say,
     say_json,
 )
+from painless.cli.parsing import find_problem, make_algorithm
 from painless.cli.report import Report, check_report, report_solution
 from painless.common.errors import InputError
 from painless.common.registry import find
@@ -155,8 +154,8 @@ def answer(
 ) -> NoReturn:
     """Solve, save, print, and exit with the code of the status; `options` go to `painless.solve`."""
     from painless.solving.optimum import known_optimum
-    from painless.solving.solution import Kind
     from painless.solving.solve import solve as run
+    from painless.solving.status import Kind
 
     with interruptible(), progress_bar(not as_json) as report:
         solution = run(cmdp, algorithm, progress=None if report is None else describe(report), **options)
@@ -217,7 +216,7 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the solution; after a given number of iterations also their average, which experiments report."""
     from painless.solving.optimum import known_optimum
-    from painless.solving.solution import Kind
+    from painless.solving.status import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())

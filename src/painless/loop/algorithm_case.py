@@ -15,7 +15,7 @@ from painless.loop.framework import Step, Trace, iterate
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import multiplier_bound
 from painless.planning.planner import Case
-from painless.policies.table import LearningTable
+from painless.policies.learning_table import LearningTable
 from painless.problem import Criterion
 
 ROUGH = 1e-2  # the relative gap up to which the largest gain over the Slater policy is proved for totals

@@ -15,7 +15,8 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import Algorithm, kind, require_algorithm, require_single, stack
 from painless.loop.framework import Recorder, Trace
 from painless.planning.feasibility import Feasibility
-from painless.policies.table import LearningTable, TabularPolicy, initial_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import TabularPolicy, initial_policy
 from painless.problem import CMDP, require_problem
 from painless.storage.mapped import unchanged
 

@@ -28,7 +28,8 @@ from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
-from painless.solving.solution import Kind, Solution, Status
+from painless.solving.solution import Solution
+from painless.solving.status import Kind, Status
 from painless.storage.mapped import unchanged
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less

@@ -28,9 +28,10 @@ from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
+from painless.policies.learning_table import LearningTable
 from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import as_policy
-from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
+from painless.policies.table import TabularPolicy, checked_policy, restricted
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem

@@ -28,7 +28,7 @@ from painless.policies import MixturePolicy, start_policy
 from painless.simulation.distributed_rollouts import CHUNK, DistributedSimulator
 from painless.simulation.scaled_simulator import ScaledSimulator
 from painless.simulation.simulator import Simulator, Specification
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.storage import files, memory
 from painless.training.checkpoint import Checkpoint, TrainingState, save_checkpoint
 from painless.training.evaluate import Estimate, evaluate

@@ -19,7 +19,7 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import Algorithm, is_registered, stack
 from painless.loop.averages import tail_average
 from painless.loop.framework import Recorder
-from painless.policies.table import LearningTable
+from painless.policies.learning_table import LearningTable
 from painless.study.score.contenders import Contender, contenders
 from painless.study.score.merit import Judge
 from painless.study.score.suite import Entry
