@@ -72,7 +72,7 @@ def some_policies(problem, rng):
 def test_the_engine_goes_by_kind_and_size():
     assert isinstance(engine_of(painless.gridworld()), Factorised)
     assert isinstance(engine_of(painless.garnet(100, 2, 3, dense=False)), Factorised)
-    dense = painless.garnet(501, 2, 3, constraints=0)
+    dense = painless.garnet(501, 2, 3, constraints=0, dense=True)
     assert isinstance(engine_of(dense), Factorised)
     assert isinstance(engine_of(dense, 500), Swept)
     assert isinstance(engine_of(large()), Swept)
