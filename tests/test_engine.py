@@ -21,7 +21,8 @@ from painless.loop.averages import Output
 from painless.planning import LinearProgram
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy, uniform_policy
 from painless.problem.units import normalise
 from painless.problems.slippery_grid import slippery_grid
 from painless.solving.solution import Kind, Solution
