@@ -220,8 +220,8 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
-    average = solution.average
-    if average is not None and solution.status.kind is Kind.COMPLETED:
+    average = solution.average if solution.status.kind is Kind.COMPLETED else None
+    if average is not None:
         optimum = known_optimum(solution, cmdp)
         gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))

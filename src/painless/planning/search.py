@@ -132,7 +132,8 @@ class Searcher:
             ending, answer = Ending.TIMEOUT, self.certifier.known()
         feasible = ending is not Ending.INFEASIBLE and bool(self._meets(answer.low))
         answer = self.certifier.bounded(answer)
-        return Searched(self.certifier, answer, self.slack, feasible, ending, self._solves)
+        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
+        return Searched(self.certifier, answer, self.slack, feasible, ending, solves)
 
     def _start_near(self, multiplier: Array) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
@@ -263,11 +264,8 @@ class Searcher:
 
     def _report(self) -> None:
         assert self.progress is not None
-        self.progress(self._solves, self.game.mixture.value, self.game.upper)
-
-    @property
-    def _solves(self) -> int:
-        return self.game.responses + (0 if self.slack is None else self.slack.responses)
+        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
+        self.progress(solves, self.game.mixture.value, self.game.upper)
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:

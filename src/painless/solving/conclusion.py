@@ -131,6 +131,10 @@ def _feasible(
     nothing = multiplier * units.span[1:] <= NONE * units.span[0]
     multiplier = np.where(nothing, low, multiplier)  # rounding
     iterations = 0 if trace is None else len(trace)
+    response = game.response
+    if response is not None:
+        with suppress(TimeoutError):  # in all states, if there is time
+            response = game.engine.everywhere(response, game.aim.weight(game.price))
     return _solution(
         *(found, task.clock, answer.policy, answer.value),
         multiplier=multiplier,
@@ -142,23 +146,11 @@ def _feasible(
         status=_status(found, answer, gap, bound, task.tolerance, iterations),
         iterations=iterations,
         trace=trace,
-        response=_response(game),
+        response=response,
         visits=max(VISITS, min(TOLERATED * task.tolerance, TOLERATED)),
         best_responses=game.responses,
         proof_weight=np.append(1.0, units.multiplier(answer.multiplier)),
     )
-
-
-def _response(game: Game) -> Actions | None:
-    """Return the best response to the final prices, (S,), in all states if there is time."""
-    try:
-        return (
-            None
-            if game.response is None
-            else game.engine.everywhere(game.response, game.aim.weight(game.price))
-        )
-    except TimeoutError:
-        return game.response
 
 
 def _infeasible(found: Planned, clock: Clock) -> Solution:
