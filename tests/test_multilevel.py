@@ -211,6 +211,16 @@ def test_rows_of_the_uniform_policy_are_averages(monkeypatch, few):
     assert all(len(set(row)) == len(row) for row in np.split(chain.target, chain.stop[:-1]))
 
 
+def test_policy_iteration_goes_on_after_a_jump_and_ends_where_it_alternates():
+    progress = policy_steps.Progress()
+    assert not any(progress.has_ended(width) for width in (0.4, 31.0, 7.4, 3.1, 1.1, 1.0, 0.9, 0.01))
+    for width in itertools.islice(itertools.cycle((1.0, 0.1)), policy_steps.TRIES - 8):
+        assert not progress.has_ended(width)
+    assert progress.has_ended(1.0)
+    progress = policy_steps.Progress()
+    assert [progress.has_ended(1.0) for _ in range(7)] == [*[False] * 6, True]
+
+
 def test_slow_chains_take_few_sweeps(chain):
     """Sweeps alone take thousands."""
     sweeps = []
