@@ -33,7 +33,7 @@ from painless.policies import MixturePolicy
 from painless.policies.observed import ObservedPolicy
 from painless.problem import CMDP
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.storage import files
 from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
 from painless.training.deep.progress import DeepProgress
