@@ -9,6 +9,7 @@ from painless.engines.ending_soon import EndingSoon
 from painless.engines.engine import engine_of
 from painless.engines.sweeps import elimination_order
 from painless.engines.sweeps.chain import Chain, as_matrix, chain_of
+from painless.engines.sweeps.elimination import eliminate
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.policy_steps import uniform_chain
 from painless.engines.sweeps.pricing import Pricer
@@ -96,6 +97,21 @@ def test_graphs_that_fill_in_are_given_up():
     assert order.solve(chain, np.ones(3000)) is None
     assert not order.is_known
     assert order.least_width > 20
+
+
+def test_a_thousand_states_need_no_order(monkeypatch):
+    """Its kernels take longer to compile than anything that they could save; a grid of that size lies in a band."""
+    monkeypatch.setattr(EliminationOrder, "solve", lambda *_, **__: pytest.fail("an order was looked for"))
+    rng = np.random.default_rng(0)
+    anywhere = chain_with(random_graph(1000, 5, rng))
+    assert eliminate(anywhere, np.ones(1000)) is None
+    rows = sparse_rows(painless.problems.slippery_grid(height=30, width=30, seed=3, dense=False))
+    states = len(rows.first) - 1
+    shuffled = rng.permutation(states)
+    matrix = as_matrix(uniform_chain(rows, DISCOUNT)[0])[shuffled][:, shuffled]
+    chain = chain_with(matrix)
+    found = eliminate(chain, np.ones(states))
+    np.testing.assert_allclose(found - matrix @ found, 1.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("entries", "sparse"), [(1, 1000.0), (1000, 1.0)])

@@ -8,7 +8,8 @@ import pytest
 import painless
 from painless.engines.factorised import Factorised
 from painless.engines.sweeps import _multilevel_kernels as kernels
-from painless.engines.sweeps.chain import chain_of, transitions
+from painless.engines.sweeps import policy_steps
+from painless.engines.sweeps.chain import as_matrix, chain_of, transitions
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.multilevel import ALIKE, KeptLevels, Multilevel, ordered_level, width_of
@@ -188,6 +189,36 @@ def test_the_uniform_policy_has_its_values(maze):
         1
     )
     np.testing.assert_allclose(value, np.linalg.solve(system, utility.mean(1)), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+def test_rows_of_the_uniform_policy_are_averages(monkeypatch, few):
+    """By compiled kernels and by a product of matrices; states have different numbers of pairs, and self-loops."""
+    monkeypatch.setattr(policy_steps, "FEW", few)
+    rng = np.random.default_rng(4)
+    transition = rng.dirichlet(np.ones(7), (7, 3)) * (rng.random((7, 3, 7)) < 0.5) + 0.1 * np.eye(7)[:, None]
+    transition /= transition.sum(-1, keepdims=True)
+    actions = np.ones((7, 3), dtype=bool)
+    actions[2, 1:] = actions[5, 0] = False
+    rows = sparse_rows(
+        painless.CMDP(transition, rng.random((7, 3)), initial=np.eye(7)[0], discount=0.9, actions=actions)
+    )
+    chain, gain = policy_steps.uniform_chain(rows, 0.9)
+    expected = 0.9 * np.array([transition[s, actions[s]].mean(0) for s in range(7)])
+    np.testing.assert_allclose(as_matrix(chain).toarray(), expected, rtol=1e-14)
+    np.testing.assert_allclose(chain.stay, np.diag(expected), rtol=1e-14)
+    assert gain.shape == (1, 7)
+    assert all(len(set(row)) == len(row) for row in np.split(chain.target, chain.stop[:-1]))
+
+
+def test_policy_iteration_goes_on_after_a_jump_and_ends_where_it_alternates():
+    progress = policy_steps.Progress()
+    assert not any(progress.has_ended(width) for width in (0.4, 31.0, 7.4, 3.1, 1.1, 1.0, 0.9, 0.01))
+    for width in itertools.islice(itertools.cycle((1.0, 0.1)), policy_steps.TRIES - 8):
+        assert not progress.has_ended(width)
+    assert progress.has_ended(1.0)
+    progress = policy_steps.Progress()
+    assert [progress.has_ended(1.0) for _ in range(7)] == [*[False] * 6, True]
 
 
 def test_slow_chains_take_few_sweeps(chain):

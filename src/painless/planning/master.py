@@ -29,6 +29,7 @@ from painless.common.arrays import Array, Mask
 from painless.planning import highs
 
 AMPLE = 1.0  # a slack that is enough where loops may raise it without bound, in normalised units
+NOTHING = 1e-290  # a normalised slack that is none: nothing can be divided by it
 FEW = 40  # constraints up to which the tiny simplex method is faster than HiGHS
 PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
 HOLDS = 1e-9
@@ -58,7 +59,7 @@ def best_mixture(
     if not rows:
         best = int(value[:, 0].argmax())
         return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
-    slack = value[:, 1:] - threshold
+    slack = slack_of(value[:, 1:], threshold)
     roomiest = int(slack.min(1).argmax())
     if safe is None and slack[roomiest].min() >= 0:
         safe = np.eye(count)[roomiest]
@@ -66,7 +67,7 @@ def best_mixture(
         return _best_by_highs(value, threshold)
     # The safe mixture joins as one more column, from which the simplex method starts.
     table = np.vstack([value, safe @ value])
-    reward, slack = table[:, 0] - table[-1, 0], table[:, 1:] - threshold
+    reward, slack = table[:, 0] - table[-1, 0], slack_of(table[:, 1:], threshold)
     size, unit = _size(reward), _size(slack)
     basis = np.append(count + 1 + np.arange(rows), count)
     found = maximise(reward / size, slack / unit, count + 1, basis)
@@ -87,7 +88,7 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
     `constraint_value` holds V_c of each policy, (n, K). With `loops`, the slack is at most `AMPLE`.
     """
     count, rows = constraint_value.shape
-    slack = constraint_value - threshold
+    slack = slack_of(constraint_value, threshold)
     if loops is not None and loops.any():
         slack[loops] = constraint_value[loops]
         return _slack_by_highs(slack, loops)
@@ -105,6 +106,12 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
         return _slack_by_highs(slack)
     weights, multiplier = found.weights[:count], found.multiplier
     return Mixture(weights / weights.sum(), multiplier / multiplier.sum(), (found.value + reach) * unit)
+
+
+def slack_of(constraint_value: Array, threshold: Array) -> Array:
+    """V_c − b, (..., K), where next to nothing is 0."""
+    slack = constraint_value - threshold
+    return np.where(np.abs(slack) < NOTHING, 0.0, slack)
 
 
 def _size(numbers: Array) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
+from painless.planning.master import NOTHING
 from painless.planning.smoothing import Smoothed
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
@@ -178,11 +179,12 @@ class _Ranges:
         return np.asarray(price + (end - price) * (part / whole))
 
     def _rows(self) -> tuple[Array, Array]:
-        """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
+        """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values; a slack of next to nothing says less than it could."""
         certifier = self.certifier
         low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1) & np.isfinite(certifier.game.upper)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
+        slack = np.where(np.abs(slack) < NOTHING, np.minimum(np.sign(slack), 0.0) * NOTHING, slack)
         bound = certifier.game.upper if len(low) else 0.0
         room = (bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
         if certifier.game.proved_loops:  # no round of a loop may gain at optimal prices

@@ -3,7 +3,7 @@
 Sweeps cross some chains slowly; elimination solves them directly. It is done
 
 - within a band, if with a good numbering every state leads only to states nearby, as in a queue, or there are about a thousand states;
-- in an order that fills in little, if there is one: from the leaves inwards if the states form a tree, such as a maze without loops, and in
+- in an order that fills in little, if there are more states and there is one: from the leaves inwards if the states form a tree, such as a maze without loops, and in
   most mazes with loops (see `elimination_order`).
 
     (I − γP)V = u,          d(I − γP) = ρ
@@ -57,10 +57,12 @@ def eliminate(
     arrows, states = (state, target, weight), len(chain.stay)
     rank = np.arange(states)
     if not _fits(_width(rank, arrows), states):
-        order = order or EliminationOrder(lambda: chain)
-        found = order.solve(chain, right, transposed)
-        if found is not None or not _fits(order.least_width, states):
-            return found
+        if states**2 > QUICK:
+            order = order or EliminationOrder(lambda: chain)
+            found = order.solve(chain, right, transposed)
+            if found is not None or not _fits(order.least_width, states):
+                return found
+        # The kernels of an order would take longer to compile than they save on a thousand states.
         rank = _narrow_rank(arrows, states)
         if not _fits(_width(rank, arrows), states):
             return None

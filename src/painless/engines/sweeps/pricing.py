@@ -35,7 +35,16 @@ from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, Chain
 from painless.engines.sweeps.elimination import eliminate
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import KeptLevels
-from painless.engines.sweeps.policy_steps import INEXACT, evaluate_inexactly, uniform_chain, uniform_values
+from painless.engines.sweeps.policy_steps import (
+    IDLE,
+    INEXACT,
+    STEADY,
+    TRIES,
+    Progress,
+    evaluate_inexactly,
+    uniform_chain,
+    uniform_values,
+)
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
 from painless.engines.sweeps.two_threads import PIECES, TwoThreads
 from painless.problem import CMDP
@@ -45,14 +54,11 @@ STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, 
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
 ALONE = 2  # policies after the uniform one that are evaluated by elimination before improvements spread from state to state
-TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
 SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better: it sweeps all pairs less often,
 # so that a state with twice as many pairs as a few asks for twice the speed.
 TRIED, FLOWING, PAIRS = 8, 0.83, 4
-# Policy iteration is given up after so many steps in a row that leave more than this share of the range.
-STEADY, IDLE = 0.7, 6
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -223,15 +229,14 @@ class Pricer:
             self._started = True
             value = uniform_values(self.rows, self.discount, utility, self.count, self._uniform)
             self._uniform = None
-        bound, least, idle = np.inf, np.inf, 0
+        bound, progress = np.inf, Progress()
         self._error = np.inf
         while True:
             size = float(np.abs(value).max())
             at_start, low, high, _ = self._bellman(utility, value, 4 * EPSILON * size)
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
             bound, goal = min(bound, above), max(goal, rounding)
-            least, idle = (width, 0) if width < STEADY * least else (least, idle + 1)
-            if width <= goal or idle >= IDLE:
+            if width <= goal or progress.has_ended(width):
                 break
             needed = 0.3 * goal * (1 - self.discount) / self.discount
             chain = self._chain.follow(self._choice)
