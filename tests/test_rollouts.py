@@ -11,8 +11,8 @@ from painless.learners import CoinBetting, ExponentiatedGradient
 from painless.policies import LinearQ, ReplayedPolicy, start_policy
 from painless.policies.cell_bettors import Cells
 from painless.problems import _cartpole_rollout
+from painless.simulation.normalised_simulator import NormalisedSimulator
 from painless.simulation.rollouts import lockstep, roll_out
-from painless.simulation.scaled_simulator import ScaledSimulator
 
 LEARNERS = {
     "coin betting": CoinBetting(50.0),
@@ -22,7 +22,7 @@ LEARNERS = {
 }
 SIMULATORS = {
     "plain": CartPole(),
-    "scaled": ScaledSimulator(CartPole()),
+    "scaled": NormalisedSimulator(CartPole()),
     "short": CartPole(time_limit=7, discount=0.9),
 }
 NAMES = ("states", "actions", "utilities", "successors", "terminated", "returns")

@@ -8,8 +8,8 @@ import painless
 from painless import CartPole, InputError
 from painless.bellman import policy_value
 from painless.problems.cartpole import reference_step
+from painless.simulation.normalised_simulator import NormalisedSimulator
 from painless.simulation.rollouts import draw_actions, roll_out
-from painless.simulation.scaled_simulator import ScaledSimulator
 from painless.simulation.simulator import Outcome, Specification, TableSimulator, discounted_steps
 
 
@@ -147,8 +147,8 @@ def test_rollouts_need_an_end():
         roll_out(Endless(), Fixed(1.0), 1, np.random.default_rng(0))
 
 
-def test_scaled_simulator_has_unit_spans():
-    scaled = ScaledSimulator(Countdown())
+def test_a_normalised_simulator_has_unit_spans():
+    scaled = NormalisedSimulator(Countdown())
     np.testing.assert_array_equal(scaled.specification.span, [1.0, 1.0])
     np.testing.assert_array_equal(scaled.specification.threshold, [-3.0])
     outcome = scaled.step(np.array([2.0]), np.array([0]), np.random.default_rng(0))

@@ -27,8 +27,8 @@ from painless.features import Coreset, Design, FeatureMap, greedy_coreset, linea
 from painless.policies import FeaturePolicy, LinearQ
 from painless.policies.table import restricted
 from painless.problem import CMDP
+from painless.simulation.normalised_simulator import NormalisedSimulator
 from painless.simulation.rollouts import returns_from, roll_out
-from painless.simulation.scaled_simulator import ScaledSimulator
 from painless.simulation.simulator import Simulator, States, TableSimulator
 
 FIRST_STATES = 1000  # that are drawn for V̂(ρ)
@@ -155,12 +155,12 @@ def require_generative(simulator: Simulator) -> None:
 
 def table_of(simulator: Simulator) -> CMDP | None:
     """Return the table behind a simulator, scaled or not; None if it has none."""
-    inner = simulator.inner if isinstance(simulator, ScaledSimulator) else simulator
+    inner = simulator.inner if isinstance(simulator, NormalisedSimulator) else simulator
     return inner.problem if isinstance(inner, TableSimulator) else None
 
 
 def _span(simulator: Simulator) -> Array | float:
-    return simulator.inner.specification.span if isinstance(simulator, ScaledSimulator) else 1.0
+    return simulator.inner.specification.span if isinstance(simulator, NormalisedSimulator) else 1.0
 
 
 class _Uniform:

@@ -24,7 +24,7 @@ NUMBERED = "action {}".format  # how an action without a name is called in a CSV
 
 def table_arrays(policy: TabularPolicy | TimedPolicy | TableMixture | ActionMixture) -> dict[str, Any]:
     """Return everything that a table is made of, or the tables of all steps or of all draws, or their actions."""
-    arrays = {f"names_{kind}": names.stored() for kind, names in policy.names.items()}
+    arrays = {f"names_{kind}": names.as_array() for kind, names in policy.names.items()}
     arrays |= {} if policy.visits is None else {"visits": policy.visits}
     arrays |= {"weights": policy.weights} if isinstance(policy, TableMixture | ActionMixture) else {}
     if isinstance(policy, ActionMixture):

@@ -461,7 +461,7 @@ class CMDP:
             if isinstance(kernel, np.ndarray)
             else dict(zip(SPARSE_KEYS, (kernel.data, kernel.indices, kernel.indptr), strict=True))
         )
-        names = {NAME_KEYS[kind]: given.stored() for kind, given in self.names.items()}
+        names = {NAME_KEYS[kind]: given.as_array() for kind, given in self.names.items()}
         return process | utilities | rest | names
 
     def __repr__(self) -> str:

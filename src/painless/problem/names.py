@@ -107,7 +107,7 @@ class Names(tuple[Hashable, ...]):
     def _holds(self, place: Any) -> bool:
         return not self.numbered and 0 <= place < len(self)
 
-    def stored(self) -> NDArray[Any]:
+    def as_array(self) -> NDArray[Any]:
         """Return the names as an array for a file: whole numbers, or texts."""
         if all(is_whole(name) for name in self):
             return np.array([int(name) for name in self])  # type: ignore[call-overload]

@@ -26,7 +26,7 @@ from painless.loop.algorithms import CBP, Algorithm, Situation, require_algorith
 from painless.loop.framework import Position, Trace, take_step
 from painless.policies import MixturePolicy, start_policy
 from painless.simulation.distributed_rollouts import CHUNK, DistributedSimulator
-from painless.simulation.scaled_simulator import ScaledSimulator
+from painless.simulation.normalised_simulator import NormalisedSimulator
 from painless.simulation.simulator import Simulator, Specification
 from painless.solving.status import Kind, Status
 from painless.storage import files, memory
@@ -171,7 +171,7 @@ class _Train:
         self.save_every, self.feasibility_iterations = save_every, feasibility_iterations
         self.checkpoint = None if checkpoint is None else files.as_path(checkpoint)
         self.progress, self.stop = progress, stop
-        self.scaled = ScaledSimulator(simulator)
+        self.scaled = NormalisedSimulator(simulator)
         self.evaluator = evaluator(self.scaled, features)
         self.seeds = np.random.SeedSequence(seed).spawn(3)
         self.settings = {

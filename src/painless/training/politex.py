@@ -40,7 +40,7 @@ from painless.planning.feasibility import multiplier_bound
 from painless.policies import FeaturePolicy, MixturePolicy, start_policy
 from painless.policies.table import restricted
 from painless.problem import CMDP
-from painless.simulation.scaled_simulator import ScaledSimulator
+from painless.simulation.normalised_simulator import NormalisedSimulator
 from painless.simulation.simulator import Simulator, States, TableSimulator, require_simulator
 from painless.training.sampled_feasibility import SampledSlack, sampled_slack
 
@@ -136,7 +136,7 @@ class _Politex:
         tolerance: float,
         seed: int,
     ) -> None:
-        self.scaled, self.algorithm, self.features = ScaledSimulator(simulator), algorithm, features
+        self.scaled, self.algorithm, self.features = NormalisedSimulator(simulator), algorithm, features
         self.specification = simulator.specification
         self.rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(3)]
         self.table = table_of(simulator)

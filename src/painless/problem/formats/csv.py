@@ -65,7 +65,7 @@ def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]
     content = sheet.arguments(columns, start)
     kernel, names = content.pop("transition"), content.pop("names")
     content |= {f"transition_{part}": getattr(kernel, part) for part in ("data", "indices", "indptr")}
-    content |= {f"{kind.removesuffix('s')}_names": known.stored() for kind, known in names.items()}
+    content |= {f"{kind.removesuffix('s')}_names": known.as_array() for kind, known in names.items()}
     return content | criterion | {"average": criterion.get("average") or None}
 
 

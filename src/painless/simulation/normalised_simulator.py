@@ -14,14 +14,14 @@ from painless.simulation.simulator import Outcome, Simulator, Specification, Sta
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledSimulator:
+class NormalisedSimulator:
     """A simulator whose utilities have span 1."""
 
     inner: Simulator
 
     @cached_property
     def specification(self) -> Specification:
-        """The inner one's, in the scaled units."""
+        """The inner one's, in normalised units."""
         inner = self.inner.specification
         span = inner.span
         return replace(
