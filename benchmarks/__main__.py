@@ -10,8 +10,8 @@ import painless
 from benchmarks import backends, evaluators
 from painless import CBP, CRPO, GDA
 from painless.common.arrays import one_thread
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.batch import solve_batch
-from painless.loop.prepare import Prepared
 from painless.policies.table import dirichlet_policy, uniform_policy
 
 REPEATS = 5
@@ -49,7 +49,7 @@ def iteration_cost(console):
     for states, count in ((25, 1000), (250, 50), (1000, 4)):
         problem = painless.gridworld() if states == 25 else painless.garnet(states, 4, 5, 1, seed=0)
         with one_thread():
-            prepared = Prepared.of(problem)
+            prepared = AlgorithmCase.of(problem)
             steps = prepared.steps(CBP(), uniform_policy(problem.actions)[None], REPEATS * count, 0)
             for _ in range(3):
                 next(steps)

@@ -19,7 +19,7 @@ CASES = {
     "Garnet, 60 states, 60 constraints": lambda: painless.garnet(60, constraints=60, seed=1),
     "Garnet, 300 states": lambda: painless.garnet(300, seed=1),
     "Garnet, 300 states, three constraints": lambda: painless.garnet(300, constraints=3, seed=1),
-    "Garnet, 1,000 states": lambda: painless.garnet(1000, seed=1),
+    "Garnet, 1,000 states": lambda: painless.garnet(1000, seed=1, dense=True),
     "Garnet, 1,000 states, sparse": lambda: painless.garnet(1000, seed=1, dense=False),
     "Garnet, 3,000 states, sparse": lambda: painless.garnet(3000, seed=1, dense=False),
     "queueing, 2,000 states, two constraints": lambda: painless.make("queueing", buffer=1_999),

@@ -16,7 +16,8 @@ from painless.evaluators.monte_carlo import MonteCarlo, reference_returns
 from painless.evaluators.td import TemporalDifference
 from painless.features import TileCoding, feature_matrix
 from painless.learners import CoinBetting
-from painless.policies.table import LearningTable, dirichlet_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy
 from painless.simulation.sampling import policy_sums, stream, table_sampler
 
 REPEATS = 5

@@ -29,7 +29,10 @@ def cases():
     import painless
 
     world, grid = painless.gridworld(), painless.make("slippery-grid")
-    wide, sparse = painless.garnet(300, constraints=3, seed=1), painless.garnet(2000, 4, 5, 1, seed=1)
+    wide, sparse = (
+        painless.garnet(300, constraints=3, seed=1),
+        painless.garnet(2000, 4, 5, 1, seed=1, dense=True),
+    )
     queue = painless.make("queueing", buffer=500)
     works = {
         "solve, 25 states": lambda: painless.solve(world, tolerance=1e-6),

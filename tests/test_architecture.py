@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -185,6 +186,46 @@ def test_the_commands_pass_through_every_hop(verb, run, tmp_path):
             assert name.split(".")[1] in methods, name
         else:
             assert (file, name) in called or (file, name) in owners, f"{verb} does not call {file}: {name}"
+
+
+PASSES = """
+import sys
+from pathlib import Path
+
+import painless
+from painless import cli
+
+root, page = str(Path(painless.__file__).parent), sys.argv[1]
+world, found = painless.gridworld(), set()
+sys.argv = ["painless", "solve", "gridworld", "--report", page]
+
+
+def note(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(root) and not code.co_qualname.endswith(">"):
+        found.add((code.co_filename, code.co_qualname))
+
+
+sys.setprofile(note)
+try:
+    cli.main() if page else painless.solve(world)
+except SystemExit as end:
+    assert not end.code
+finally:
+    sys.setprofile(None)
+print(len(found), len({file for file, _ in found}))
+"""
+
+
+@pytest.mark.parametrize("page", ["", "page.html"], ids=["solve", "report"])
+def test_a_solve_passes_through_no_more_functions_and_files_than_the_page_says(page, tmp_path):
+    command = [sys.executable, "-c", PASSES, str(tmp_path / page) if page else ""]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    functions, files = map(int, ran.stdout.split()[-2:])
+    told = re.findall(r"through (\d+)(?: functions)? in (\d+)", section("### `solve`"))
+    most_functions, most_files = map(int, told[bool(page)])
+    assert functions <= most_functions
+    assert files <= most_files
 
 
 # ---------------------------------------------------------------- one more of each, from outside

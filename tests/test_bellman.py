@@ -10,7 +10,8 @@ import painless
 from painless import bellman
 from painless.evaluators import ExactEvaluator
 from painless.learners import CoinBetting
-from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy, uniform_policy
 
 from .problems import garnets
 

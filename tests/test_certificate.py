@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_value
 from painless.engines.engine import engine_of
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.averages import MultiplierAverages
-from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.planning.certificate import MEMORY, Certifier
 from painless.planning.feasibility import Feasibility, slater_policy
@@ -19,7 +19,7 @@ from .problems import garnets
 
 
 def certifier_of(problem, memory=MEMORY):
-    prepared = Prepared.of(problem)
+    prepared = AlgorithmCase.of(problem)
     return Certifier(prepared.engine, prepared.slater, memory=memory), prepared
 
 

@@ -30,8 +30,8 @@ from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.sweeps.two_threads import TwoThreads
 from painless.planning import LinearProgram
 from painless.planning.column_generation import ColumnGeneration
+from painless.planning.columns import Column
 from painless.planning.feasibility import Feasibility, slater_policy
-from painless.planning.game import Column
 from painless.planning.judgement import Relaxation
 from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending

@@ -21,7 +21,8 @@ from painless.loop.averages import Output
 from painless.planning import LinearProgram
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import Feasibility, attainable_slack, conflict, slater_policy
-from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy, uniform_policy
 from painless.problem.units import normalise
 from painless.problems.slippery_grid import slippery_grid
 from painless.solving.solution import Kind, Solution
@@ -71,7 +72,7 @@ def some_policies(problem, rng):
 def test_the_engine_goes_by_kind_and_size():
     assert isinstance(engine_of(painless.gridworld()), Factorised)
     assert isinstance(engine_of(painless.garnet(100, 2, 3, dense=False)), Factorised)
-    dense = painless.garnet(501, 2, 3, constraints=0)
+    dense = painless.garnet(501, 2, 3, constraints=0, dense=True)
     assert isinstance(engine_of(dense), Factorised)
     assert isinstance(engine_of(dense, 500), Swept)
     assert isinstance(engine_of(large()), Swept)

@@ -21,8 +21,8 @@ from painless.policies import (
 )
 from painless.policies.cell_bettors import Bettors, Cells, replay
 from painless.policies.cell_states import CellStates, fold
+from painless.policies.learning_table import LearningTable, TabularQ
 from painless.policies.storage import READERS, load_policy, save_policy, to_arrays
-from painless.policies.table import LearningTable, TabularQ
 from painless.storage import checked_entries as entries
 from painless.storage import results
 

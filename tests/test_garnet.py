@@ -49,3 +49,9 @@ def test_draws_do_not_depend_on_their_grouping(monkeypatch, ranked):
 def test_indices_take_four_bytes():
     problem = painless.garnet(50, dense=False)
     assert problem.transition.indices.dtype == problem.transition.indptr.dtype == np.int32
+
+
+@pytest.mark.parametrize(("states", "sparse"), [(500, False), (501, True)])
+def test_large_models_are_sparse_unless_asked_for(states, sparse):
+    assert painless.garnet(states, 2, 3, constraints=0).is_sparse == sparse
+    assert painless.garnet(states, 2, 3, constraints=0, dense=sparse).is_sparse != sparse

@@ -11,9 +11,9 @@ from painless.bellman import occupancy, occupancy_policy, policy_value
 from painless.evaluators.monte_carlo import MonteCarlo
 from painless.features import TileCoding, feature_matrix, greedy_coreset
 from painless.learners import LOG_FLOOR, coin_betting_regret
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.approximation import Sampling, approximation_error
 from painless.loop.guarantees import Regrets, cbp_bound, error_factor, gda_bound, policy_divergence
-from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.planning.feasibility import Feasibility
 from painless.policies.table import dirichlet_policy, uniform_policy
@@ -28,7 +28,7 @@ def run(problem, algorithm, iterations, seed=None):
 
     The prior is uniform, or drawn with a seed, over the actions that the presolve leaves.
     """
-    prepared = Prepared.of(problem)
+    prepared = AlgorithmCase.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return None
     optimum = LinearProgram().plan(prepared.normal)
@@ -105,7 +105,7 @@ def test_closed_forms_hold(problem, iterations):
 
 
 def test_closed_forms_fall_as_one_over_root_t():
-    prepared = Prepared.of(painless.gridworld())
+    prepared = AlgorithmCase.of(painless.gridworld())
     short, long = (gda_bound(prepared.situation(t)) for t in (10**4, 10**6))
     assert short.optimality_gap == pytest.approx(10 * long.optimality_gap)
     assert short.vacuous
@@ -122,7 +122,7 @@ def test_error_factor():
 @given(garnets(constraints=(1, 1)), st.floats(1.1, 5), st.integers(0, 2**32 - 1))
 def test_constraint_violation_lemma(problem, factor, seed):
     """[b − V_c]₊ ≤ β/(C − λ*) where V_r* − V_r + C·[b − V_c]₊ ≤ β (paper, app. B)."""
-    prepared = Prepared.of(problem)
+    prepared = AlgorithmCase.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or not prepared.normal.shape[2]:
         return
     normal = prepared.normal
@@ -192,9 +192,9 @@ def test_the_error_of_rollouts_keeps_its_bound(problem, seed):
     from painless.evaluators import ExactEvaluator
     from painless.evaluators.least_squares import LeastSquares
     from painless.learners import CoinBetting
-    from painless.policies.table import LearningTable
+    from painless.policies.learning_table import LearningTable
 
-    normal = Prepared.of(problem).normal
+    normal = AlgorithmCase.of(problem).normal
     states, actions, _ = normal.shape
     if not normal.actions.all():
         return
@@ -227,7 +227,7 @@ def test_the_error_of_rollouts_keeps_its_bound(problem, seed):
 )
 def test_theorem_1_with_errors_of_evaluation(problem, algorithm, iterations, seed):
     """OG ≤ {R^p + (1−γ) R^d(0)}/((1−γ)T) + ε g, with regrets in the estimates and ε the largest error that occurred."""
-    prepared = Prepared.of(problem)
+    prepared = AlgorithmCase.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return
     normal = prepared.normal
@@ -253,7 +253,7 @@ def test_theorem_1_with_errors_of_evaluation(problem, algorithm, iterations, see
 
 
 def test_the_corollary_over_features_adds_its_error():
-    situation = Prepared.of(painless.gridworld()).situation(400)
+    situation = AlgorithmCase.of(painless.gridworld()).situation(400)
     plain = cbp_bound(situation, 1.0)
     sampling = Sampling(entries=56, rollouts=50, failure_probability=0.05, horizon=66, norm=56**0.5, bias=0.1)
     sampled = cbp_bound(situation, 1.0, sampling=sampling)
@@ -274,7 +274,7 @@ def test_the_corollary_over_features_adds_its_error():
 @given(garnets(constraints=(1, 2)), st.floats(0.001, 1.0), st.integers(1, 40))
 def test_the_regularised_regret_is_bounded(problem, entropy, iterations):
     """R^p_ν ≤ (N + 25ν)·√(3T(3 + KL)): the bettor's own bound, for gains with their entropy."""
-    prepared = Prepared.of(problem)
+    prepared = AlgorithmCase.of(problem)
     if prepared.feasibility is not Feasibility.SLACK or prepared.slater.slack.min(initial=1.0) < 1e-6:
         return
     normal = prepared.normal

@@ -126,3 +126,33 @@ def test_mixing_models_are_left_to_other_sweeps():
     engine.best(np.array([1.0, 0.2]), 1e-8, 1e-9)
     pricer = engine._swept(np.ones(2))[1].pricer
     assert pricer._ordered == []
+
+
+def waiting(states=3000):
+    """Return a problem whose states lead down at a cost, or wait at twice that cost: by the guard's weights, going on is worth as much as stopping."""
+    here = np.arange(states)
+    pairs, to = np.arange(2 * states), np.column_stack([np.maximum(here - 1 - here % 3, 0), here])
+    return painless.CMDP(
+        scipy.sparse.csr_array((np.ones(2 * states), (pairs, to.reshape(-1))), (2 * states, states)),
+        cost=np.tile([0.5, 1.0], (states, 1)),
+        initial=np.eye(states)[-1],
+        discount=1.0,
+        end=[0],
+    )
+
+
+@pytest.mark.parametrize("make", [waiting, lambda: layered(5), lambda: layered(6, back=0.1)])
+def test_sweeps_show_that_a_problem_is_well_posed(make, monkeypatch):
+    problem = make()
+
+    def refuse(*_, **__):
+        raise AssertionError("policy iteration is not needed")
+
+    monkeypatch.setattr("painless.engines.well_posed.improved", refuse)
+    engine = Total(problem)
+    weight, value = engine.guard
+    ahead = (problem.transition @ value).reshape(problem.actions.shape)
+    least = 1 + np.tensordot(weight, problem.utility, 1) + ahead
+    pairs = engine.whole.pairs & (engine.whole.rests.label < 0)[:, None]
+    assert pairs.sum() > 1000
+    assert (value[:, None] >= least)[pairs].all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import KroghInterpolator
 
-from painless.planning.game import Column
+from painless.planning.columns import Column
 from painless.planning.interpolation import _hermite, _Point, interpolated
 
 

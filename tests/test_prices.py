@@ -10,6 +10,7 @@ from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
 from painless.planning.prices import PricePrecision, closed_in, price_ranges
 from painless.problem.units import normalise
+from painless.solving.solution import Kind
 
 from .problems import garnets
 
@@ -73,6 +74,39 @@ def test_a_budget_of_nothing_has_a_price_too():
     assert solution.reward_value == 4.0
     assert solution.violation.tolist() == [0.0]
     assert solution.price_range == pytest.approx(np.array([[1.5, np.inf]]))
+
+
+NEXT_TO_NOTHING = {  # reward, constraint rewards and thresholds of one state
+    "one": ([0.00691814, 0.88308546], [[0.93579324, 0.80667591]], [0.80667591]),
+    "two": (
+        [0.93579324, 0.80667591, 0.4576626],
+        [[0.36743799, 0.59236105, 0.34507484], [0.35325979, 0.43284351, 0.54538211]],
+        [0.36743799, 0.35325979],
+    ),
+}
+
+
+@pytest.mark.parametrize("discount", [5e-324, 1e-310, 1e-300])
+@pytest.mark.parametrize("algorithm", [None, LinearProgram(), CBP()])
+@pytest.mark.parametrize("case", NEXT_TO_NOTHING)
+def test_a_slack_of_next_to_nothing_is_none(discount, algorithm, case):
+    reward, constraint_reward, threshold = NEXT_TO_NOTHING[case]
+    problem = CMDP(
+        np.ones((1, len(reward), 1)),
+        [reward],
+        initial=[1.0],
+        discount=discount,
+        constraint_reward=np.array(constraint_reward)[:, None],
+        threshold=threshold,
+    )
+    for index in range(len(threshold)):
+        for moved in (-1e-4, 0.0, 1e-4):
+            limits = problem.limit.copy()
+            limits[index] += moved
+            solution = painless.solve(problem.with_limits(limits), algorithm, tolerance=1e-6)
+            assert solution.status.kind is Kind.SOLVED
+            assert solution.reward_value == pytest.approx(max(reward), rel=1e-3)
+            assert (solution.price_range[:, 0] <= solution.multiplier).all()
 
 
 @settings(max_examples=60)

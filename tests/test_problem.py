@@ -26,7 +26,8 @@ from painless import (
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.evaluators import ExactEvaluator, SweptEvaluator
 from painless.learners import RegretMatching
-from painless.policies.table import LearningTable, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import uniform_policy
 from painless.problem.distributions import normalised, sparse_divisors
 from painless.simulation.sampling import table_sampler
 from painless.simulation.simulator import TableSimulator

@@ -182,6 +182,11 @@ def test_files_in_a_sweep_heed_their_parameters_or_refuse_them(tmp_path):
         make_problem(_file(path, cost="energy"))
     with pytest.raises(InputError, match=r"unknown parameter of .*world\.npz 'limits'; did you mean 'limit'"):
         make_problem(_file(path, limits=0.7))
+    painless.gridworld().save(tmp_path / "world.drn")
+    with pytest.raises(InputError, match=r"'budget'; .*Known: ") as refused:
+        make_problem(_file(tmp_path / "world.drn", budget=0.7))
+    known = str(refused.value).partition("Known: ")[2].split(", ")
+    assert len(known) == len(set(known))
 
 
 CBP_UNIT = {"name": "cbp"}

@@ -12,11 +12,11 @@ from painless.engines import engine as engine_module
 from painless.engines import factorised as factorised_module
 from painless.frontiers.grid_layout import grid_layout
 from painless.report.curves import curve, shown_steps
-from painless.report.html import data_block, plain, render
+from painless.report.html import data_block, plain, render, write_page
 from painless.report.page_frontiers import frontiers_of
 from painless.report.page_sweep import chosen, read_units
 from painless.report.saved_figures import figures_of, layout_map, panel_figure
-from painless.report.saved_pages import page_of, saved_kind, write_page
+from painless.report.saved_pages import page_of, saved_kind
 from painless.solving import optimum as optimum_module
 from painless.solving.optimum import exact_optimum, known_optimum
 from painless.study import targets as targets_module

@@ -13,7 +13,7 @@ from painless.engines.policy_iteration import policy_iteration
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.swept import Swept
 from painless.planning.certificate import Certifier
-from painless.planning.game import Column
+from painless.planning.columns import Column
 from painless.problem.units import normalise
 from painless.solving.solution import Kind
 from tests.fuzz.exact import Exact

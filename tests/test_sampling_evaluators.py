@@ -30,9 +30,10 @@ from painless.features import (
     greedy_coreset,
 )
 from painless.learners import CoinBetting
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.framework import Recorder, iterate
-from painless.loop.prepare import Prepared
-from painless.policies.table import LearningTable, dirichlet_policy, uniform_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy, uniform_policy
 from painless.simulation.sampling import draw, policy_sums, stream, table_sampler, uniform, uniforms
 from painless.study.unit import make_evaluator
 
@@ -744,7 +745,7 @@ def test_bad_policies_and_generators_are_refused():
 
 def gaps(evaluator, algorithm, iterations, starts):
     """Return OG and CV of every start on the gridworld."""
-    prepared = Prepared.of(WORLD)
+    prepared = AlgorithmCase.of(WORLD)
     with one_thread():
         learner, dual = algorithm.build(prepared.situation(iterations))
         recorder = Recorder(monitor=ExactEvaluator(prepared.normal))

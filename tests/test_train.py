@@ -188,7 +188,7 @@ def test_lstdq_over_one_hot_features_finds_the_action_values():
     from painless.evaluators import ExactEvaluator
     from painless.learners import CoinBetting
     from painless.policies import start_policy
-    from painless.policies.table import LearningTable
+    from painless.policies.learning_table import LearningTable
 
     exact = ExactEvaluator(problem).evaluate(LearningTable.start(CoinBetting(), np.full((1, 4, 2), 0.5)))
     for make in (partial(AnchoredLSTDQ, anchor=1e-6), partial(PlainLSTDQ, expected=True), PlainLSTDQ):

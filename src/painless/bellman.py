@@ -97,32 +97,32 @@ def _finite(value: Array) -> Array:
 
 def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
     """Factorise I − γ P_π."""
-    if discount < 1:
-        return _factorised(policy_transition, discount)
-    try:
-        return FiniteResolvent(_factorised(policy_transition, discount))
-    except RuntimeError:  # SuperLU: singular
-        return FiniteResolvent(None)
-
-
-def _factorised(policy_transition: Transition, discount: float) -> Resolvent:
+    found: Resolvent | None
     if isinstance(policy_transition, np.ndarray):
         from scipy.linalg import lapack
 
         matrix = np.ascontiguousarray(policy_transition) * -discount
         matrix.reshape(-1)[:: len(matrix) + 1] += 1.0
         factors, pivots, _ = lapack.dgetrf(matrix.T, overwrite_a=1)
-        return DenseResolvent(factors, pivots)
-    from scipy.sparse.linalg import splu
+        found = DenseResolvent(factors, pivots)
+    else:
+        from scipy.sparse.linalg import splu
 
-    identity = scipy.sparse.eye_array(policy_transition.shape[0], format="csr")
-    system = scipy.sparse.csr_array(identity - discount * policy_transition)
-    return SparseResolvent(splu(scipy.sparse.csc_array(system.T)))
+        identity = scipy.sparse.eye_array(policy_transition.shape[0], format="csr")
+        system = scipy.sparse.csr_array(identity - discount * policy_transition)
+        try:
+            found = SparseResolvent(splu(scipy.sparse.csc_array(system.T)))
+        except RuntimeError:  # SuperLU: singular
+            if discount < 1:
+                raise
+            found = None
+    return FiniteResolvent(found) if found is None or discount >= 1 else found
 
 
 def policy_transition(problem: CMDP, policy: Array) -> Transition:
     """P_π(s, s') = Σ_a π(a|s) P(s'|s, a), for one policy (S, A) or, of a dense model, for a batch."""
-    problem.require_stationary("the chain of a policy")
+    if problem.horizon is not None:
+        problem.require_stationary("the chain of a policy")
     if isinstance(problem.transition, np.ndarray):
         return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
     states, actions = policy.shape

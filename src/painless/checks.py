@@ -20,7 +20,8 @@ from painless.duals.base import Dual
 from painless.evaluators.base import Evaluator
 from painless.learners.base import Learner
 from painless.planning.linear_program import LinearProgram
-from painless.policies.table import LearningTable, dirichlet_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import dirichlet_policy
 from painless.problem import CMDP, load, require_problem
 from painless.solving.solve import solve
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from painless.cli.common import AsJson, Seed, interruptible, make_simulator, print_table, say_json
+from painless.cli.common import AsJson, Seed, interruptible, print_table, say_json
+from painless.cli.parsing import make_simulator
 from painless.common.errors import InputError
 
 

@@ -22,13 +22,13 @@ from painless.cli.common import (
     check_file,
     check_folder,
     fail,
-    find_problem,
     interruptible,
     print_table,
     progress_bar,
     say,
     say_json,
 )
+from painless.cli.parsing import find_problem
 from painless.cli.report import Report, check_report, report_frontier
 from painless.common.errors import InputError
 
@@ -86,7 +86,7 @@ def frontier(
     """
     from painless.frontiers.frontier import Infeasible
     from painless.frontiers.frontier import frontier as run
-    from painless.solving.solution import Kind
+    from painless.solving.status import Kind
 
     check_file(out, (".json", *PICTURES))
     check_folder(save)

@@ -12,10 +12,10 @@ from painless.cli.common import (
     Parameters,
     Problem,
     Threshold,
-    find_problem,
     say,
     say_table,
 )
+from painless.cli.parsing import find_problem
 
 
 def problems() -> None:

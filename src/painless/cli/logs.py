@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from painless.cli.common import (
-    INFEASIBLE,
-    interruptible,
-    name_and_value,
-    named_limits,
-    print_table,
-    say,
-    say_json,
-)
+from painless.cli.common import INFEASIBLE, interruptible, print_table, say, say_json
+from painless.cli.parsing import name_and_value, named_limits
 from painless.common.errors import InputError
 from painless.common.registry import require_settings
 from painless.problem.formats import parsing
@@ -125,8 +118,8 @@ def answer_log(
     if save is not None:
         solution.save(save)
     if report_file is not None:
+        from painless.report.html import write_page
         from painless.report.page_log import log_page
-        from painless.report.saved_pages import write_page
 
         write_page(log_page(solution, path), report_file)
     if as_json:
@@ -162,8 +155,8 @@ def answer_frontier(
 
         save_figure(band_figure(band), out)
     if report_file is not None:
+        from painless.report.html import write_page
         from painless.report.page_log import band_page
-        from painless.report.saved_pages import write_page
 
         write_page(band_page(band, log, path), report_file)
     if as_json:

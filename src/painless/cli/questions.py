@@ -18,12 +18,12 @@ from painless.cli.common import (
     Problem,
     Threshold,
     check_file,
-    find_problem,
     interruptible,
     print_table,
     say,
     say_json,
 )
+from painless.cli.parsing import find_problem
 from painless.common.errors import InputError
 
 OPTIMAL = "optimal"  # how the answer of `solve` is called beside the others

@@ -29,7 +29,8 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title; default: the folder's name.")] = None,
 ) -> None:
     """Write an interactive page of a saved solution, frontier, training run or sweep: one file that needs no network."""
-    from painless.report.saved_pages import page_of, write_page
+    from painless.report.html import write_page
+    from painless.report.saved_pages import page_of
 
     check_report(out)
     page = page_of(folder, title)
@@ -45,8 +46,8 @@ def check_report(path: Path | None) -> None:
 def report_solution(path: Path | None, solution: Solution, problem: CMDP, title: str) -> None:
     """Write the page of a solution, if one is wanted."""
     if path is not None:
+        from painless.report.html import write_page
         from painless.report.page_solution import solution_page
-        from painless.report.saved_pages import write_page
 
         write_page(solution_page(solution, problem, title), path)
 
@@ -54,8 +55,8 @@ def report_solution(path: Path | None, solution: Solution, problem: CMDP, title:
 def report_training(path: Path | None, training: Training, title: str) -> None:
     """Write the page of a training run, if one is wanted."""
     if path is not None:
+        from painless.report.html import write_page
         from painless.report.page_training import TrainingRecord, training_page
-        from painless.report.saved_pages import write_page
 
         write_page(training_page(TrainingRecord.of(training), title), path)
 
@@ -63,7 +64,7 @@ def report_training(path: Path | None, training: Training, title: str) -> None:
 def report_frontier(path: Path | None, frontier: Any, title: str) -> None:
     """Write the page of a frontier, if one is wanted."""
     if path is not None:
+        from painless.report.html import write_page
         from painless.report.page_builder import frontier_page
-        from painless.report.saved_pages import write_page
 
         write_page(frontier_page([frontier.as_dict()], title), path)

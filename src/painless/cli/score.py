@@ -14,11 +14,10 @@ from painless.cli.common import (
     check_file,
     check_folder,
     interruptible,
-    json_or_text,
-    name_and_value,
     progress_bar,
     say_json,
 )
+from painless.cli.parsing import json_or_text, name_and_value
 from painless.common.errors import InputError
 
 TABLES = (".md", ".tex", ".csv")

@@ -23,14 +23,13 @@ from painless.cli.common import (
     Settings,
     Threshold,
     check_folder,
-    find_problem,
     interruptible,
-    make_algorithm,
     print_table,
     progress_bar,
     say,
     say_json,
 )
+from painless.cli.parsing import find_problem, make_algorithm
 from painless.cli.report import Report, check_report, report_solution
 from painless.common.errors import InputError
 from painless.common.registry import find
@@ -136,7 +135,7 @@ def solve(
         iterations=iterations,
         tolerance=tolerance,
         time_limit=time_limit,
-        initial_policy=first_policy(cmdp, initial, seed),
+        initial_policy=first_policy(cmdp, seed) if initial is Start.DIRICHLET else None,
         seed=seed,
     )
 
@@ -156,9 +155,10 @@ def answer(
     """Solve, save, print, and exit with the code of the status; `options` go to `painless.solve`."""
     from painless.solving.optimum import known_optimum
     from painless.solving.solve import solve as run
+    from painless.solving.status import Kind
 
     with interruptible(), progress_bar(not as_json) as report:
-        solution = run(cmdp, algorithm, progress=describe(report), **options)
+        solution = run(cmdp, algorithm, progress=None if report is None else describe(report), **options)
     if save is not None:
         solution.save(save, cmdp)
     if certificate is not None:
@@ -172,7 +172,7 @@ def answer(
         if note:
             say(note)
         _show(problem, solution, cmdp)
-    raise typer.Exit(_exit_code(solution))
+    raise typer.Exit({Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0))
 
 
 def find_method(name: str | None, settings: list[str] | None) -> Any:
@@ -183,12 +183,11 @@ def find_method(name: str | None, settings: list[str] | None) -> Any:
     return make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
 
 
-def first_policy(problem: CMDP, start: Start, seed: int) -> Any:
-    """Return the initial policy, or None for the uniform one."""
+def first_policy(problem: CMDP, seed: int) -> Any:
+    """Return a random initial policy, drawn from a Dirichlet distribution at every state."""
     from painless.policies.table import dirichlet_policy
 
-    rng = np.random.default_rng(seed)
-    return dirichlet_policy(problem.actions, rng) if start is Start.DIRICHLET else None
+    return dirichlet_policy(problem.actions, np.random.default_rng(seed))
 
 
 def describe(report: Any) -> Any:
@@ -201,7 +200,7 @@ def describe(report: Any) -> Any:
         )
         report(f"iteration {now.iteration}{known}", now.iteration, now.iterations)
 
-    return None if report is None else shown
+    return shown
 
 
 def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[str, Any]:
@@ -217,12 +216,12 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the solution; after a given number of iterations also their average, which experiments report."""
     from painless.solving.optimum import known_optimum
-    from painless.solving.solution import Kind
+    from painless.solving.status import Kind
 
     heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
     print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
-    average = solution.average
-    if average is not None and solution.status.kind is Kind.COMPLETED:
+    average = solution.average if solution.status.kind is Kind.COMPLETED else None
+    if average is not None:
         optimum = known_optimum(solution, cmdp)
         gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))
@@ -247,9 +246,3 @@ def about_average(value: float, gap: float | None, violation: Any) -> str:
     missed = ", ".join(number(v) for v in violation)
     end = f"; violation {missed} (met if negative)" if missed else ""
     return f"Average of all iterates, not the returned policy: value {number(value)}{distance}{end}."
-
-
-def _exit_code(solution: Solution) -> int:
-    from painless.solving.solution import Kind
-
-    return {Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0)

@@ -22,17 +22,19 @@ from painless.cli.common import (
     Threshold,
     check_file,
     check_folder,
-    find_problem,
-    import_modules,
     interruptible,
-    json_or_text,
-    make_algorithm,
-    make_simulator,
     print_table,
-    problem_arguments,
     progress_bar,
     say,
     say_json,
+)
+from painless.cli.parsing import (
+    find_problem,
+    import_modules,
+    json_or_text,
+    make_algorithm,
+    make_simulator,
+    problem_arguments,
 )
 from painless.cli.report import Report, check_report, report_training
 from painless.cli.solve import Start, about_average, answer, first_policy
@@ -183,7 +185,7 @@ def train(
             evaluator=_evaluator(
                 evaluator or "td", problem, simulated=False, samples=samples, rollouts=samples
             ),
-            initial_policy=first_policy(cmdp, initial, seed),
+            initial_policy=first_policy(cmdp, seed) if initial is Start.DIRICHLET else None,
             seed=seed,
         )
     from painless.training.train import pilot_seconds
@@ -312,7 +314,7 @@ def _describe(report: Any) -> Any:
 
 
 def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
-    from painless.solving.solution import Kind
+    from painless.solving.status import Kind
     from painless.training.result import HEADER
 
     problem = about["simulator"]

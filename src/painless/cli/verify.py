@@ -17,11 +17,11 @@ from painless.cli.common import (
     Parameters,
     Problem,
     Threshold,
-    find_problem,
     interruptible,
     say,
     say_json,
 )
+from painless.cli.parsing import find_problem
 
 
 def verify(

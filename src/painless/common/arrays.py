@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,50 +50,39 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Blas:
-    """Limits BLAS of this process to one thread while needed: the first caller limits, the last one restores."""
+    """What limits BLAS of this process to one thread while needed."""
 
-    def __init__(self) -> None:
-        self.lock, self.depth = Lock(), 0
-        self.limits: list[Any] = []  # each remembers what it found
-        self.controller: Any = None
-        self.modules = 0  # loaded when the libraries were looked up; a new library comes with a new module
-
-    def enter(self) -> Any:
-        """Limit what is not limited yet; return the limit of OpenMP, which holds for the calling thread only."""
-        from threadpoolctl import ThreadpoolController
-
-        with self.lock:
-            known = self.modules == len(sys.modules)
-            if not known:
-                self.controller, self.modules = ThreadpoolController(), len(sys.modules)
-            if self.depth == 0 or not known:
-                self.limits.append(self.controller.limit(limits=1, user_api="blas"))
-            self.depth += 1
-            return self.controller.limit(limits=1, user_api="openmp")
-
-    def exit(self) -> None:
-        """Restore the previous limits once no caller needs one thread."""
-        with self.lock:
-            self.depth -= 1
-            while self.depth == 0 and self.limits:
-                self.limits.pop().restore_original_limits()
-
-
-_blas = _Blas()
+    lock, depth = Lock(), 0  # callers that need one thread
+    limits: ClassVar[list[Any]] = []  # each remembers what it found
+    controller: Any = None
+    modules = 0  # loaded when the libraries were looked up; a new library comes with a new module
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread, so that a result does not depend on the number of cores.
 
-    BLAS has one thread limit per process: it is restored after calls from several threads at once, too.
+    BLAS has one thread limit per process: the first of several callers at once limits it, and the last one restores it. That of
+    OpenMP holds for the calling thread only.
     """
-    own = _blas.enter()
+    from threadpoolctl import ThreadpoolController
+
+    with _Blas.lock:
+        known = _Blas.modules == len(sys.modules)
+        if not known:
+            _Blas.controller, _Blas.modules = ThreadpoolController(), len(sys.modules)
+        if _Blas.depth == 0 or not known:
+            _Blas.limits.append(_Blas.controller.limit(limits=1, user_api="blas"))
+        _Blas.depth += 1
+        own = _Blas.controller.limit(limits=1, user_api="openmp")
     try:
         yield
     finally:
         own.restore_original_limits()
-        _blas.exit()
+        with _Blas.lock:
+            _Blas.depth -= 1
+            while _Blas.depth == 0 and _Blas.limits:
+                _Blas.limits.pop().restore_original_limits()
 
 
 def summed_by(index: NDArray[np.integer], values: Array, size: int) -> Array:

@@ -70,18 +70,20 @@ class Clock:
         else:
             self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
-    def release(self) -> None:
-        """Remove the limit of `allow_again`: the remaining work is short, and part of the answer."""
-        self._allowed = np.inf
-        if self.limit is not None:
-            self.extend()
-
     @property
     def work(self) -> float:
         """The CPU time of this thread since the start, in seconds."""
         return time.thread_time() - self._work
 
-    def allow_again(self, least: float, share: float = 1.0) -> None:
-        """Allow a share of the CPU time that was used since the start, or `least` seconds, however busy the machine."""
+    @contextmanager
+    def allowing(self, least: float, share: float = 1.0) -> Iterator[None]:
+        """Allow a share of the CPU time that was used since the start, or `least` seconds, however busy the machine.
+
+        What comes after is short, and part of the answer: no such limit holds for it.
+        """
         now = time.thread_time()
         self._allowed = now + max(share * (now - self._work), least)
+        yield
+        self._allowed = np.inf
+        if self.limit is not None:
+            self.extend()

@@ -55,6 +55,7 @@ class Judged(NamedTuple):
     # (J, M) what the value changes by with the frequency of each transition
     influence: Array = np.zeros((0, 0))
     stages: Array | None = None  # (H, S, A) the occupancy of each step of a horizon
+    visit_variance: Array | None = None  # (J, S·A) what each pair adds for each squared visit; not of a log
 
     @property
     def state_value(self) -> Array:
@@ -181,6 +182,12 @@ class LearnedModel:
         square = self._per_pair(self.memory.squares.sum(0).T / self.visits[self.pairs])
         return np.maximum(square - self.utility**2, 0.0)
 
+    @cached_property
+    def unexplained(self) -> Array:
+        """The variance of the utilities of each pair that its transitions do not explain, (J, S·A)."""
+        explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
+        return np.maximum(self.variance - explained, 0.0)
+
     def _per_pair(self, values: Array) -> Array:
         """Sum values of transitions (J, M) over each pair, (J, S·A)."""
         return np.array([np.bincount(self.pairs, row, len(self.visits)) for row in values])
@@ -302,9 +309,14 @@ class LearnedModel:
         transition, utility, actions = self.nominal_parts
         return self._problem((transition, utility, np.ones_like(actions)), self.threshold)
 
+    @cached_property
+    def _at_own_limits(self) -> CMDP:
+        return self._problem(self.nominal_parts, self.threshold)
+
     def nominal(self, threshold: Array) -> CMDP:
         """Return the model as it is; only actions that were tried are available, where any was."""
-        return self._problem(self.nominal_parts, threshold)
+        own = np.array_equal(threshold, self.threshold)
+        return self._at_own_limits if own else self._problem(self.nominal_parts, threshold)
 
     def exposure(self, policy: Any) -> Array:
         """Return what each pair would add to the variance of V(ρ) if it were always taken where a policy comes, over those visits, (J, S, A)."""
@@ -407,14 +419,15 @@ class LearnedModel:
         found = evaluated(self, policy)
         weight = found.occupancy.reshape(-1)
         influence = weight[self.pairs] * self.outcome + found.following
-        by_pair = self._pair_variance(found, influence)
+        by_visit = None if self.logged else self.visit_variance(found.full_value)
+        by_pair = self._pair_variance(found, influence) if by_visit is None else weight**2 * by_visit
         error = np.sqrt(by_pair.sum(1) + self._start_variance(found.first))
         if self.logged:
             error[1:] = np.maximum(error[1:], self._single_doubt(found)[1:])
         if self.logged and self.criterion is Criterion.TOTAL:
             error[1:] = [self._bent(found, influence, float(error[j]), j) for j in range(1, len(error))]
         parts = (found.policy, found.value, error, found.full_value, found.occupancy)
-        return Judged(*parts, by_pair, influence, found.stages)
+        return Judged(*parts, by_pair, influence, found.stages, by_visit)
 
     @cached_property
     def _unseen(self) -> tuple[Array, Array]:
@@ -517,8 +530,7 @@ class LearnedModel:
         """Return the variance of the influence of each pair, (J, S·A), given its weight (S·A,) and influences (J, M)."""
         mean = self._per_pair(self.probability * influence)
         between = self._per_pair(self.probability * influence**2) - mean**2
-        explained = self._per_pair(self.probability * self.outcome**2) - self.utility**2
-        return np.maximum(between, 0.0) + weight**2 * np.maximum(self.variance - explained, 0.0)
+        return np.maximum(between, 0.0) + weight**2 * self.unexplained
 
     def _pair_variance(self, found: Evaluated, influence: Array) -> Array:
         """Return what each pair adds to the variance of V(ρ), (J, S·A), given influences (J, M).

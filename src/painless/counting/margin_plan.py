@@ -68,7 +68,9 @@ class Pessimist(NamedTuple):
         tightened = threshold + limits.curse + BEYOND * margin + beyond
         return cls(
             np.append(0.0, np.full(len(margin), z)),
-            model.visit_variance(judged.full_value),
+            model.visit_variance(judged.full_value)
+            if judged.visit_variance is None
+            else judged.visit_variance,
             first,
             tightened,
             scale,

@@ -1,7 +1,7 @@
 """What was seen of a finite environment: counts, sums and squares of all utilities for each (s, a, s').
 
-States are numbered in the order in which they were first seen. The data are kept in two halves, by episode, so that a plan made on
-one half can be evaluated on the other.
+States are numbered in the order in which they were first seen. Data may be kept in two halves, so that what was found in
+one half can be compared with the other.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Memory:
     Arguments:
         actions: A.
         utilities: J, the reward first, in the internal sense.
+        halves: in which the data are kept.
 
     >>> memory = Memory(actions=2, utilities=1)
     >>> memory.add(0, np.array([0, 1]), np.array([1, 0]), np.array([1, -1]), np.array([[0.0], [3.0]]), np.array([0]))
@@ -33,13 +34,13 @@ class Memory:
     (2, 2, [[0.0, 1.0], [1.0, 0.0]])
     """
 
-    def __init__(self, actions: int, utilities: int) -> None:
+    def __init__(self, actions: int, utilities: int, halves: int = HALVES) -> None:
         self.actions, self.utilities = actions, utilities
         self.keys: Indices = np.empty(0, dtype=np.int64)  # (M,) sorted
-        self.counts: Array = np.zeros((HALVES, 0))  # (2, M)
-        self.sums: Array = np.zeros((HALVES, 0, utilities))  # (2, M, J)
-        self.squares: Array = np.zeros((HALVES, 0, utilities))  # (2, M, J)
-        self.starts: Array = np.zeros((HALVES, 0))  # (2, S) episodes that began in each state
+        self.counts: Array = np.zeros((halves, 0))  # (2, M)
+        self.sums: Array = np.zeros((halves, 0, utilities))  # (2, M, J)
+        self.squares: Array = np.zeros((halves, 0, utilities))  # (2, M, J)
+        self.starts: Array = np.zeros((halves, 0))  # (2, S) episodes that began in each state
         self.low: Array = np.full(utilities, np.inf)  # (J,) the least utility of a step
         self.high: Array = np.full(utilities, -np.inf)  # (J,)
 
@@ -65,7 +66,7 @@ class Memory:
         count = 1 + max(
             self.states - 1, *(int(part.max(initial=-1)) for part in (states, successors, starts))
         )
-        self.starts, first = np.zeros((HALVES, count)), self.starts
+        self.starts, first = np.zeros((len(self.starts), count)), self.starts
         self.starts[:, : first.shape[1]] = first
         self.starts[half] += np.bincount(starts, minlength=count)
         self.low = np.minimum(self.low, utilities.min(0))

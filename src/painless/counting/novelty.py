@@ -37,10 +37,11 @@ def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
     single = np.bincount(pairs, minlength=len(visits)) <= 1
     level = 1
     while level <= visits.max(initial=0):
-        alike, others = _rates(pairs, count, visits, level)
         here = (visits >= level) & (visits < 2 * level)
-        rate = np.where(single[here], alike, others)
-        expected[here] = np.minimum(expected[here], rate)
+        if here.any():
+            alike, others = _rates(pairs, count, visits, level)
+            rate = np.where(single[here], alike, others)
+            expected[here] = np.minimum(expected[here], rate)
         level *= 2
     return expected
 

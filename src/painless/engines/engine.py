@@ -10,6 +10,8 @@ To add an engine, write a file and add a line to `ENGINES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -179,86 +181,46 @@ def occupancy(engine: Engine, policy: Array | Actions) -> Array:
     return engine.visits(policy)[:, None] * as_table(policy, engine.problem.shape[1])
 
 
-def _factorised(problem: CMDP, swept_beyond: float) -> Engine | None:
-    del swept_beyond
-    if problem.criterion is not Criterion.DISCOUNTED:
-        return None
-    from painless.engines.factorised import Factorised
+@dataclass(frozen=True)
+class Serves:
+    """The models that an engine serves.
 
-    return Factorised(problem)
+    Arguments:
+        place: the module in `painless.engines`, which is imported when needed, and the class or function that makes the engine.
+        criterion: of the models.
+        swept: whether only large models are served: those with more than `swept_beyond` states, or, on average, large sparse ones.
+        kind: the class of the models.
+    """
 
+    place: str
+    criterion: Criterion
+    swept: bool = False
+    kind: type[CMDP] = CMDP
 
-def _swept(problem: CMDP, swept_beyond: float) -> Engine | None:
-    if problem.shape[0] <= swept_beyond or problem.criterion is not Criterion.DISCOUNTED:
-        return None
-    from painless.engines.swept import Swept
-
-    return Swept(problem)
-
-
-def _ending_soon(problem: CMDP, swept_beyond: float) -> Engine | None:
-    if problem.shape[0] <= swept_beyond:
-        return None
-    from painless.engines.ending_soon import ending_soon
-
-    return ending_soon(problem)
-
-
-def _finite_horizon(problem: CMDP, swept_beyond: float) -> Engine | None:
-    del swept_beyond
-    if problem.horizon is None:
-        return None
-    from painless.engines.finite_horizon import FiniteHorizon
-
-    return FiniteHorizon(problem)
-
-
-def _total(problem: CMDP, swept_beyond: float) -> Engine | None:
-    del swept_beyond
-    if problem.criterion is not Criterion.TOTAL:
-        return None
-    from painless.engines.total import Total
-
-    return Total(problem)
-
-
-def _average(problem: CMDP, swept_beyond: float) -> Engine | None:
-    del swept_beyond
-    if problem.criterion is not Criterion.AVERAGE:
-        return None
-    from painless.engines.average import Average
-
-    return Average(problem)
-
-
-def _swept_average(problem: CMDP, swept_beyond: float) -> Engine | None:
-    large = problem.is_sparse and problem.shape[0] > AVERAGED_STATES and swept_beyond < np.inf
-    if problem.criterion is not Criterion.AVERAGE or not large:
-        return None
-    from painless.engines.swept_average import SweptAverage
-
-    return SweptAverage(problem)
-
-
-def _function(problem: CMDP, swept_beyond: float) -> Engine | None:
-    del swept_beyond
-    if not isinstance(problem, FunctionModel):
-        return None
-    from painless.engines.function import Function
-
-    return Function(problem)
+    def __call__(self, problem: CMDP, swept_beyond: float) -> Engine | None:
+        """Return the engine of a model, or None if it does not serve it."""
+        if problem.criterion is not self.criterion or not isinstance(problem, self.kind):
+            return None
+        beyond = swept_beyond
+        if self.criterion is Criterion.AVERAGE and swept_beyond < np.inf:
+            beyond = AVERAGED_STATES if problem.is_sparse else np.inf
+        if self.swept and problem.shape[0] <= beyond:
+            return None
+        module, _, name = self.place.partition(":")
+        make: Callable[[CMDP], Engine | None] = getattr(import_module(f"painless.engines.{module}"), name)
+        return make(problem)
 
 
 # Each returns its engine for a model, or None if it does not serve it. The last one that serves a model is taken.
 ENGINES: dict[str, Callable[[CMDP, float], Engine | None]] = {
-    "factorised": _factorised,
-    "swept": _swept,
-    "ending-soon": _ending_soon,
-    "finite-horizon": _finite_horizon,
-    "total": _total,
-    "average": _average,
-    "swept-average": _swept_average,
-    "function": _function,
+    "factorised": Serves("factorised:Factorised", Criterion.DISCOUNTED),
+    "swept": Serves("swept:Swept", Criterion.DISCOUNTED, swept=True),
+    "ending-soon": Serves("ending_soon:ending_soon", Criterion.DISCOUNTED, swept=True),
+    "finite-horizon": Serves("finite_horizon:FiniteHorizon", Criterion.HORIZON),
+    "total": Serves("total:Total", Criterion.TOTAL),
+    "average": Serves("average:Average", Criterion.AVERAGE),
+    "swept-average": Serves("swept_average:SweptAverage", Criterion.AVERAGE, swept=True),
+    "function": Serves("function:Function", Criterion.DISCOUNTED, kind=FunctionModel),
 }
 
 

@@ -42,7 +42,8 @@ class Factorised(BaseEngine):
 
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
-        require_sound(problem.transition)
+        if not isinstance(problem.transition, np.ndarray):
+            require_sound(problem.transition)
         self.rounding = value_rounding(problem, problem.most_successors)
         self._last: NDArray[np.intp] | None = None
         self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
@@ -59,10 +60,10 @@ class Factorised(BaseEngine):
         utility = weight[0] * problem.reward + np.tensordot(weight[1:], problem.constraint_reward, 1)
         plan = policy_iteration(problem, utility, self._last, self._tick, tolerance)
         self._last = plan.actions
-        gain = policy_utility(problem.utility, plan.policy(problem.shape[1]))
+        actions = plan.actions.astype(self.compact)
+        gain = policy_utility(problem.utility, as_table(actions, problem.shape[1]))
         visits = plan.resolvent.state_occupancy(problem.initial)
         value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent, visits)
-        actions = plan.actions.astype(self.compact)
         if len(self._visits) >= REMEMBERED:
             self._visits.clear()
         self._visits[actions.tobytes()] = visits

@@ -65,19 +65,21 @@ class FiniteHorizon(BaseEngine):
             return self._swept_best(weight)
         steps, states, _ = self._shape
         mask = self.problem.actions.reshape(self._shape)
-        actions = np.empty((steps, states), dtype=self.compact)
-        ahead, largest = np.zeros(states), float(np.abs(weight) @ self._sizes)
+        actions, everyone = np.empty((steps, states), dtype=self.compact), np.arange(states)
+        ahead, largest = np.zeros((1 + 2 * len(weight), states)), float(np.abs(weight) @ self._sizes)
         for t in reversed(range(steps)):
             self._tick()
-            q = np.tensordot(weight, self._utility[:, t], 1) + self.problem.discount * self.process.ahead(
+            utility = self._utility[:, t]
+            q = self.problem.discount * self.process.ahead(
                 t, ahead
-            )
-            q = np.where(mask[t], q, -np.inf)
-            actions[t] = q.argmax(1)
-            ahead = q.max(1)
-            largest = max(largest, float(np.abs(ahead).max(initial=0.0)))
-        chosen = actions.reshape(-1)
-        return self._response(weight, chosen, ahead, largest, self.values(chosen))
+            )  # of the best policy, and its utilities and their sizes
+            total = np.where(mask[t], self._weighted(weight, t) + q[0], -np.inf)
+            actions[t] = total.argmax(1)
+            taken = utility[:, everyone, actions[t]]
+            ahead[0], ahead[1:] = total.max(1), q[1:, everyone, actions[t]]
+            ahead[1:] += np.concatenate([taken, np.abs(taken)])
+            largest = max(largest, float(np.abs(ahead[0]).max(initial=0.0)))
+        return self._response(weight, actions.reshape(-1), ahead[0], largest, self._bracket(ahead[1:]))
 
     def _response(
         self, weight: Array, actions: Actions, value: Array, largest: float, each: Bracket
@@ -198,25 +200,20 @@ class FiniteHorizon(BaseEngine):
     def values(self, policy: Array | Actions) -> Bracket:
         """Return proved bounds on V(ρ), of a policy (H·S, A) or actions (H·S,)."""
         steps, states, _ = self._shape
-        deterministic, discount = policy.ndim == 1, self.problem.discount
-        table = policy.reshape(steps, states) if deterministic else policy.reshape(self._shape)
+        table = policy.reshape(steps, states, *policy.shape[1:])
         if self._compiled:
             values = np.zeros((states, self._columns))
             for t in reversed(range(steps)):
                 self._tick()
                 values = self._followed(t, table[t], values)
             return self._bracket(values.T)
-        value = np.zeros((2 * len(self._utility), states))  # of all utilities, and of their sizes
+        value, everyone = np.zeros((2 * len(self._utility), states)), np.arange(states)
         for t in reversed(range(steps)):
             self._tick()
             utility = self._utility[:, t]
-            if deterministic:
-                chosen = utility[:, np.arange(states), table[t]]
-                ahead = self.process.ahead_of(t, table[t].astype(np.intp), value)
-                value = np.concatenate([chosen, np.abs(chosen)]) + discount * ahead
-            else:
-                q = np.concatenate([utility, np.abs(utility)]) + discount * self.process.ahead(t, value)
-                value = (q * table[t]).sum(-1)
+            q = np.concatenate([utility, np.abs(utility)])  # of all utilities, and of their sizes
+            q += self.problem.discount * self.process.ahead(t, value)
+            value = q[:, everyone, table[t]] if policy.ndim == 1 else (q * table[t]).sum(-1)
         return self._bracket(value)
 
     def _bracket(self, value: Array) -> Bracket:

@@ -26,7 +26,7 @@ from painless.engines.reduction import DENSE_NODES, Quotient, Reduction
 from painless.engines.sweeps.total_pricing import TotalPricer
 from painless.engines.total_iteration import Factorise, Ray, excess, improved
 
-ENOUGH = 0.1  # the error of a swept W, which is raised until it passes
+SPARE = 0.1  # of a step, by which a swept W exceeds what is asked for, so that its error does not matter
 CUTS = 200  # rounds of cutting planes; usually a few suffice
 GENEROUS = 2.0  # times the weights that the cuts ask for, so that fewer are needed
 LARGEST = 1e9  # weights beyond this cannot be told from none
@@ -51,7 +51,7 @@ def guard_of(
     weight, choice = _first_weights(whole, limited), quotient.rows.first  # to stop at once
     rays: list[Ray] = []
     for _ in range(CUTS):
-        swept = _swept(quotient, steps + weight @ utility, tick)
+        swept = _swept(quotient, steps, weight @ utility, tick)
         if swept is not None:
             _require_stops(whole)
             return Guard(weight, np.where(quotient.node >= 0, swept[quotient.node], 0.0))
@@ -66,20 +66,22 @@ def guard_of(
     raise _refusal(quotient, rays, np.ones(len(rays)), unbounded=False)
 
 
-def _swept(quotient: Quotient, utility: Array, tick: Callable[[], None]) -> Array | None:
-    """Return a function that no row of a large model improves, (N,), by sweeps; None if they do not find one."""
+def _swept(quotient: Quotient, steps: Array, utility: Array, tick: Callable[[], None]) -> Array | None:
+    """Return W ≥ steps + utility + PW of a large model, (N,), by sweeps; None if they do not find it."""
     if quotient.count <= DENSE_NODES:
         return None
-    known = quotient.sweeps.known
-    rows = known.sparse._replace(utility=np.ascontiguousarray(utility[None, known.kept]))
+    known, asked = quotient.sweeps.known, steps + utility
+    more = asked + SPARE * steps
+    rows = known.sparse._replace(utility=np.ascontiguousarray(more[None, known.kept]))
     first = known.place[quotient.rows.first].astype(np.uint32)
-    priced = TotalPricer(rows, quotient.initial, first, tick).price(np.ones(1), ENOUGH, ENOUGH)
-    if priced is None:
-        return None
-    value = priced.value[:, 0]
-    missing = float(excess(quotient, utility, value).max(initial=0.0))
-    raised = value + 2 * missing * priced.time
-    return raised if (excess(quotient, utility, raised) <= 0).all() else None
+    pricer, error = TotalPricer(rows, quotient.initial, first, tick), 0.5 * SPARE
+    value = pricer.longest(more[known.kept], error)
+    if value is None or (excess(quotient, asked, value) > 0).any():
+        priced = pricer.price(np.ones(1), error, error)
+        if priced is None:
+            return None
+        value = priced.value[:, 0]
+    return value if (excess(quotient, asked, value) <= 0).all() else None
 
 
 def _first_weights(whole: Reduction, limited: Mask) -> Array:

@@ -52,6 +52,7 @@ def from_gymnasium(
     reward_range: tuple[float, float] | None = None,
     seed: int = 0,
     pilot_seconds: float | None = None,
+    pilot_steps: int | None = None,
     **options: Any,
 ) -> GymnasiumSimulator:
     """Make a simulator of an environment.
@@ -69,6 +70,7 @@ def from_gymnasium(
         reward_range: the least and the largest reward of a step; what random episodes show, if not given.
         seed: of those episodes.
         pilot_seconds: that those episodes may take; by default as long as it takes to see some, of at most a few thousand steps.
+        pilot_steps: after which no other of them begins if observations are certain to repeat; a few thousand by default.
         options: passed on to `gymnasium.make`, or to the class or function.
     """
     given, environment = environment, _imported(environment)
@@ -94,7 +96,7 @@ def from_gymnasium(
         simulator = NativeSimulator(*settings)
     simulator.source = _source(given, first, options)
     simulator.pool.append(first)
-    simulator.look_around(seed, pilot_seconds)
+    simulator.look_around(seed, pilot_seconds, pilot_steps)
     return simulator
 
 
@@ -277,13 +279,16 @@ class GymnasiumSimulator:
     @cached_property
     def repeats(self) -> bool:
         """Whether observations repeat, so that they can be counted: few by their space, or seen again by random actions."""
-        interface = self.interface
-        if interface.continuous or interface.actions > MOST_ACTIONS or interface.dimension > MOST_NUMBERS:
-            return False
-        if interface.small:
-            return True
+        if not self._may_repeat or self.interface.small:
+            return self._may_repeat
         distinct = len(np.unique(self.observed.reshape(len(self.observed), -1), axis=0))
         return bool(distinct <= REPEATED * len(self.observed))
+
+    @property
+    def _may_repeat(self) -> bool:
+        """Whether observations and actions are of a kind that can be counted."""
+        one = self.interface
+        return not one.continuous and one.actions <= MOST_ACTIONS and one.dimension <= MOST_NUMBERS
 
     def described(self) -> dict[str, Any]:
         """Return what makes this simulator again in another process, or why that is impossible."""
@@ -313,8 +318,11 @@ class GymnasiumSimulator:
 
         return suggest_features(self)
 
-    def look_around(self, seed: int, seconds: float | None = None) -> None:
-        """Take random actions for some episodes, to see the ranges and that all is as it should be; they end with the step in which the seconds are up."""
+    def look_around(self, seed: int, seconds: float | None = None, steps: int | None = None) -> None:
+        """Take random actions for some episodes, to see the ranges and that all is as it should be.
+
+        They end with the step in which the seconds are up, and none begins after `steps` if observations are certain to repeat.
+        """
         deadline = np.inf if seconds is None else time.perf_counter() + seconds
         rng = np.random.default_rng(seed)
         interface = self.interface  # rejected here, before any episode
@@ -324,8 +332,10 @@ class GymnasiumSimulator:
         episodes = 0
         kept = PILOT_NUMBERS // self.interface.dimension
         together = min(getattr(self, "copies", 1), PILOT)
+        certain = self._may_repeat and interface.small
+        enough = PILOT_STEPS if steps is None or not certain else steps
         late = False
-        while episodes < PILOT and len(self._seen) < PILOT_STEPS and not late:
+        while episodes < PILOT and len(self._seen) < enough and not late:
             states = self.reset(together, rng)
             episodes += together
             for _ in range(self.time_limit):

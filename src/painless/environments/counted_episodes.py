@@ -28,7 +28,7 @@ class GymnasiumEpisodes:
         self._number, self._last, self._steps = -1, None, 0
         self._known: dict[Hashable, Hashable] = {}  # keys of observations, by what they look like
         self._look: Callable[[Any], Hashable] | None = None  # None before the first observation
-        self._read = simulator.utilities.read
+        self._take, self._read = self.environment.step, simulator.utilities.reader
         actions = range(simulator.actions) if not simulator.interface.product else ()
         self._actions = [simulator.interface.action(one) for one in actions]  # of a product, made each time
 
@@ -54,12 +54,9 @@ class GymnasiumEpisodes:
         self._steps += 1
         try:
             chosen = self._actions[action] if self._actions else self.simulator.interface.action(action)
-            last, values, terminated, truncated = self._read(
-                self._last, chosen, self.environment.step(chosen)
-            )
+            last, values, terminated, truncated = self._read(self._last, chosen, self._take(chosen))
             self._last = last
-            look = last if type(last) is int else self._look(last)  # type: ignore[misc]
-            key = self._known.get(look)
+            key = self._known.get(last if type(last) is int else self._look(last))  # type: ignore[misc]
             return self._key(last) if key is None else key, values, terminated, truncated
         except Exception as error:
             raise self._trouble(error) from error

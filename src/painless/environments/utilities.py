@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from painless.environments.constraint import Constraint, Function
 PLAIN = (float, int)
 SIMPLE = frozenset((float, int, bool))  # types of numbers that need no conversion
 INFINITE = math.inf
+Read = tuple[Any, list[float], bool, bool]  # the observation, utilities (J,), terminated, truncated
 LONGEST = 80  # characters of the keys of info that an error names
 
 
@@ -33,47 +35,51 @@ class Utilities:
     reward: Function | None
     constraints: tuple[Constraint, ...]
 
-    def read(self, before: Any, action: Any, result: tuple[Any, ...]) -> tuple[Any, list[float], bool, bool]:
+    def read(self, before: Any, action: Any, result: tuple[Any, ...]) -> Read:
         """Return the observation, utilities (J,), and whether the episode was terminated or truncated."""
-        if len(result) == 6:  # Safety-Gymnasium: the cost stands between reward and terminated
-            observation, reward, cost, terminated, truncated, info = result
-            info = {**info, "cost": cost}
-        else:
-            observation, reward, terminated, truncated, info = result
-        ended = bool(terminated)
-        step = (before, action, observation, reward, ended, info)
-        if self.reward is not None:
-            values = [_called(self.reward, step, "reward")]
-        elif self.objective is None and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
-            values = [float(reward)]
-        else:
-            values = [_entry(reward, self.objective)]
-        for function, index, name, sign in self.sources:
-            if function is not None:
-                value = _called(function, step, name)
-            elif index is not None:
-                value = _entry(reward, index)
+        return self.reader(before, action, result)
+
+    @cached_property
+    def reader(self) -> Callable[[Any, Any, tuple[Any, ...]], Read]:
+        """`read` as a function of its own: it is called in every step, and looks up nothing of this object."""
+        own, objective = self.reward, self.objective
+        sources = self.sources if own is None else [(own, None, "reward", 1.0), *self.sources]
+        plain = own is None and objective is None
+
+        def read(before: Any, action: Any, result: tuple[Any, ...]) -> Read:
+            if len(result) == 5:
+                observation, reward, terminated, truncated, info = result
+            else:  # Safety-Gymnasium: the cost stands between reward and terminated
+                observation, reward, cost, terminated, truncated, info = result
+                info = {**info, "cost": cost}
+            ended = terminated if type(terminated) is bool else bool(terminated)
+            if plain and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
+                values = [float(reward)]
             else:
-                value = info.get(name)
-                if type(value) is not float or not -INFINITE < value < INFINITE:
-                    value = _info(info, name)
-            values.append(sign * value)
-        return observation, values, ended, bool(truncated)
+                values = [] if own is not None else [_entry(reward, objective)]
+            for function, index, name, sign in sources:
+                if function is not None:
+                    try:
+                        value = function(before, action, observation, reward, ended, info)
+                    except Exception as error:
+                        raise InputError(f"the function {name} raised {error!r}") from error
+                    if type(value) not in SIMPLE or not -INFINITE < value < INFINITE:
+                        value = _number(value, f"the value of {name}")
+                elif index is not None:
+                    value = _entry(reward, index)
+                else:
+                    value = info.get(name)
+                    if type(value) is not float or not -INFINITE < value < INFINITE:
+                        value = _info(info, name)
+                values.append(sign * value)
+            return observation, values, ended, truncated if type(truncated) is bool else bool(truncated)
+
+        return read
 
     @cached_property
     def sources(self) -> list[tuple[Function | None, int | None, str, float]]:
         """Where each constraint is read: a function, an entry of the reward, or a key of info; its name, and its sign."""
         return [(one.function, one.index, one.source, one.sign) for one in self.constraints]
-
-
-def _called(function: Function, step: tuple[Any, ...], name: str) -> float:
-    try:
-        value = function(*step)
-    except Exception as error:
-        raise InputError(f"the function {name} raised {error!r}") from error
-    if type(value) in SIMPLE and -INFINITE < value < INFINITE:
-        return float(value)
-    return _number(value, f"the value of {name}")
 
 
 def _entry(reward: Any, index: int | None) -> float:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.policies.table import Policy, QFunction
+from painless.policies.learning_table import Policy, QFunction
 
 P_contra = TypeVar("P_contra", bound=Policy, contravariant=True)
 

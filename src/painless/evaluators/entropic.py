@@ -19,7 +19,7 @@ from painless.bellman import action_value, batch_state_value, policy_transition,
 from painless.common.arrays import Array, Setting, per_run
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.evaluators.exact import TablePolicy
-from painless.policies.table import QFunction
+from painless.policies.learning_table import QFunction
 from painless.problem import CMDP
 
 

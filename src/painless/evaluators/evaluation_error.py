@@ -23,7 +23,8 @@ def evaluation_error(
     >>> import painless
     >>> from painless.evaluators.monte_carlo import MonteCarlo
     >>> from painless.learners import CoinBetting
-    >>> from painless.policies.table import LearningTable, uniform_policy
+    >>> from painless.policies.table import uniform_policy
+    >>> from painless.policies.learning_table import LearningTable
     >>> world = painless.gridworld()
     >>> policy = LearningTable.start(CoinBetting(), uniform_policy(world.actions)[None])
     >>> evaluator = MonteCarlo(world, rollouts=1000)

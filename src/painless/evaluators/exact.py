@@ -21,7 +21,7 @@ from painless.engines.engine import Engine, engine_of
 from painless.engines.finite_horizon import action_values as backward_action_values
 from painless.engines.total import Total
 from painless.evaluators.base import Evaluation, Evaluator
-from painless.policies.table import Policy, TabularQ
+from painless.policies.learning_table import Policy, TabularQ
 from painless.problem import CMDP
 from painless.problem.transitions import require_sound
 

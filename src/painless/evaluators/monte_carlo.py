@@ -24,7 +24,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.policies.table import TabularQ
+from painless.policies.learning_table import TabularQ
 from painless.problem import CMDP
 
 if TYPE_CHECKING:

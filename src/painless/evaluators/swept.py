@@ -21,7 +21,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.evaluators.base import Evaluation
 from painless.evaluators.exact import TablePolicy
-from painless.policies.table import TabularQ
+from painless.policies.learning_table import TabularQ
 from painless.problem import CMDP
 from painless.problem.transitions import require_sound
 

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from painless.common import arguments
 from painless.common.arrays import one_thread
 from painless.common.errors import InputError
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import Algorithm, kind, require_algorithm, require_single, stack
 from painless.loop.framework import Recorder, Trace
-from painless.loop.prepare import Prepared
 from painless.planning.feasibility import Feasibility
-from painless.policies.table import LearningTable, TabularPolicy, initial_policy
+from painless.policies.learning_table import LearningTable
+from painless.policies.table import TabularPolicy, initial_policy
 from painless.problem import CMDP, require_problem
 from painless.storage.mapped import unchanged
 
@@ -53,7 +54,7 @@ def solve_batch(
             f"{len(starts)} initial policies for {len(algorithms)} algorithms; give one for each"
         )
     with one_thread():
-        prepared = Prepared.of(problem)
+        prepared = AlgorithmCase.of(problem)
         if prepared.feasibility is not Feasibility.SLACK:
             raise InputError(f"{prepared.feasibility.value}; use solve(problem), which explains it or plans")
         priors = [initial_policy(start, problem.actions) for start in starts]

@@ -20,7 +20,7 @@ from painless.common.frames import to_frame
 from painless.duals.base import Dual
 from painless.evaluators.base import Evaluation, Evaluator
 from painless.loop.averages import measured
-from painless.policies.table import Policy
+from painless.policies.learning_table import Policy
 
 P = TypeVar("P", bound=Policy)
 

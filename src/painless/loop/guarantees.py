@@ -33,7 +33,7 @@ from painless.learners import coin_betting_regret, sigmoid_betting_regret
 from painless.loop.algorithms import Situation
 from painless.loop.approximation import Sampling
 from painless.loop.framework import Step
-from painless.policies.table import LearningTable
+from painless.policies.learning_table import LearningTable
 from painless.problem import CMDP
 
 

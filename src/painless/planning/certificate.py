@@ -20,10 +20,11 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.engine import Actions, Bracket, Engine
+from painless.planning.columns import Column, Columns
 from painless.planning.feasibility import Feasibility, SlaterPolicy
-from painless.planning.game import Aim, Column, Columns, Game, Proposal
+from painless.planning.game import Aim, Game
 from painless.planning.judgement import Relaxation
-from painless.planning.master import Mixture
+from painless.planning.master import Mixture, best_mixture
 from painless.problem import Criterion
 
 MEMORY = 1 << 25  # bytes that the policies may take
@@ -77,13 +78,18 @@ class Certifier:
         problem = engine.problem
         self.problem, self.engine, self.slater = problem, engine, slater
         self.relaxation = relaxation or Relaxation.of(problem)
+        tight = slater is not None and slater.feasibility is not Feasibility.SLACK
+        # What one stationary policy may lose against a draw between several: nothing if there is no Slater point.
+        self._near = 0.0 if tight or problem.criterion is not Criterion.AVERAGE else NEAR
+        reached = problem.threshold
+        if slater is not None and tight:  # mixtures may miss a limit by what still counts as met
+            lowered, proved = reached - 0.9 * self.relaxation.sure, slater.low[1:]
+            reached = np.where(np.isfinite(proved), np.minimum(proved, lowered), lowered)
         columns = Columns()
         if memory is not None:
             table = problem.shape[0] * problem.shape[1] * np.dtype(np.float64).itemsize
             columns = Columns(memory=max(memory, 2 * (problem.shape[2] + 2) * table), most=MOST)
-        self.game = Game(
-            engine, Aim.reward(problem, self._attainable()), columns, precision=0.0, finest=FINEST
-        )
+        self.game = Game(engine, Aim.reward(problem, reached), columns, precision=0.0, finest=FINEST)
         if slater is not None:
             self.game.add(Column(slater.policy, slater.value, slater.low))
             self.game.proved.append(slater.low)
@@ -98,11 +104,11 @@ class Certifier:
         """Return the best feasible mixture of the candidates, without the best responses of the proof."""
         columns = self.game.columns
         own = [k for k, column in enumerate(columns.known) if column.weight is None]
-        mixture = self.game.aim.mix(columns.values[own], np.eye(len(own))[0])
-        weights = np.zeros(len(columns))
+        mixture = best_mixture(columns.values[own], self.game.aim.reached, np.eye(len(own))[0])
+        weights = np.zeros(len(columns.known))
         if mixture is None:  # the Slater policy alone is feasible, to rounding
             weights[0] = 1.0
-            return Mixture(weights, np.zeros(self.problem.shape[2]), float(columns[0].value[0]))
+            return Mixture(weights, np.zeros(self.problem.shape[2]), float(columns.values[0, 0]))
         weights[own] = mixture.weights
         return mixture._replace(weights=weights)
 
@@ -119,7 +125,7 @@ class Certifier:
         multipliers: Iterable[Array],
         target: Callable[[float], float],
         rounds: int,
-        propose: Proposal | None = None,
+        propose: Callable[[Game], Array] | None = None,
     ) -> Mixture:
         """Bound at `multipliers`, then alternate master and pricing until the gap is at most `target(bound)`.
 
@@ -137,9 +143,10 @@ class Certifier:
         If it misses a constraint, the Slater policy is mixed in until it does not. If there is a Slater point, the answer
         provably meets every constraint.
         """
-        columns = self.game.columns
+        columns, mixed = self.game.columns, self.engine.mixed
+        policies = [column.policy for column in columns.known]
         weights, precision = columns.padded(weights), max(precision, self._near)
-        policy, value = self._mixed(weights, precision)
+        policy, value = mixed(policies, weights, precision)
         if self.game.safe is None:
             return self._assessed(policy, value)
         safe = columns.padded(self.game.safe)
@@ -149,14 +156,14 @@ class Certifier:
             if not np.isfinite(value.low).all():
                 break  # nothing is proved of so many rounds of a loop
             short = np.maximum(self.problem.threshold - value.low[1:], 0.0)
-            met = not short.any() or ((spare <= 0).any() and self.relaxation.allows(policy, value.low))
+            met = not short.any() or ((spare <= 0).any() and self.relaxation.met(policy, value.low).all())
             if met or np.array_equal(weights, safe):
                 break
             whole = short + np.maximum(spare, 0.0)
             needed = np.divide(short, whole, out=np.zeros_like(short), where=whole > 0)
             part = min(factor * float(needed.max()), 1.0)
             weights = safe if part == 1 else (1 - part) * weights + part * safe
-            policy, value = self._mixed(weights, precision if part < 1 else 0.0)
+            policy, value = mixed(policies, weights, precision if part < 1 else 0.0)
         return self._assessed(policy, value)
 
     def judge(self, policy: Array) -> Answer:
@@ -178,7 +185,7 @@ class Certifier:
     def known(self) -> Answer:
         """Return the best of the candidates by their proved values, without evaluating any; values that are not known are NaN."""
         columns = self.game.columns
-        if not len(columns):
+        if not columns.known:
             least, most = self.engine.extent
             unknown = np.full_like(least, np.nan)
             return self._assessed(self.engine.any_policy(), Bracket(least, most, unknown))
@@ -194,25 +201,7 @@ class Certifier:
         policy, value, proved = self.game.columns[place][:3]
         return self._assessed(self.engine.shown(policy), Bracket(proved, 2 * value - proved, proved))
 
-    @property
-    def _near(self) -> float:
-        """What one stationary policy may lose against a draw between several: nothing if there is no Slater point."""
-        tight = self.slater is not None and self.slater.feasibility is not Feasibility.SLACK
-        return 0.0 if tight or self.problem.criterion is not Criterion.AVERAGE else NEAR
-
-    def _mixed(self, weights: Array, precision: float) -> tuple[Any, Bracket]:
-        policies = [column.policy for column in self.game.columns.known]
-        return self.engine.mixed(policies, weights, precision)
-
     def _assessed(self, policy: Any, value: Bracket) -> Answer:
-        feasible = self.relaxation.allows(policy, value.low)
+        feasible = bool(self.relaxation.met(policy, value.low).all())
         known = np.where(np.isfinite(value.low), value.guess, np.nan)
         return Answer(policy, known, value.low, self.game.upper, self.game.price, feasible)
-
-    def _attainable(self) -> Array:
-        """Return the thresholds that mixtures must reach, (K,); without a Slater point, lowered by what still counts as met."""
-        wanted = self.problem.threshold
-        if self.slater is None or self.slater.feasibility is Feasibility.SLACK:
-            return wanted
-        lowered, proved = wanted - 0.9 * self.relaxation.sure, self.slater.low[1:]
-        return np.where(np.isfinite(proved), np.minimum(proved, lowered), lowered)

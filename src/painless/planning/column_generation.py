@@ -25,12 +25,11 @@ from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
-from painless.planning.game import Column
+from painless.planning.columns import Column
 from painless.planning.judgement import LEAST, Relaxation
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Progress, Task
 from painless.planning.search import Searched, Searcher
-from painless.planning.smoothing import Smoothed
 from painless.problem import CMDP
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
@@ -91,11 +90,10 @@ class ColumnGeneration:
         engine = engine or engine_of(problem, FEW_STATES)
         least = LEAST * engine.unit
         gap = target if callable(target) else lambda bound: target * max(abs(bound), least)
-        share = Smoothed.usual(problem.shape[2]) if self.smoothing is None else self.smoothing
         search = Searcher(
             *(engine, gap, clock or Clock(), relaxation or Relaxation.of(problem)),
             rounds=self.rounds,
-            share=share,
+            share=self.smoothing,
             progress=progress,
         )
         return search.run(start, columns, prices, bounds)
@@ -105,10 +103,11 @@ class ColumnGeneration:
 
         If there is no Slater point, or sweeps cannot prove the tolerance of a small model, the linear program takes over.
         """
+        report, show = None, task.progress
+        if show is not None:
 
-        def report(solves: int, value: float, bound: float) -> None:
-            if task.progress is not None:
-                task.progress(Progress.of(case, solves, None, value, bound))
+            def report(solves: int, value: float, bound: float) -> None:
+                show(Progress.of(case, solves, None, value, bound))
 
         engine = engine_of(case.normal, FEW_STATES)
         if task.before is not None:

@@ -20,7 +20,8 @@ import numpy as np
 from painless.bellman import occupancy_policy, occupancy_value
 from painless.common.arrays import Array
 from painless.engines.engine import PRECISION, Engine, as_table, engine_of
-from painless.planning.game import ROUNDS, Aim, Column, Columns, Game
+from painless.planning.columns import Column, Columns
+from painless.planning.game import ROUNDS, Aim, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import AMPLE
 from painless.policies.table import uniform_policy
@@ -88,7 +89,7 @@ class SlackGame(Game):
 
     def find(self, rounds: int = ROUNDS) -> None:
         """Play until the slack is known."""
-        if not len(self.columns):
+        if not self.columns.known:
             self.respond(self.price)
         if len(self.aim.held):
             self.play(self._is_known, rounds)
@@ -164,7 +165,7 @@ def _judged(found: SlaterPolicy, game: SlackGame, relaxation: Relaxation) -> Sla
         return replace(found, feasibility=Feasibility.TIGHT)
     if game.upper + float(relaxation.spare.max()) < 0:
         return replace(found, feasibility=Feasibility.NONE)
-    if relaxation.allows(found.policy, found.low):
+    if relaxation.met(found.policy, found.low).all():
         return replace(found, feasibility=Feasibility.TIGHT)
     close = SlackGame(engine_of(relaxation.relaxed))
     other = _mixed(close)
@@ -181,7 +182,7 @@ def _unfinished(game: SlackGame, stop: BaseException) -> SlaterPolicy:
     engine, problem = game.engine, game.engine.problem
     policy, low = engine.any_policy(), engine.extent[0]
     value = np.full_like(low, np.nan)
-    if len(game.columns):
+    if game.columns.known:
         slack = (game.columns.values[:, 1:] - problem.threshold).min(1, initial=np.inf)
         best = game.columns[int(np.argmax(slack))]
         policy, value, low = engine.shown(best.policy), best.value, best.low

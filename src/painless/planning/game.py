@@ -16,15 +16,15 @@ engine for best responses, whatever the criterion; `stop` ends it, and `propose`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array, Mask
+from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
+from painless.planning.columns import Column, Columns
 from painless.planning.master import Mixture, best_mixture, largest_slack
 from painless.problem import CMDP
 
@@ -34,100 +34,6 @@ SHARE = 0.1  # tolerance of a best response, relative to the open gap
 FINEST = 1e-13  # the smallest tolerance of a response, in the engine's unit
 ROUNDING = 1e-12  # smaller gains are rounding, in the engine's unit
 PATIENCE = 60  # rounds in a row without progress, after which the rest is rounding
-
-
-class Column(NamedTuple):
-    """A policy in the master."""
-
-    policy: Array | Actions  # (S, A), or (S,) if deterministic
-    value: Array  # (J,) estimates
-    low: Array  # (J,) proved lower bounds
-    weight: Array | None = None  # (J,) of the utilities, to which it is a best response
-    visits: Array | None = None  # (S,) if known
-    is_loop: bool = (
-        False  # whether the values are those of a round in a loop, of which a mixture may have any number
-    )
-
-    @property
-    def multiplier(self) -> Array | None:
-        """The multipliers (K,) that it is a best response to; None if the reward had weight 0."""
-        return self.weight[1:] / self.weight[0] if self.weight is not None and self.weight[0] > 0 else None
-
-
-class Columns:
-    """The policies found so far, in bounded memory.
-
-    Arguments:
-        memory: maximum number of bytes of the policies.
-        most: maximum number of policies.
-    """
-
-    def __init__(self, columns: Iterable[Column] = (), memory: float = np.inf, most: float = np.inf) -> None:
-        self.memory, self.most = memory, most
-        self.known: list[Column] = []
-        self._place: dict[int, int] = {}  # of deterministic policies, by their hash
-        for column in columns:
-            self.add(column)
-
-    def __len__(self) -> int:
-        return len(self.known)
-
-    def __getitem__(self, index: int) -> Column:
-        return self.known[index]
-
-    @property
-    def values(self) -> Array:
-        """The values of all, (n, J)."""
-        return np.array([column.value for column in self.known])
-
-    @property
-    def loops(self) -> Mask:
-        """Which are loops, (n,)."""
-        return np.array([column.is_loop for column in self.known], dtype=bool)
-
-    @property
-    def lows(self) -> Array:
-        """The values that all are proved to have at least, (n, J)."""
-        return np.array([column.low for column in self.known])
-
-    def padded(self, weights: Array) -> Array:
-        """Return weights (n,) of all policies from those of the first ones, with 0 for the others."""
-        padded = np.zeros(len(self.known))
-        padded[: len(weights)] = weights
-        return padded
-
-    def add(self, column: Column) -> int:
-        """Add a policy and return its index; a known policy keeps its index and the more precise values."""
-        place = len(self.known)
-        if column.policy.ndim == 1:
-            place = self._place.setdefault(hash(column.policy.tobytes()), place)
-        if place == len(self.known):
-            self.known.append(column)
-        elif _error(column) < _error(self.known[place]):
-            self.known[place] = column
-        return place
-
-    @property
-    def full(self) -> bool:
-        """Whether `drop` is needed."""
-        taken = sum(column.policy.nbytes for column in self.known)
-        return taken > self.memory or len(self.known) > self.most
-
-    def drop(self, score: Array) -> None:
-        """Keep about half: the first, loops, and those with the largest scores (n,), the newest first."""
-        score[0] = np.inf
-        score[self.loops] = np.inf
-        newest_first = np.arange(len(score))[::-1]
-        best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
-        taken = np.cumsum([self.known[k].policy.nbytes for k in best_first])
-        kept = best_first[taken <= self.memory / 2][: int(min(self.most // 2, len(score)))]
-        self.known = [self.known[k] for k in sorted(kept)]
-        places = ((hash(c.policy.tobytes()), k) for k, c in enumerate(self.known) if c.policy.ndim == 1)
-        self._place = dict(places)
-
-
-def _error(column: Column) -> float:
-    return float(np.max(column.value - column.low))
 
 
 @dataclass(frozen=True)
@@ -158,25 +64,11 @@ class Aim:
         threshold = problem.threshold[chosen]
         return cls(np.zeros(1 + problem.shape[2]), 1 + chosen, threshold, threshold)
 
-    @property
-    def first_price(self) -> Array:
-        """The initial prices, (H,)."""
-        if self.objective.any():
-            return np.zeros(len(self.held))
-        return np.full(len(self.held), 1 / max(len(self.held), 1))
-
     def weight(self, price: Array) -> Array:
         """Return o + λ, (J,)."""
         weight = self.objective.copy()
         weight[self.held] += price
         return weight
-
-    def mix(self, values: Array, safe: Array | None, loops: Mask | None = None) -> Mixture | None:
-        """Solve the master over policies with values (n, J), of which some may be loops, (n,)."""
-        held = values[:, self.held]
-        if not self.objective.any():
-            return largest_slack(held, self.reached, loops)
-        return best_mixture(np.column_stack([values @ self.objective, held]), self.reached, safe, loops)
 
     def bound(self, price: Array, response: float) -> float:
         """Return max_π (o + λ)·V_π − λ·b, rounded up, from a bound on the first term."""
@@ -193,16 +85,6 @@ class Aim:
             return np.inf, price
         bound = self.bound(price, response) / scale
         return bound + 4 * UNIT_ROUNDOFF * abs(bound), price / scale
-
-
-class Proposal(Protocol):
-    """Chooses other prices than the master's, to close the gap sooner."""
-
-    def __call__(self, game: Game) -> Array:
-        """Return the prices for the next response, (H,)."""
-
-    def learn(self, useful: bool) -> None:
-        """Learn whether the last response improves on the master's mixture."""
 
 
 class Game:
@@ -232,10 +114,10 @@ class Game:
         self.columns = Columns() if columns is None else columns
         self.cautious = cautious
         self.coarse, self.finest = coarse * engine.unit, finest * engine.unit
-        self.mixture = Mixture(np.empty(0), aim.first_price, -np.inf)  # the best of the columns
-        used = np.flatnonzero(aim.objective)
+        used, held = np.flatnonzero(aim.objective), len(aim.held)
+        self.price = np.zeros(held) if len(used) else np.full(held, 1 / max(held, 1))  # that proves the bound
         self.upper = float(engine.extent[1][used] @ aim.objective[used]) if len(used) else np.inf
-        self.price = aim.first_price  # that proves the bound
+        self.mixture = Mixture(np.empty(0), self.price, -np.inf)  # the best of the columns
         self.response: Actions | None = None  # to these prices
         self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
         self.responses, self.evaluations = 0, 0  # best responses, and policies evaluated for them
@@ -244,6 +126,7 @@ class Game:
         ] = []  # prices (H,), and the bound on max (o + λ)·V that was proved for them
         self.proved: list[Array] = []  # (J,) proved values of all responses, also of dropped ones
         self.watch: Callable[[], None] = lambda: None  # called after each response
+        self.useful = True  # whether the last response improves on the master's mixture
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
         self.looped = (
@@ -253,19 +136,25 @@ class Game:
         self.goal: Callable[[float], float] | None = (
             None  # tolerance of a response, given the bound, if that is enough
         )
-        self._share = SHARE
+        self.tolerance = np.inf  # of the last response
+        self._share = SHARE  # of the open gap, which the next response may leave
 
     @property
     def open(self) -> float:
         """The distance between the bounds."""
         return self.upper - self.mixture.value
 
-    def play(self, stop: Callable[[], bool], rounds: int = ROUNDS, propose: Proposal | None = None) -> bool:
+    def play(
+        self,
+        stop: Callable[[], bool],
+        rounds: int = ROUNDS,
+        propose: Callable[[Game], Array] | None = None,
+    ) -> bool:
         """Alternate master and responses until `stop`; return whether it stopped them.
 
         Otherwise the rounds are used up, or the game is `exhausted`: the rest is rounding.
         """
-        least, idle = np.inf, 0
+        self.useful, least, idle = True, np.inf, 0
         for turn in range(rounds + 1):
             self.mix()
             if stop():
@@ -276,17 +165,15 @@ class Game:
                 break
             master = self.mixture.multiplier
             price = master if propose is None else propose(self)
-            tolerance = self._tolerance()
-            column = self.respond(price, tolerance)
-            useful = self.looped or self._gain(column, master) > max(
-                0.1 * self._share * self.open, ROUNDING * self.engine.unit * (1 + float(master.sum()))
-            )
-            if propose is not None:
-                propose.learn(useful)
-            if useful:
+            column = self.respond(price)
+            weight, value = self.aim.weight(master), column.low if self.cautious else column.value
+            gain = float(value @ weight) - float(master @ self.aim.reached) - self.mixture.value
+            rounding = ROUNDING * self.engine.unit * (1 + float(master.sum()))
+            self.useful = self.looped or gain > max(0.1 * self._share * self.open, rounding)
+            if self.useful:
                 self._share = SHARE
             elif price is master:  # the same prices would give the same response
-                self.exhausted = self.engine.exact or tolerance <= self.finest
+                self.exhausted = self.engine.exact or self.tolerance <= self.finest
                 if self.exhausted:
                     self.mix()
                     return stop()
@@ -295,19 +182,31 @@ class Game:
 
     def mix(self) -> Mixture:
         """Solve the master; if rounding leaves no feasible mixture, keep the safe one."""
-        if len(self.columns):
-            values = self.columns.lows if self.cautious else self.columns.values
-            safe = None if self.safe is None else self.columns.padded(self.safe)
-            mixture = self.aim.mix(values, safe, self.columns.loops)
+        aim, columns = self.aim, self.columns
+        if columns.known:
+            values = columns.lows if self.cautious else columns.values
+            safe = None if self.safe is None else columns.padded(self.safe)
+            held = values[:, aim.held]
+            if aim.objective.any():
+                table = np.column_stack([values @ aim.objective, held])
+                mixture = best_mixture(table, aim.reached, safe, columns.loops)
+            else:
+                mixture = largest_slack(held, aim.reached, columns.loops)
             if mixture is None:
                 weights = np.eye(len(values))[0] if safe is None else safe
-                mixture = Mixture(weights, self.price, float(weights @ values @ self.aim.objective))
+                mixture = Mixture(weights, self.price, float(weights @ values @ aim.objective))
             self.mixture = mixture
         return self.mixture
 
     def respond(self, price: Array, tolerance: float | None = None) -> Column:
-        """Add the best response to prices (H,), and keep its bound if it is the lowest so far."""
-        wanted = self._tolerance() if tolerance is None else max(tolerance, self.finest)
+        """Add the best response to prices (H,), and keep its bound if it is the lowest so far.
+
+        By default its tolerance is a share of the open gap, which falls while responses do not help.
+        """
+        if tolerance is None:
+            open_gap = SHARE * min(self.open, self.coarse) if self.goal is None else self.goal(self.upper)
+            tolerance = self._share / SHARE * open_gap
+        wanted = self.tolerance = max(tolerance, self.finest)
         weight = self.aim.weight(price)
         precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
         response = self.engine.best(weight, max(wanted, precision), precision / float(weight.sum()))
@@ -330,32 +229,22 @@ class Game:
         if response.loop is not None:
             actions, low, value = response.loop
             self.proved_loops.append(low)
-            known = len(self.columns)
+            known = len(self.columns.known)
             self.looped = self.add(Column(actions, value, low, weight, is_loop=True)) >= known
         self.watch()
         return column
 
-    def know(self, bounds: Iterable[tuple[Array, float]]) -> None:
-        """Take over bounds on max (o + λ)·V that are proved for prices (H,) of the same model at other thresholds."""
-        for price, response in bounds:
-            self.bounds.append((price, response))
-            bound = self.aim.bound(price, response)
-            if bound < self.upper:
-                self.upper, self.price = bound, price
+    def know(self, price: Array, response: float) -> None:
+        """Take over a bound on max (o + λ)·V that is proved for prices (H,) of the same model at other thresholds."""
+        self.bounds.append((price, response))
+        bound = self.aim.bound(price, response)
+        if bound < self.upper:
+            self.upper, self.price = bound, price
 
     def add(self, column: Column) -> int:
         """Offer a policy to the master; return its index."""
-        place = self.columns.add(column)
-        if self.columns.full:
-            price = self.mix().multiplier
-            self.columns.drop(self.columns.values @ self.aim.weight(price))
+        columns = self.columns
+        place = columns.add(column)
+        if columns.taken > columns.memory or len(columns.known) > columns.most:
+            columns.drop(columns.values @ self.aim.weight(self.mix().multiplier))
         return place
-
-    def _tolerance(self) -> float:
-        wanted = SHARE * min(self.open, self.coarse) if self.goal is None else self.goal(self.upper)
-        return max(self._share / SHARE * wanted, self.finest)
-
-    def _gain(self, column: Column, price: Array) -> float:
-        """Return by how much a policy is better than the mixture at the master's prices."""
-        value = column.low if self.cautious else column.value
-        return float(value @ self.aim.weight(price)) - float(price @ self.aim.reached) - self.mixture.value

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.planning.game import Column
+from painless.planning.columns import Column
 
 LOPSIDED = 0.1  # a column is much nearer to b below this share of the distance between both
 BEYOND = 0.3  # share of that column's distance to aim at, on the other side of b

@@ -14,7 +14,6 @@ is a CMDP too: "infeasible" means that some weights of its constraints prove tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -45,25 +44,35 @@ def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
     return lambda bound: tolerance * (max(abs(bound), least) if np.isfinite(bound) else least)
 
 
-def normal_target(problem: CMDP, units: Units, tolerance: float) -> Callable[[float], float]:
-    """Return the gap to prove, given the bound, both in normalised units."""
-    target = gap_target(problem, tolerance)
-    span, offset = float(units.span[0]), float(units.offset[0])
-    return lambda bound: target(bound * span + offset) / span
-
-
 def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
     """Whether the proved gap is at most the target; all in the same units."""
     return bool(feasible and np.isfinite(bound) and np.isfinite(gap) and gap <= target(bound))
 
 
-@dataclass(frozen=True)
 class Relaxation:
-    """The normalised problem, with constraints relaxed as the definition of "feasible" allows."""
+    """The normalised problem, with constraints relaxed as the definition of "feasible" allows.
 
-    problem: CMDP  # the user's
-    normal: CMDP
-    units: Units
+    Attributes:
+        sure: the violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units.
+        spare: the most that relaxation can add to the slack of each constraint, (K',), for any policy.
+    """
+
+    def __init__(self, problem: CMDP, normal: CMDP, units: Units) -> None:
+        self.problem, self.normal, self.units = problem, normal, units
+        epsilon, least = allowance(problem.unit), Fraction(LEAST) * problem.exact_unit
+        low, high = (side[1 + units.kept] for side in problem.utility_range)
+        span = units.span[1 + units.kept]
+        self._share = epsilon / span
+        gain = epsilon * np.maximum(np.abs(low), np.abs(high)) / span  # ε·max|c|/span
+        relaxed = []  # (b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span
+        for index, most in zip(units.kept, gain, strict=True):
+            limit = float(problem.threshold[index])
+            size = abs(Fraction(limit)) if np.isfinite(limit) else Fraction(0)
+            allowed = Fraction(epsilon) * (size + least * Fraction(float(units.span[1 + index])))
+            relaxed.append(units.threshold(problem, int(index), allowed, Fraction(float(most))))
+        self._threshold = np.array(relaxed)
+        self.sure = normal.threshold - self._threshold
+        self.spare = gain * problem.unit + self.sure
 
     @classmethod
     def of(cls, normal: CMDP) -> Relaxation:
@@ -73,58 +82,16 @@ class Relaxation:
     @cached_property
     def relaxed(self) -> CMDP:
         """The relaxed problem, built on first use since it is as large as the model."""
-        share = self._epsilon / self._span
-        return self.normal.loosened(self.problem, self.units.kept, share, self._threshold)
-
-    @cached_property
-    def spare(self) -> Array:
-        """The most that relaxation can add to the slack of each constraint, (K',), for any policy."""
-        return self._gain * self.problem.unit + (self.normal.threshold - self._threshold)
-
-    @property
-    def sure(self) -> Array:
-        """The violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
-        return self.normal.threshold - self._threshold
-
-    def allows(self, policy: Any, low: Array) -> bool:
-        """Whether a policy with at least the normalised values `low` (J',) is feasible by definition."""
-        if (self.normal.threshold - low[1:] > self.spare).any():
-            return False
-        return bool(self.met(policy, low).all())
+        return self.normal.loosened(self.problem, self.units.kept, self._share, self._threshold)
 
     def met(self, policy: Any, low: Array) -> Mask:
         """Return which limits a policy with at least the normalised values `low` (J',) meets by definition, (K',)."""
         short = self.normal.threshold - low[1:]
-        if not ((short > 0) & (short <= self.spare)).any():
-            return short <= 0
+        met, close = short <= 0, short <= self.spare
+        if not (close & ~met).any():
+            return met
         proved = engine_of(self.relaxed).values(policy).low
-        return (short <= 0) | (proved[1:] >= self.relaxed.threshold)
-
-    @property
-    def _epsilon(self) -> float:
-        return allowance(self.problem.unit)
-
-    @property
-    def _span(self) -> Array:
-        return self.units.span[1 + self.units.kept]
-
-    @cached_property
-    def _gain(self) -> Array:
-        """ε·max|c|/span, (K',)."""
-        low, high = (side[1 + self.units.kept] for side in self.problem.utility_range)
-        return self._epsilon * np.maximum(np.abs(low), np.abs(high)) / self._span
-
-    @cached_property
-    def _threshold(self) -> Array:
-        """(b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span, (K',)."""
-        least = Fraction(LEAST) * self.problem.exact_unit
-        found = []
-        for index, gain in zip(self.units.kept, self._gain, strict=True):
-            limit = float(self.problem.threshold[index])
-            size = abs(Fraction(limit)) if np.isfinite(limit) else Fraction(0)
-            allowed = Fraction(self._epsilon) * (size + least * Fraction(float(self.units.span[1 + index])))
-            found.append(self.units.threshold(self.problem, int(index), allowed, Fraction(float(gain))))
-        return np.array(found)
+        return met | (close & (proved[1:] >= self.relaxed.threshold))
 
 
 def constant_shortfall(problem: CMDP, units: Units) -> Array:

@@ -6,6 +6,16 @@
 Both have K + 1 rows, so that their solutions mix at most K + 1 policies. Their multipliers price the next policy
 (Dantzig & Wolfe 1960). A simplex method for few rows solves them, and HiGHS if there are many rows or if
 rounding defeats it.
+
+The simplex method is done before a general solver has started up. It solves
+
+    max Σ_k x_k r_k   subject to   Σ_k x_k s_k ≥ 0,   Σ_k∈policies x_k = 1,   x ≥ 0
+
+Columns k are policies with reward r_k and slacks s_k (K,), and penalties: columns outside the simplex row, which
+make up for missing slack at a price. With one penalty for each constraint the price bounds its multiplier;
+with a single one for all, and thresholds raised out of reach, the program is the largest joint slack. So a basis to
+start from always exists. The largest reduced gain enters; after many steps without progress the first one does
+(Bland 1977), which cannot cycle. The result is recomputed from its basis, and rejected if it does not hold.
 """
 
 from __future__ import annotations
@@ -13,13 +23,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.planning import highs
-from painless.planning.tiny_program import maximise
 
 AMPLE = 1.0  # a slack that is enough where loops may raise it without bound, in normalised units
+NOTHING = 1e-290  # a normalised slack that is none: nothing can be divided by it
 FEW = 40  # constraints up to which the tiny simplex method is faster than HiGHS
+PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
+HOLDS = 1e-9
+
+Basis = NDArray[np.intp]  # (K + 1,) columns
 
 
 class Mixture(NamedTuple):
@@ -44,7 +59,7 @@ def best_mixture(
     if not rows:
         best = int(value[:, 0].argmax())
         return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
-    slack = value[:, 1:] - threshold
+    slack = slack_of(value[:, 1:], threshold)
     roomiest = int(slack.min(1).argmax())
     if safe is None and slack[roomiest].min() >= 0:
         safe = np.eye(count)[roomiest]
@@ -52,7 +67,7 @@ def best_mixture(
         return _best_by_highs(value, threshold)
     # The safe mixture joins as one more column, from which the simplex method starts.
     table = np.vstack([value, safe @ value])
-    reward, slack = table[:, 0] - table[-1, 0], table[:, 1:] - threshold
+    reward, slack = table[:, 0] - table[-1, 0], slack_of(table[:, 1:], threshold)
     size, unit = _size(reward), _size(slack)
     basis = np.append(count + 1 + np.arange(rows), count)
     found = maximise(reward / size, slack / unit, count + 1, basis)
@@ -73,7 +88,7 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
     `constraint_value` holds V_c of each policy, (n, K). With `loops`, the slack is at most `AMPLE`.
     """
     count, rows = constraint_value.shape
-    slack = constraint_value - threshold
+    slack = slack_of(constraint_value, threshold)
     if loops is not None and loops.any():
         slack[loops] = constraint_value[loops]
         return _slack_by_highs(slack, loops)
@@ -91,6 +106,12 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
         return _slack_by_highs(slack)
     weights, multiplier = found.weights[:count], found.multiplier
     return Mixture(weights / weights.sum(), multiplier / multiplier.sum(), (found.value + reach) * unit)
+
+
+def slack_of(constraint_value: Array, threshold: Array) -> Array:
+    """V_c − b, (..., K), where next to nothing is 0."""
+    slack = constraint_value - threshold
+    return np.where(np.abs(slack) < NOTHING, 0.0, slack)
 
 
 def _size(numbers: Array) -> float:
@@ -131,3 +152,79 @@ def _slack_by_highs(slack: Array, loops: Mask | None = None) -> Mixture:
 def _distribution(weights: Array, loops: Mask | None = None) -> Array:
     kept = np.maximum(weights, 0.0)
     return kept / (kept.sum() if loops is None else np.where(loops, 1.0, kept[~loops].sum()))
+
+
+class ProgramSolution(NamedTuple):
+    """The weights of all columns, the multipliers (K,) and the value."""
+
+    weights: Array
+    multiplier: Array
+    value: float
+
+
+def maximise(reward: Array, slack: Array, policies: int, basis: Basis) -> ProgramSolution | None:
+    """Solve the program with columns `reward` (n,) and `slack` (n, K), the first `policies` on the simplex.
+
+    `basis` names K + 1 columns; n + i stands for the surplus of row i. None if rounding spoils the result.
+
+    >>> best = maximise(np.array([1.0, 0.0, -9.0]), np.array([[-0.25], [0.75], [1.0]]), 2, np.array([0, 2]))
+    >>> best.weights.round(12), best.multiplier.round(12), round(best.value, 12)
+    (array([0.75, 0.25, 0.  ]), array([1.]), 0.75)
+    """
+    count, rows = slack.shape
+    matrix = np.zeros((rows + 1, count + rows + 1))  # the last column is the right-hand side
+    matrix[:rows, :count] = slack.T
+    matrix[:rows, count:-1] = -np.eye(rows)
+    matrix[rows, :policies] = matrix[rows, -1] = 1.0
+    gain = np.zeros(count + rows + 1)
+    gain[:count] = reward
+    try:
+        last = _pivoted(matrix, gain, basis)
+        if last is None:
+            return None
+        solution = np.linalg.solve(matrix[:, last], matrix[:, -1])
+        price = np.linalg.solve(matrix[:, last].T, gain[last])
+    except np.linalg.LinAlgError:
+        return None
+    most = float((gain - price @ matrix)[:-1].max())
+    if not (solution.min() >= -HOLDS and most <= HOLDS * (1.0 + float(np.abs(price).max()))):
+        return None
+    weights = np.zeros(count + rows)
+    weights[last] = np.maximum(solution, 0.0)
+    return ProgramSolution(weights[:count], np.maximum(-price[:-1], 0.0), float(price[-1]))
+
+
+def _pivoted(matrix: Array, gain: Array, start: Basis) -> list[int] | None:
+    """Go from basis to basis, from `start` on, to one where no column gains; None if that fails."""
+    tableau = np.empty((len(matrix) + 1, len(gain)))  # the last row holds the reduced gains
+    tableau[:-1] = np.linalg.solve(matrix[:, start], matrix)
+    tableau[-1] = gain - gain[start] @ tableau[:-1]
+    reduced, right, basis = tableau[-1, :-1], tableau[:-1, -1], start.tolist()
+    size, idle = np.abs(gain).tolist(), 0
+    for _ in range(200 * len(gain)):
+        least = PRECISION * (1.0 + max([size[k] for k in basis]))
+        enter = int((reduced > least).argmax() if idle > 4 * len(basis) else reduced.argmax())
+        most = float(reduced[enter])
+        if not most > least:
+            return basis
+        column = tableau[:, enter]
+        leave, step = _leaving(column[:-1].tolist(), right.tolist(), basis)
+        if leave < 0:
+            return None
+        idle = 0 if step * most > PRECISION else idle + 1
+        row = tableau[leave] / column[leave]
+        tableau -= column[:, None] * row
+        tableau[leave] = row
+        basis[leave] = enter
+    return None
+
+
+def _leaving(column: list[float], right: list[float], basis: list[int]) -> tuple[int, float]:
+    """Return which row of the basis falls to 0 first (of ties, the one with the first column), and when."""
+    leave, least = -1, np.inf
+    for i, (fall, held) in enumerate(zip(column, right, strict=True)):
+        if fall > PRECISION:
+            ratio = max(held, 0.0) / fall
+            if ratio < least or (ratio == least and basis[i] < basis[leave]):
+                leave, least = i, ratio
+    return leave, least

@@ -18,9 +18,9 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.engine import Engine, engine_of
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.columns import Column
 from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
-from painless.planning.game import Column
-from painless.planning.judgement import Relaxation, misses_constant, normal_target
+from painless.planning.judgement import Relaxation, gap_target, misses_constant
 from painless.problem import CMDP
 from painless.problem.presolve import presolve
 from painless.problem.units import Units, normalise
@@ -35,13 +35,15 @@ class Case:
     units: Units
     relaxation: Relaxation
     tick: Callable[[], None]  # raises when it is time to stop
+    misses_constant: bool = False  # whether a constant constraint is violated
 
     @classmethod
     def of(cls, problem: CMDP, tick: Callable[[], None] = lambda: None) -> Self:
         """Presolve, normalise the units, and remove constant constraints."""
         smaller, met = presolve(problem)
         normal, units = normalise(smaller, met)
-        return cls(problem, normal, units, Relaxation(smaller, normal, units), tick)
+        missed = bool(misses_constant(problem, units).any())
+        return cls(problem, normal, units, Relaxation(smaller, normal, units), tick, missed)
 
     @cached_property
     def engine(self) -> Engine:
@@ -62,18 +64,15 @@ class Case:
         return case
 
     @property
-    def misses_constant(self) -> bool:
-        """Whether a constant constraint is violated."""
-        return bool(misses_constant(self.problem, self.units).any())
-
-    @property
     def feasibility(self) -> Feasibility:
         """Whether the constraints can be met together."""
         return Feasibility.NONE if self.misses_constant else self.slater.feasibility
 
     def target(self, tolerance: float) -> Callable[[float], float]:
         """Return the gap to prove, given the bound, in normalised units."""
-        return normal_target(self.problem, self.units, tolerance)
+        target = gap_target(self.problem, tolerance)
+        span, offset = float(self.units.span[0]), float(self.units.offset[0])
+        return lambda bound: target(bound * span + offset) / span
 
     def value(self, value: Array) -> Array:
         """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""

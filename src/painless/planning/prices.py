@@ -21,6 +21,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
+from painless.planning.master import NOTHING
 from painless.planning.smoothing import Smoothed
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
@@ -72,17 +73,18 @@ def closed_in(
 
     With `improve`, the answer improves too, unless its mixture is too expensive to evaluate.
     """
-    states, _, constraints = certifier.problem.shape
+    game, (states, _, constraints) = certifier.game, certifier.problem.shape
     rounds, propose = CLOSING * (1 + constraints), None
-    closer, certifier.game.precision = answer, EXACT * precise.settled  # 0 is as precise as possible
+    closer, game.precision = answer, EXACT * precise.settled  # 0 is as precise as possible
     if precise.gap > 0:
-        propose = Smoothed(Smoothed.usual(constraints), states, constraints)
+        propose = Smoothed(None, states, constraints)
     try:
-        mixture = certifier.prove((), lambda _: precise.gap, rounds, propose)
-        used = np.flatnonzero(mixture.weights)
-        certifier.game.proved.append(mixture.weights[used] @ certifier.game.columns.lows[used])
-        if improve and certifier.problem.shape[0] <= IMPROVED:
-            closer = certifier.answer(mixture.weights)
+        game.play(lambda: game.open <= precise.gap, rounds, propose)
+        weights = game.mixture.weights
+        used = np.flatnonzero(weights)
+        game.proved.append(weights[used] @ game.columns.lows[used])
+        if improve and states <= IMPROVED:
+            closer = certifier.answer(weights)
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
     return better(closer, certifier.bounded(answer))
@@ -118,7 +120,12 @@ class _Ranges:
         self.digits, self.settled = precise.digits, max(SETTLED * certifier.engine.unit, precise.settled)
         self.unit = certifier.engine.unit
         self._tries: Counter[tuple[int, int]] = Counter()  # in a row that cut off nothing, by end
-        self.low, self.high = np.zeros(certifier.problem.shape[2]), self._quick()
+        # An upper end from single inequalities: r/a if no other constraint is missed.
+        slack, room = self._rows()
+        slack, room = slack[(slack >= 0).all(1)], room[(slack >= 0).all(1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(slack > 0, np.maximum(room, 0.0)[:, None] / slack, np.inf)
+        self.low, self.high = np.zeros(certifier.problem.shape[2]), ratio.min(0, initial=np.inf)
         dearest_first = np.argsort(-certifier.game.price, kind="stable")
         self._wide = [int(i) for i in dearest_first if self.high[i] > NONE]
 
@@ -147,7 +154,7 @@ class _Ranges:
         end, game = self.end(index, side), self.certifier.game
         if end is None or abs(priced.get((index, side), np.inf) - end[index]) <= MOVED * end[index] + NONE:
             return False
-        inner = self._beside_the_price(end, index, side)
+        inner = None if self.digits < INNER else self._beside_the_price(end, index, side)
         if inner is not None:
             self.certifier.bound(inner, self.settled)
             found = self.end(index, side)
@@ -167,24 +174,17 @@ class _Ranges:
         price = self.certifier.game.price
         whole = side * float(end[index] - price[index])
         part = 0.4 * self.digits * float(price[index]) * FARTHER ** self._tries[index, side]
-        if self.digits < INNER or not 0 < part < whole:
+        if not 0 < part < whole:
             return None
         return np.asarray(price + (end - price) * (part / whole))
 
-    def _quick(self) -> Array:
-        """Return an upper end for each price from single inequalities, (K,): r/a if no other constraint is missed."""
-        slack, room = self._rows()
-        slack, room = slack[(slack >= 0).all(1)], room[(slack >= 0).all(1)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(slack > 0, np.maximum(room, 0.0)[:, None] / slack, np.inf)
-        return ratio.min(0, initial=np.inf)
-
     def _rows(self) -> tuple[Array, Array]:
-        """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values."""
+        """Return V_c − b (n, K) and bound − V_r (n,), from lower bounds on the policies' values; a slack of next to nothing says less than it could."""
         certifier = self.certifier
         low = np.array([*certifier.game.proved, self.answer.low])
         low = low[np.isfinite(low).all(1) & np.isfinite(certifier.game.upper)]
         slack = (low[:, 1:] - certifier.problem.threshold) / self.unit
+        slack = np.where(np.abs(slack) < NOTHING, np.minimum(np.sign(slack), 0.0) * NOTHING, slack)
         bound = certifier.game.upper if len(low) else 0.0
         room = (bound - low[:, 0]) / self.unit  # may be negative if a limit is missed
         if certifier.game.proved_loops:  # no round of a loop may gain at optimal prices

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.engines.engine import Engine
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.columns import Column
 from painless.planning.feasibility import Feasibility, SlackGame, SlaterPolicy
-from painless.planning.game import SHARE, Column
+from painless.planning.game import SHARE
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.planning.planner import Ending
@@ -74,7 +75,7 @@ class Searcher:
         relaxation: Relaxation,
         *,
         rounds: int,
-        share: float,
+        share: float | None,
         progress: Callable[[int, float, float], None] | None,
     ) -> None:
         self.engine, self.target, self.progress = engine, target, progress
@@ -83,7 +84,9 @@ class Searcher:
         engine.call_between_steps(clock.tick)
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
-        self.game.coarse, self.game.watch = COARSE * engine.unit, self._report
+        self.game.coarse = COARSE * engine.unit
+        if progress is not None:
+            self.game.watch = self._report
         # Without constraints values are only as exact as the gap asks for, and with a discount the best response is the answer.
         self.game.cautious = not self.problem.shape[2] and not engine.exact
         self._is_single = self.game.cautious and self.problem.criterion is Criterion.DISCOUNTED
@@ -109,7 +112,8 @@ class Searcher:
             prices: multipliers (K,) near which the answer is expected, such as those of a model that differs a little.
             bounds: on best responses to prices (K,), proved in such a search.
         """
-        self.game.know(bounds)
+        for price, bound in bounds:
+            self.game.know(price, bound)
         for column in columns:
             self.game.add(column)
         try:
@@ -122,26 +126,30 @@ class Searcher:
             ending = Ending.of(stop)
             self.clock.extend()
         try:
-            answer = self._final(ending)
+            proved = self.answer if ending is Ending.PROVED else None
+            answer = proved or self._final(ending)
         except TimeoutError:
             ending, answer = Ending.TIMEOUT, self.certifier.known()
-        feasible = ending is not Ending.INFEASIBLE and self._meets(answer.low)
+        feasible = ending is not Ending.INFEASIBLE and bool(self._meets(answer.low))
         answer = self.certifier.bounded(answer)
-        return Searched(self.certifier, answer, self.slack, feasible, ending, self._solves)
+        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
+        return Searched(self.certifier, answer, self.slack, feasible, ending, solves)
 
     def _start_near(self, multiplier: Array) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
         for step in AROUND:
-            met = self._met()
-            if any(met) and not all(met):
+            columns = self.game.columns
+            met = self._meets(columns.lows[~columns.loops]) if columns.known else np.empty(0, dtype=bool)
+            if met.any() and not met.all():
                 break
-            for factor in (1 + step, 1 - step) if not met else (1 - step,) if met[0] else (1 + step,):
+            for factor in (1 + step, 1 - step) if not len(met) else (1 - step,) if met[0] else (1 + step,):
                 self._respond(factor * multiplier, self.target(self.game.upper))
 
     def _search(self) -> Ending:
-        if not len(self.game.columns):
+        columns = self.game.columns
+        if not columns.known:
             self._respond(self.game.price, COARSE * self.engine.unit)
-        if not any(self._met()) and not self._has_slack():
+        if not self._meets(columns.lows[~columns.loops]).any() and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
             return Ending.INFEASIBLE if disproved else Ending.TIGHT
@@ -158,7 +166,7 @@ class Searcher:
         for precision in (None,) if self.engine.exact else (self._precision, None):
             self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
             self.slack.proved = self.game.proved
-            self.slack.watch = self._report
+            self.slack.watch = self.game.watch
             self.slack.find(self.rounds)
             self.game.safe = self.slack.mixture.weights
             if self.slack.mixture.value > least or self.slack.upper < -least:
@@ -166,12 +174,9 @@ class Searcher:
         assert self.slack is not None
         return self.slack.mixture.value > least
 
-    def _met(self) -> list[bool]:
-        """Return which policies found so far meet every constraint."""
-        return [self._meets(column.low) for column in self.game.columns.known if not column.is_loop]
-
-    def _meets(self, low: Array) -> bool:
-        return bool((low[1:] >= self.problem.threshold).all())
+    def _meets(self, low: Array) -> Mask:
+        """Return whether policies with at least the values `low` (..., J) meet every constraint."""
+        return np.asarray((low[..., 1:] >= self.problem.threshold).all(-1))
 
     def _is_closed(self) -> bool:
         """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
@@ -180,7 +185,7 @@ class Searcher:
         if game.open > self._aim * target:
             return False
         self.answer = self.polished()
-        met = self._meets(self.answer.low)
+        met = bool(self._meets(self.answer.low))
         if met and game.upper - self.answer.low[0] <= target:
             self._ending = Ending.PROVED
         elif game.safe is None and not met and not self._has_slack():
@@ -212,7 +217,7 @@ class Searcher:
             return self.certifier.single(int(weights.argmax()))
         if self.game.cautious:
             return self.certifier.answer(weights, EXACT * target)
-        if self._refresh(weights, margin):
+        if not self.engine.exact and self.engine.refines and self._refresh(weights, margin):
             weights = game.mix().weights
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             mixture = self._beyond(margin)
@@ -230,8 +235,6 @@ class Searcher:
 
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
-        if self.engine.exact or not self.engine.refines:
-            return False
         columns, found = self.game.columns, False
         for k in np.flatnonzero(weights).tolist():
             column = columns[k]
@@ -250,9 +253,7 @@ class Searcher:
 
     def _final(self, ending: Ending) -> Answer:
         """Return the best mixture, or the one with the largest slack."""
-        if ending is Ending.PROVED and self.answer is not None:
-            return self.answer
-        if not len(self.game.columns):
+        if not self.game.columns.known:
             some = self.engine.any_policy
             return self.certifier.assess(some()) if self.engine.exact else self.certifier.known()
         if ending in (Ending.INFEASIBLE, Ending.TIGHT):
@@ -262,12 +263,9 @@ class Searcher:
         return self.polished()
 
     def _report(self) -> None:
-        if self.progress is not None:
-            self.progress(self._solves, self.game.mixture.value, self.game.upper)
-
-    @property
-    def _solves(self) -> int:
-        return self.game.responses + (0 if self.slack is None else self.slack.responses)
+        assert self.progress is not None
+        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
+        self.progress(solves, self.game.mixture.value, self.game.upper)
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:

@@ -21,27 +21,19 @@ SMOOTH_CONSTRAINTS = 4  # constraints up to which they are
 class Smoothed:
     """Blends the master's multipliers with those that prove the bound, or interpolates."""
 
-    def __init__(self, share: float, states: int, constraints: int) -> None:
-        self.share, self._now = share, share
+    def __init__(self, share: float | None, states: int, constraints: int) -> None:
+        usual = 0.2 if constraints == 1 else 0.5  # which needs the fewest solves on Garnets and grids
+        self.share = usual if share is None else share
         self.smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
         self._guessed, self._last = False, np.inf
 
-    @staticmethod
-    def usual(constraints: int) -> float:
-        """Return the share that needs the fewest solves on Garnets and grids."""
-        return 0.2 if constraints == 1 else 0.5
-
     def __call__(self, game: Game) -> Array:
         """Return the multipliers for the next response, (K,)."""
-        guess = None
-        if self.smooth and self._now > 0 and not (self._guessed and game.open > BRISK * self._last):
+        guess, share = None, self.share if game.useful else 0.0
+        if self.smooth and share > 0 and not (self._guessed and game.open > BRISK * self._last):
             guess = interpolated(game.columns.known, game.mixture.weights, game.aim.reached)
         self._guessed, self._last = guess is not None, game.open
         if guess is not None:
             return guess
         master = game.mixture.multiplier
-        return master if self._now == 0 else self._now * game.price + (1 - self._now) * master
-
-    def learn(self, useful: bool) -> None:
-        """Learn whether the last response improves on the master's mixture."""
-        self._now = self.share if useful else 0.0
+        return master if share == 0 else share * game.price + (1 - share) * master

@@ -1,4 +1,4 @@
-"""Policies: the table that is deployed, and the table that learns."""
+"""The policy that is deployed: a table of probabilities, and the checks of tables that users give."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,80 +25,16 @@ from painless.common.arrays import Array, Mask, frozen
 from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
 from painless.common.render import visible
-from painless.learners.base import Learner, State
-from painless.policies.visits import Visits
+from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.problem import CMDP, require_problem, validation
 from painless.problem.distributions import normalised
-from painless.problem.names import locate, text_of
+from painless.problem.names import Names, locate, text_of
 from painless.problem.transitions import owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions
 TITLES = ("state", "visits")  # columns of a table that are no actions
 DETERMINISTIC = 1e-9  # a largest probability of at least 1 − this counts as certain
-
-
-class QFunction(Protocol):
-    """Action values of all J utilities, for every run of a batch."""
-
-    def at(self, states: NDArray[Any]) -> Array:
-        """Return the action values of some states, (B, J, n, A)."""
-
-    def combine(self, weight: Array) -> Array:
-        """Return Σ_j weight_j·Q_j for weights (B, J): the Lagrangian action value."""
-
-
-class Policy(Protocol):
-    """A policy for every run of a batch."""
-
-    def at(self, states: NDArray[Any]) -> Array:
-        """Return the probabilities of all actions in some states, (B, n, A)."""
-
-    def advance(self, weight: Array, q: Any) -> Self:
-        """Return the next iterate, after gains Σ_j weight_j·Q_j; `q` is of the kind its evaluators give."""
-
-
-@dataclass(frozen=True)
-class TabularQ:
-    """Action values at every state, (B, J, S, A)."""
-
-    values: Array
-
-    def at(self, states: NDArray[np.intp]) -> Array:
-        """Return the action values of some states, (B, J, n, A)."""
-        return self.values[:, :, states]
-
-    def combine(self, weight: Array) -> Array:
-        """Return Σ_j weight_j·Q_j at every state, (B, S, A)."""
-        runs, _, states, actions = self.values.shape
-        flat = self.values.reshape(runs, -1, states * actions)
-        return np.matmul(weight[:, None, :], flat).reshape(runs, states, actions)
-
-
-@dataclass(frozen=True)
-class LearningTable(Generic[State]):
-    """A learner's decision at every state: the policy in the making."""
-
-    learner: Learner[State]
-    state: State
-
-    @classmethod
-    def start(cls, learner: Learner[State], prior: Array) -> LearningTable[State]:
-        """Start every run at its prior, (B, S, A)."""
-        return cls(learner, learner.init(prior))
-
-    @property
-    def probabilities(self) -> Array:
-        """The probabilities of all actions in all states, (B, S, A)."""
-        return self.state.decision
-
-    def at(self, states: NDArray[np.intp]) -> Array:
-        """Return the probabilities of all actions in some states, (B, n, A)."""
-        return self.state.decision[:, states]
-
-    def advance(self, weight: Array, q: QFunction) -> LearningTable[State]:
-        """Let the learner gain Σ_j weight_j·Q_j at every state."""
-        return LearningTable(self.learner, self.learner.update(q.combine(weight), self.state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +54,20 @@ class TabularPolicy:
     probabilities: Array  # (S, A)
     names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
     # (S,) discounted, where they are known; 0 in states that it never comes to.
-    visits: Visits = Visits()  # noqa: RUF009 (a descriptor)
+    visits: LazyVisits = LazyVisits()  # noqa: RUF009 (a descriptor)
 
     def __post_init__(self) -> None:
         table = frozen(policy_table("probabilities", self.probabilities))
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
+
+    @classmethod
+    def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TabularPolicy:
+        """Return the policy of a table (S, A) whose rows are distributions up to rounding, without checking them."""
+        policy, rows = object.__new__(cls), normalised(table)
+        rows = frozen(rows.copy() if rows is table else rows)
+        policy.__dict__.update(probabilities=rows, names=dict(names), visits=visits)
+        return policy
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "visits": self.visits}

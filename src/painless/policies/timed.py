@@ -16,8 +16,8 @@ from painless.common.arguments import whole
 from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
+from painless.policies.lazy_visits import Counted
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
-from painless.policies.visits import Counted
 from painless.problem import CMDP, require_problem, validation
 from painless.storage import files
 
@@ -116,10 +116,13 @@ class TimedPolicy:
 
 
 def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPolicy | TimedPolicy:
-    """Return a table over the states of a problem as its policy: for a horizon (H·S, A) becomes (H, S, A)."""
+    """Return a table over the states of a problem, whose rows are distributions, as its policy.
+
+    For a horizon (H·S, A) becomes (H, S, A).
+    """
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
-        return TabularPolicy(table, names, visits)
+        return TabularPolicy.of_rows(table, names, visits)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
     visits = visits() if callable(visits) else visits
     seen = None if visits is None else visits.reshape(shape[:2])[:steps]

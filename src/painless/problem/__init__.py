@@ -4,7 +4,8 @@ A problem is checked by `validation` and `transitions` when it is made, and is i
 removes what no feasible policy does, and `units` makes every span 1.
 """
 
-from painless.problem.cmdp import CMDP, Transition, load, require_problem
+from painless.problem.cmdp import CMDP, Transition, require_problem
 from painless.problem.criterion import Criterion
+from painless.problem.loading import load
 
 __all__ = ["CMDP", "Criterion", "Transition", "load", "require_problem"]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,9 +22,9 @@ from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
 from painless.problem import ending, reaching, stages, transitions, validation
-from painless.problem.criterion import Criterion
+from painless.problem.criterion import Criterion, is_average, is_one, refuse_beside_average
 from painless.problem.formats import registry as formats
-from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS, as_arguments
+from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS
 from painless.problem.names import Names, is_whole, locate, naming
 from painless.problem.stages import Stages
 
@@ -211,19 +210,13 @@ class CMDP:
 
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
         """Return the same process with other utilities, in the internal sense and without validation."""
+        kept = ("transition", "initial", "discount", "actions", "horizon", "stages", "criterion", "end")
         problem = object.__new__(CMDP)
-        kept = {
-            name: getattr(self, name)
-            for name in (
-                *("transition", "initial", "discount", "actions", "horizon", "stages"),
-                *("criterion", "end"),
-            )
-        }
-        problem._set(
-            **kept,
-            reward=reward,
-            constraint_reward=constraint_reward,
-            threshold=threshold,
+        problem.__dict__.update(
+            {name: getattr(self, name) for name in kept},
+            reward=read_only(reward),
+            constraint_reward=read_only(constraint_reward),
+            threshold=read_only(threshold),
             sense=(">=",) * len(threshold),
             minimise=False,
             names={},
@@ -238,7 +231,7 @@ class CMDP:
         scaled /= span[chosen, None, None]
         scaled[:, ~self.actions] = 0.0
         problem = self.with_constraints(scaled[0], scaled[1:], threshold)
-        problem._set(utility=scaled)  # the reward and the constraints are parts of it
+        problem.__dict__["utility"] = read_only(scaled)  # the reward and the constraints are parts of it
         return problem
 
     def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
@@ -419,14 +412,16 @@ class CMDP:
             step, state = divmod(index, self.stages.states)
             named = self.names[kind].texts[state] if kind in self.names else f"state {state}"
             return f"step {step}, {named}"
-        return self.names[kind].texts[index] if kind in self.names else _default_name(kind, index)
+        if kind in self.names:
+            return self.names[kind].texts[index]
+        return f"constraint {index + 1}" if kind == "constraints" else str(index)
 
     def index(self, kind: str, name: Hashable) -> int:
         """Return the number of a state, an action or a constraint, given by its name or its number."""
         count = self.transition.shape[-1] if kind == "states" else self._count(kind)
         names = self.names.get(kind)
         if names is None and kind == "constraints" and not is_whole(name):
-            names = Names(_default_name(kind, i) for i in range(count))
+            names = Names(self.name(kind, i) for i in range(count))
         return int(locate(names, name, count, kind.removesuffix("s")))
 
     def _count(self, kind: str) -> int:
@@ -487,33 +482,6 @@ class CMDP:
         return f"CMDP({', '.join([size, *parts, kind])})"
 
 
-def is_average(given: object) -> bool:
-    """Check whether the long-run average is asked for."""
-    value = given.item() if isinstance(given, np.ndarray | np.generic) and not given.ndim else given
-    if not isinstance(value, bool) and value not in (0, 1):
-        raise InputError(f"average is {given!r}; give True for the long-run average, or leave it out")
-    return bool(value)
-
-
-def refuse_beside_average(**others: object) -> None:
-    """Reject what a long-run average has no use for."""
-    for name, given in others.items():
-        if given is not None:
-            raise InputError(
-                f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out"
-            )
-
-
-def is_one(discount: object) -> bool:
-    """Whether a discount is given as exactly 1, which is the total reward until the end."""
-    value = discount.item() if isinstance(discount, np.ndarray) and not discount.ndim else discount
-    return isinstance(value, Real) and not isinstance(value, bool) and value == 1
-
-
-def _default_name(kind: str, index: int) -> str:
-    return f"constraint {index + 1}" if kind == "constraints" else str(index)
-
-
 def require_problem(given: Any) -> CMDP:
     """Reject objects that are not problems."""
     if isinstance(given, CMDP):
@@ -541,30 +509,3 @@ def _protected(value: Any, protect: Callable[[NDArray[Any]], NDArray[Any]]) -> A
         parts = tuple(protect(part) for part in (value.data, value.indices, value.indptr))
         return scipy.sparse.csr_array(parts, shape=value.shape)
     return value
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    discount: float | None = None,
-    average: bool = False,
-    horizon: int | None = None,
-    limit: ArrayLike | None = None,
-    **parameters: Any,
-) -> CMDP:
-    """Read a problem file, `.npz`, `.json`, `.drn`, `.umb` or `.tra`, as written by `CMDP.save`, or a `.csv`; nothing in it is executed.
-
-    `discount`, `average`, `horizon` and `limit` (thresholds and budgets, in order) override those in the file; beside a horizon, the discount is
-    1 unless it is given. Models of model checkers have none;
-    for them, give the names of reward models where `CMDP` takes arrays: `reward` or `cost`, `constraint_reward` and
-    `constraint_cost`. A `.csv` is a table of transitions and takes what `from_frame` takes.
-    """
-    given = {"discount": discount, "average": is_average(average) or None, "horizon": horizon, "limit": limit}
-    given |= parameters
-    content, rest = formats.read(path, {name: value for name, value in given.items() if value is not None})
-    try:
-        problem = CMDP(**as_arguments(content), copy=False)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    problem = problem.with_criterion(**{name: rest[name] for name in rest if name != "limit"})
-    return problem.with_limits(rest["limit"]) if "limit" in rest else problem

@@ -35,14 +35,16 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     if problem.criterion is Criterion.AVERAGE or isinstance(problem, FunctionModel):
         return problem, np.empty(0, dtype=np.intp)
     low, high = problem.utility_range
-    met = np.array(
-        [
-            i
-            for i in range(problem.shape[2])
-            if low[1 + i] < high[1 + i] and _is_extreme(problem, i, high[1 + i])
-        ],
-        dtype=np.intp,
-    )
+    extreme = []  # b = max c/(1−γ) exactly; of totals, 0 is the largest only if no pair has more
+    for i in np.flatnonzero(low[1:] < high[1:]).tolist():
+        limit, most = float(problem.threshold[i]), float(high[1 + i])
+        if problem.criterion is Criterion.TOTAL:
+            is_extreme = limit == 0 == most
+        else:
+            is_extreme = np.isfinite(limit) and Fraction(limit) == Fraction(most) * problem.exact_unit
+        if is_extreme:
+            extreme.append(i)
+    met = np.array(extreme, dtype=np.intp)
     if not len(met):
         return problem, met
     allowed = problem.actions & (problem.constraint_reward[met] == high[1 + met][:, None, None]).all(0)
@@ -50,14 +52,6 @@ def presolve(problem: CMDP) -> tuple[CMDP, NDArray[np.intp]]:
     if safe is None:
         return problem, met[:0]
     return problem._replace(actions=safe), met
-
-
-def _is_extreme(problem: CMDP, index: int, high: float) -> bool:
-    """Whether b = max c/(1−γ) exactly; of totals, 0 is the largest only if no pair has more."""
-    limit = float(problem.threshold[index])
-    if problem.criterion is Criterion.TOTAL:
-        return limit == 0 == high
-    return np.isfinite(limit) and Fraction(limit) == Fraction(float(high)) * problem.exact_unit
 
 
 def _closed(problem: CMDP, allowed: Mask) -> Mask | None:

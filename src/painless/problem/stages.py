@@ -55,13 +55,6 @@ class Stages(NamedTuple):
         found = np.asarray(flat @ value.reshape(-1, self.states).T).T
         return found.reshape(*value.shape[:-1], self.states, self.actions)
 
-    def ahead_of(self, step: int, actions: NDArray[np.integer], value: Array) -> Array:
-        """Σ_s' P(s'|s, a_s) V(s') for the actions (S,) of a deterministic policy and values (..., S): (..., S)."""
-        kernel, states = self.kernel(step), np.arange(self.states)
-        dense = isinstance(kernel, np.ndarray)
-        chosen = kernel[states, actions] if dense else kernel[states * self.actions + actions]
-        return np.asarray(chosen @ value.reshape(-1, self.states).T).T.reshape(value.shape)
-
     def flow(self, step: int, occupancy: Array) -> Array:
         """Σ_{s,a} d(s, a) P(s'|s, a) for the occupancy (S, A) of a step: what arrives at the next one, (S,)."""
         kernel = self.kernel(step)

@@ -35,6 +35,7 @@ class Units:
     span: Array  # (J,) with 1 in place of 0
     offset: Array  # (J,) origin/(1−γ)
     kept: NDArray[np.intp]  # the remaining constraints, of K
+    removed: NDArray[np.intp]  # the others, which are constant
     origin: Array  # (J,) for a removed constraint, its constant value
     unit: Fraction  # the value of a utility of 1 in every step: 1/(1−γ), or Σ_t γ^t with a horizon
 
@@ -42,12 +43,8 @@ class Units:
     def of(cls, problem: CMDP) -> Units:
         """Return the units of a normalised problem."""
         count = 1 + problem.shape[2]
-        return cls(np.ones(count), np.zeros(count), np.arange(count - 1), np.zeros(count), problem.exact_unit)
-
-    @property
-    def removed(self) -> NDArray[np.intp]:
-        """The constraints that are not kept, of K."""
-        return np.delete(np.arange(len(self.span) - 1), self.kept)
+        kept, removed = np.arange(count - 1), np.empty(0, dtype=np.intp)
+        return cls(np.ones(count), np.zeros(count), kept, removed, np.zeros(count), problem.exact_unit)
 
     def exact(self, utility: int, value: float) -> Fraction:
         """Return a normalised value in the user's units, V'·span + origin/(1−γ), without rounding."""
@@ -97,9 +94,9 @@ def normalise(problem: CMDP, met: NDArray[np.intp] | None = None) -> tuple[CMDP,
     if met is not None:
         varies[1 + met], origin[1 + met] = False, high[1 + met]
     span = np.where(varies, size, 1.0)
-    kept = np.flatnonzero(varies[1:])
+    kept, removed = np.flatnonzero(varies[1:]), np.flatnonzero(~varies[1:])
     offset = np.array([float(Fraction(float(one)) * problem.exact_unit) for one in origin])
-    units = Units(span, offset, kept, origin, problem.exact_unit)
+    units = Units(span, offset, kept, removed, origin, problem.exact_unit)
     threshold = np.array([units.threshold(problem, int(i)) for i in kept])
     return problem.rescaled(origin, span, kept, threshold), units
 

@@ -9,8 +9,9 @@ import numpy as np
 from painless.bellman import policy_value
 from painless.common.arrays import Array
 from painless.engines.policy_iteration import policy_iteration
+from painless.planning.columns import Column, Columns
 from painless.planning.feasibility import slater_policy
-from painless.planning.game import Aim, Column, Columns, Game
+from painless.planning.game import Aim, Game
 from painless.problem import CMDP
 from painless.problem.units import normalise
 

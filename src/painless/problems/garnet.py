@@ -20,6 +20,7 @@ Successors = NDArray[np.signedinteger]
 
 RANKED = 10**8  # numbers that may be drawn to rank all states for each pair
 DRAWN = 10**6  # numbers that are looked at together
+DENSE_STATES = 500  # up to which the model is stored dense, by default
 
 
 def garnet(
@@ -31,9 +32,9 @@ def garnet(
     *,
     discount: float = 0.9,
     tightness: float = 0.5,
-    dense: bool = True,
+    dense: bool | None = None,
 ) -> CMDP:
-    """Return a random CMDP whose constraints bind.
+    """Return a random CMDP whose constraints bind; up to 500 states are stored dense and more sparse, unless `dense` is given.
 
     >>> garnet(20, 3, 4, constraints=2, seed=7)
     CMDP(20 states, 3 actions, 2 constraints, discount 0.9, dense)
@@ -58,6 +59,7 @@ def garnet(
     )
     kernel.sort_indices()
     utility = rng.random((1 + constraints, states, actions))
+    dense = states <= DENSE_STATES if dense is None else dense
     loose = CMDP(
         kernel.toarray().reshape(states, actions, states) if dense else kernel,
         utility[0],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from painless.common.errors import InputError
 from painless.common.render import visible
+from painless.storage import files
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -112,6 +115,13 @@ def data_block(name: str, value: Any) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup('<script type="application/json" id="{}">{}</script>').format(escape(name), Markup(text))
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page as one file, whole or not at all."""
+    if Path(path).suffix != ".html":
+        raise InputError(f"{path} must end in .html")
+    return files.write_atomically(path, lambda stream: stream.write(page.encode()))
 
 
 def embedded(content: bytes | str, kind: str) -> str:

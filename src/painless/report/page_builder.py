@@ -29,6 +29,8 @@ def build_page(
     """
     import painless
 
+    # Without running times the same answer gives the same page.
+    timeless = [{key: one[key] for key in one if key != "seconds"} for one in frontiers]
     panels = [panel for group in groups for panel in group.get("panels", ())]
     numbered, count = [], 0
     for group in groups:
@@ -40,16 +42,11 @@ def build_page(
         title=title,
         subtitle=subtitle,
         version=painless.__version__,
-        page={"frontiers": [without_seconds(one) for one in frontiers], "fixed": fixed, "panels": panels},
+        page={"frontiers": timeless, "fixed": fixed, "panels": panels},
         summary=summary,
         groups=numbered,
         number=number,
     )
-
-
-def without_seconds(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data without running times, so that the same answer gives the same page."""
-    return {key: value for key, value in data.items() if key != "seconds"}
 
 
 def frontier_page(frontiers: Sequence[Mapping[str, Any]], title: str) -> str:

@@ -50,22 +50,17 @@ def frontiers_of(problem: CMDP, solution: Solution) -> Frontiers:
     for index in shown_constraints(solution):
         try:
             with suppress(Infeasible):  # the other constraints cannot be met
-                found.append(_frontier_until(problem, index, deadline))
+                left = deadline - time.perf_counter()
+                if left <= 0:
+                    raise TimeoutError
+                curve = frontier(problem, index, tolerance=TOLERANCE, time_limit=left)
+                if time.perf_counter() > deadline:  # it is not whole
+                    raise TimeoutError
+                found.append(curve)
         except TimeoutError:
             left_out = True
             break
     return Frontiers(found, _note(len(found), count) if left_out else "")
-
-
-def _frontier_until(problem: CMDP, index: int, deadline: float) -> Frontier:
-    """Return a whole frontier, or raise TimeoutError."""
-    left = deadline - time.perf_counter()
-    if left <= 0:
-        raise TimeoutError
-    found = frontier(problem, index, tolerance=TOLERANCE, time_limit=left)
-    if time.perf_counter() > deadline:
-        raise TimeoutError
-    return found
 
 
 def _note(shown: int, count: int) -> str:

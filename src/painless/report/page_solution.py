@@ -41,7 +41,7 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
         },
         frontiers=[curve.as_dict() for curve in known.found],
         fixed=None if known.found else policy_data(solution, problem),
-        groups=solution_groups(solution, problem, known.found),
+        groups=[] if solution.trace is None else solution_groups(solution, problem, known.found),
     )
 
 

@@ -100,10 +100,3 @@ def _title(folder: Path) -> str:
     """Return the name of a simulator where it is known, else that of the folder."""
     about = files.read(folder / "problem.json") if (folder / "problem.json").is_file() else {}
     return str(about.get("simulator") or folder.resolve().name.removesuffix(".json"))
-
-
-def write_page(page: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page as one file, whole or not at all."""
-    if Path(path).suffix != ".html":
-        raise InputError(f"{path} must end in .html")
-    return files.write_atomically(path, lambda stream: stream.write(page.encode()))

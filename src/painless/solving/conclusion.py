@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from fractions import Fraction
 from typing import Any
 
@@ -23,12 +24,12 @@ from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
-from painless.policies.visits import Counted
 from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
-from painless.solving.solution import Kind, Solution, Status
+from painless.solving.solution import Solution
+from painless.solving.status import Kind, Status
 from painless.storage.mapped import unchanged
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
@@ -57,16 +58,15 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     if stepwise and clock.work > QUICK_SECONDS:
         target = found.case.target(task.tolerance)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
-    if in_time and narrow:
-        clock.allow_again(LEAST_SECONDS if share == 1 else QUICK_SECONDS, share)
-        # Without prices a swept model needs no more than the gap that was asked for.
-        if certifier.engine.exact or certifier.problem.shape[2]:
-            answer = closed_in(certifier, answer, trace is None, precise)
-    elif not in_time:
+    if not in_time:
         clock.extend()
-    prices = _prices(found.case, certifier, answer, clock, in_time and narrow, precise)
-    if in_time and narrow:
-        clock.release()
+    narrow = narrow and in_time
+    least = LEAST_SECONDS if share == 1 else QUICK_SECONDS
+    with clock.allowing(least, share) if narrow else nullcontext():
+        # Without prices a swept model needs no more than the gap that was asked for.
+        if narrow and (certifier.engine.exact or certifier.problem.shape[2]):
+            answer = closed_in(certifier, answer, trace is None, precise)
+        prices = _prices(found.case, certifier, answer, clock, narrow, precise)
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
 
 
@@ -131,6 +131,10 @@ def _feasible(
     nothing = multiplier * units.span[1:] <= NONE * units.span[0]
     multiplier = np.where(nothing, low, multiplier)  # rounding
     iterations = 0 if trace is None else len(trace)
+    response = game.response
+    if response is not None:
+        with suppress(TimeoutError):  # in all states, if there is time
+            response = game.engine.everywhere(response, game.aim.weight(game.price))
     return _solution(
         *(found, task.clock, answer.policy, answer.value),
         multiplier=multiplier,
@@ -142,23 +146,11 @@ def _feasible(
         status=_status(found, answer, gap, bound, task.tolerance, iterations),
         iterations=iterations,
         trace=trace,
-        response=_response(game),
+        response=response,
         visits=max(VISITS, min(TOLERATED * task.tolerance, TOLERATED)),
         best_responses=game.responses,
         proof_weight=np.append(1.0, units.multiplier(answer.multiplier)),
     )
-
-
-def _response(game: Game) -> Actions | None:
-    """Return the best response to the final prices, (S,), in all states if there is time."""
-    try:
-        return (
-            None
-            if game.response is None
-            else game.engine.everywhere(game.response, game.aim.weight(game.price))
-        )
-    except TimeoutError:
-        return game.response
 
 
 def _infeasible(found: Planned, clock: Clock) -> Solution:
@@ -195,7 +187,7 @@ def _status(
     found: Planned, answer: Answer, gap: float, bound: float, tolerance: float, iterations: int
 ) -> Status:
     """Return the status of a solve; the same definition of "solved" holds for every planner and algorithm."""
-    ending, feasibility, feasible = found.ending, found.case.feasibility, answer.feasible
+    ending, feasible = found.ending, answer.feasible
     small = gap <= SMALL_GAP * abs(bound)
     shown = f"the proved gap is {f'below {SMALL_GAP:g} of the value' if small else number_beyond(gap, up=True, digits=3)}"
     shown = shown if np.isfinite(gap) else "no gap is proved"
@@ -217,8 +209,8 @@ def _status(
         proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
     why = ending.value if stopped else _memory(found.case) or Ending.ROUNDING.value
-    if feasibility is not Feasibility.SLACK and not feasible:
-        why += f"; {feasibility.value}"
+    if not feasible and found.case.feasibility is not Feasibility.SLACK:
+        why += f"; {found.case.feasibility.value}"
     return Status(Kind.STOPPED, f"Stopped: {why}; {shown}.{end}")
 
 
@@ -273,26 +265,16 @@ def _policy(
     if isinstance(policy, Drawn):
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
-    if response is not None and not _takes(policy, response):
+    taken = None if response is None else policy[np.arange(len(response)), response]
+    if taken is not None and not (taken == 1).all():
         visited = case.engine.reachable(policy)
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
-    return policy_of(case.problem, policy, _visits(case, policy, precision))
-
-
-def _takes(policy: Array, response: Actions) -> bool:
-    """Whether a policy (S, A) takes the actions of a response (S,) everywhere."""
-    return bool((policy[np.arange(len(response)), response] == 1).all())
-
-
-def _visits(case: Case, policy: Array, precision: float) -> Counted:
-    """Return d(s), (S,), with 0 in unreachable states; None if the time is up. For a large discounted problem, return how to find them."""
-    problem = case.problem
-    if problem.criterion is Criterion.DISCOUNTED and not case.engine.exact:
-        return lambda: _counted_visits(problem, policy, precision)
-    try:
-        return _reached(case.engine, policy, precision)
-    except TimeoutError:
-        return None
+    problem, visits = case.problem, None
+    if problem.criterion is Criterion.DISCOUNTED and not case.engine.exact:  # they cost as much as the policy
+        return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
+    with suppress(TimeoutError):
+        visits = _reached(case.engine, policy, precision)
+    return policy_of(problem, policy, visits)
 
 
 @unchanged

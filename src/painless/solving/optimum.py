@@ -11,8 +11,9 @@ from painless.common.arrays import Array
 from painless.frontiers import Frontier
 from painless.planning import LinearProgram
 from painless.problem import CMDP
-from painless.solving.solution import Kind, Solution
+from painless.solving.solution import Solution
 from painless.solving.solve import solve
+from painless.solving.status import Kind
 
 EXACT_PAIRS = 2000  # pairs (s, a) up to which the linear program costs less than a run,
 EXACT_CONSTRAINTS = 60  # with up to this many constraints

@@ -22,7 +22,7 @@ from painless.planning.judgement import PRECISION, constant_shortfall, misses_co
 from painless.planning.planner import Case
 from painless.problem import CMDP
 from painless.problem.units import Units, normalise, rounded
-from painless.solving.solution import Infeasibility
+from painless.solving.status import Infeasibility
 
 GAP = 1e-9  # of the best value of a constraint, relative to 1/(1−γ)
 ROUNDS = 100  # of master and pricing for it; usually a few suffice

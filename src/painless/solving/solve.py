@@ -18,19 +18,20 @@ from painless.engines.engine import occupancy
 from painless.evaluators import Evaluator, exact_evaluator
 from painless.logs.logged_model import LoggedModel
 from painless.logs.solution import LoggedSolution, solve_log
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
-from painless.loop.prepare import Prepared
+from painless.planning import choose
 from painless.planning.certificate import Answer, Certifier
-from painless.planning.choice import choose
 from painless.planning.feasibility import Feasibility
 from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
 from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
+from painless.policies.learning_table import LearningTable
 from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import as_policy
-from painless.policies.table import LearningTable, TabularPolicy, checked_policy, restricted
+from painless.policies.table import TabularPolicy, checked_policy, restricted
 from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
@@ -119,11 +120,12 @@ def solve(
     require_problem(problem)
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
-    time_limit = _checked_limit(algorithm, iterations, tolerance, time_limit, output)
+    _check_arguments(algorithm, iterations, tolerance, output)
+    clock, reason = Clock(None if time_limit is None else arguments.seconds(time_limit)), ""
     seed = arguments.seed(seed)
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
-        arguments.function(given_name, function)
-    clock, reason = Clock(time_limit), ""
+        if function is not None:
+            arguments.function(given_name, function)
     if isinstance(initial_policy, TimedPolicy | MixturePolicy) or (
         initial_policy is not None and problem.stages is not None
     ):
@@ -138,7 +140,7 @@ def solve(
     elif initial_policy is not None:
         task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
     with one_thread(), clock.interruptible(), naming(problem.names):
-        case, trace = Prepared.of(problem, clock.tick), None
+        case, trace = AlgorithmCase.of(problem, clock.tick), None
         if case.misses_constant:
             found = Planned(algorithm.name, case)
         elif isinstance(algorithm, Planner):
@@ -162,26 +164,18 @@ def _require_none(**given: Any) -> None:
             )
 
 
-def _checked_limit(
-    algorithm: Any, iterations: int | None, tolerance: float, time_limit: float | None, output: Output
-) -> float | None:
-    """Validate the arguments; return the time limit."""
+def _check_arguments(algorithm: Any, iterations: int | None, tolerance: float, output: Output) -> None:
+    """Check that the method exists, that numbers are positive, and that an output that needs a horizon has one."""
     if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
         require_single(require_algorithm(algorithm))
-    check_horizon(iterations, output)
-    if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
-        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
-    return arguments.seconds(time_limit)
-
-
-def check_horizon(iterations: int | None, output: Output = Output.POLISHED) -> None:
-    """Check that the horizon is a positive integer, and that an output that needs it has one."""
     if not isinstance(output, Output):
         raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
     if iterations is not None:
         arguments.whole("iterations", iterations)
     elif output is not Output.POLISHED:
         raise InputError(f"output {output.name} needs a given number of iterations")
+    if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
+        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
 
 
 def _in_place_of(algorithm: Algorithm, case: Case, task: Task) -> Planned:
@@ -199,7 +193,7 @@ class _Iterating:
 
     def __init__(
         self,
-        case: Prepared,
+        case: AlgorithmCase,
         algorithm: Algorithm,
         task: Task,
         iterations: int | None,

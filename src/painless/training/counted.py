@@ -162,7 +162,7 @@ class CountedRun:
     ) -> None:
         self.specification = episodes.specification
         utilities = 1 + len(limits.threshold)
-        self.memory = Memory(self.specification.actions, utilities)
+        self.memory = Memory(self.specification.actions, utilities, halves=1)
         self.player = Player(episodes, self.memory, rng)
         self.episodes, self.limits, self.budget, self.rng = episodes, limits, budget, rng
         self.progress, self._reported = progress, time.perf_counter()

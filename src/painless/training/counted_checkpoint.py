@@ -14,7 +14,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.counting.memory import HALVES, Indices, Memory
+from painless.counting.memory import Indices, Memory
 from painless.policies.observed import key_of, rows_of
 from painless.storage import checked_entries as entries
 from painless.storage import results
@@ -94,10 +94,10 @@ def _memory(content: Mapping[str, Any], memory: Memory) -> Memory:
     """Fill a memory with what was counted."""
     entry = len(content["keys"])
     memory.keys = entries.wholes(content, "keys", (entry,))
-    memory.counts = entries.floats(content, "counts", (HALVES, entry), least=0.0)
-    memory.starts = entries.floats(content, "starts", (HALVES, None), least=0.0)
+    memory.counts = _added(entries.floats(content, "counts", (None, entry), least=0.0))
+    memory.starts = _added(entries.floats(content, "starts", (None, None), least=0.0))
     for name in ("sums", "squares"):
-        setattr(memory, name, entries.floats(content, name, (HALVES, entry, memory.utilities)))
+        setattr(memory, name, _added(entries.floats(content, name, (None, entry, memory.utilities))))
     memory.low = entries.floats(content, "low", (memory.utilities,))
     memory.high = entries.floats(content, "high", (memory.utilities,))
     if (np.diff(memory.keys) <= 0).any() or not (memory.counts.sum(0) > 0).all():
@@ -105,3 +105,8 @@ def _memory(content: Mapping[str, Any], memory: Memory) -> Memory:
     if entry and max(memory.pairs[-1] // memory.actions, (memory.successors).max() - 1) >= memory.states:
         raise InputError("'keys' names states that were not seen")
     return memory
+
+
+def _added(halves: Array) -> Array:
+    """Return data as one half; earlier versions kept two."""
+    return halves.sum(0, keepdims=True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.memory import HALVES, Memory
+from painless.counting.memory import Memory
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
 
@@ -117,6 +117,7 @@ class Player:
         self.steps = self.played = 0  # steps and episodes
         self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
+        self._choices: list[Choice] = []  # of all states
         self._strata: dict[int, list[int]] = {}  # the next actions of states that mix them
 
     def _uniform(self) -> Iterator[float]:
@@ -140,40 +141,42 @@ class Player:
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
         self._strata = {}
-        most = [[max(2 * n, 1) for n in row] for row in self.tries] if explore else None
+        most = self._enough() if explore else None
+        self._choices = [*choices, *[None] * (len(self.tries) - len(choices))]
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
         least = self.steps + max(SHORTEST * self.steps + ENTRIES * len(self.memory.keys), least)
         seed: int | None = int(self.rng.integers(2**31))
         discount = self.episodes.specification.discount
         try:
             while self.steps < target and (self.forced <= exhausted or self.steps < least) and not stop():
-                half = record.halves[self.played % HALVES]
                 self.played += 1
-                begun, first = len(half.steps), len(half.utilities)
+                begun, first = len(record.steps), len(record.utilities)
                 try:
-                    self._episode(seed, choices, most, half)
+                    self._episode(seed, most, record)
                 finally:
-                    self.steps += (len(half.steps) - begun) // 3
+                    self.steps += (len(record.steps) - begun) // 3
                 seed = None
                 if returns is not None:
-                    returns.append(Returns.of(half.utilities[first:], self.memory.utilities, discount))
+                    returns.append(Returns.of(record.utilities[first:], self.memory.utilities, discount))
         finally:
             record.store(self.memory)
 
-    def _episode(
-        self, seed: int | None, choices: list[Choice], most: list[list[int]] | None, half: _Half
-    ) -> None:
+    def _enough(self) -> list[list[int]]:
+        """Return how often each pair may have been tried, (S, A), before it is explored no further."""
+        tries = np.array(self.tries, dtype=np.int64).reshape(-1, self.memory.actions)
+        return list(np.maximum(2 * tries, 1).tolist())
+
+    def _episode(self, seed: int | None, most: list[list[int]] | None, part: _Record) -> None:
         """Play an episode to its end or to the time limit."""
-        step, numbers, tries, known = self.episodes.step, self.numbers, self.tries, len(choices)
-        record, collect, strata = half.steps.extend, half.utilities.extend, self._strata
+        step, numbers, tries, choices = self.episodes.step, self.numbers, self.tries, self._choices
+        record, collect, strata = part.steps.extend, part.utilities.extend, self._strata
         key = self.episodes.start(seed)
         state = numbers.get(key)
         if state is None:
             state = self._number(key)
-        half.starts.append(state)
+        part.starts.append(state)
         for _ in range(self.episodes.specification.time_limit or 0):
-            choice = choices[state] if state < known else None
-            row = tries[state]
+            choice, row = choices[state], tries[state]
             if choice is None:
                 action = self._least(row)
             else:
@@ -207,6 +210,7 @@ class Player:
     def _number(self, key: Hashable) -> int:
         self.numbers[key] = state = len(self.tries)
         self.tries.append([0] * self.memory.actions)
+        self._choices.append(None)
         return state
 
     def _least(self, row: list[int]) -> int:
@@ -216,26 +220,19 @@ class Player:
         return options[int(next(self._draws) * len(options))]
 
 
-class _Half:
-    """Steps of one half of the data that are not yet in the memory, as numbers in a row: containers would cost more."""
+class _Record:
+    """Steps that are not yet in the memory, as numbers in a row: containers would cost more."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []  # state, action and successor of each
         self.utilities: list[float] = []  # J of each
         self.starts: list[int] = []
 
-
-class _Record:
-    def __init__(self) -> None:
-        self.halves = [_Half() for _ in range(HALVES)]
-
     def store(self, memory: Memory) -> None:
         """Add all complete steps to the memory."""
-        for index, half in enumerate(self.halves):
-            count = min(len(half.steps) // 3, len(half.utilities) // memory.utilities)
-            if count:
-                steps = np.array(half.steps[: 3 * count], dtype=np.int64).reshape(count, 3)
-                utilities = np.array(half.utilities[: memory.utilities * count], dtype=float)
-                utilities = utilities.reshape(count, -1)
-                starts = np.array(half.starts, dtype=np.int64)
-                memory.add(index, steps[:, 0], steps[:, 1], steps[:, 2], utilities, starts)
+        count = min(len(self.steps) // 3, len(self.utilities) // memory.utilities)
+        if count:
+            steps = np.array(self.steps[: 3 * count], dtype=np.int64).reshape(count, 3)
+            utilities = np.array(self.utilities[: memory.utilities * count], dtype=float)
+            starts = np.array(self.starts, dtype=np.int64)
+            memory.add(0, steps[:, 0], steps[:, 1], steps[:, 2], utilities.reshape(count, -1), starts)

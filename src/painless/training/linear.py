@@ -21,14 +21,14 @@ from painless.common.errors import InputError
 from painless.evaluators.base import Evaluator
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.features.base import FeatureMap
+from painless.loop.algorithm_case import INITIAL_MULTIPLIER
 from painless.loop.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.loop.framework import Position, Trace, take_step
-from painless.loop.prepare import INITIAL_MULTIPLIER
 from painless.policies import MixturePolicy, start_policy
 from painless.simulation.distributed_rollouts import CHUNK, DistributedSimulator
 from painless.simulation.scaled_simulator import ScaledSimulator
 from painless.simulation.simulator import Simulator, Specification
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.storage import files, memory
 from painless.training.checkpoint import Checkpoint, TrainingState, save_checkpoint
 from painless.training.evaluate import Estimate, evaluate

@@ -32,10 +32,10 @@ from painless.evaluators.design_rollouts import (
     table_of,
 )
 from painless.features import Coreset, FeatureMap, feature_matrix
+from painless.loop.algorithm_case import INITIAL_MULTIPLIER
 from painless.loop.algorithms import CBP, Algorithm, Situation, require_algorithm, require_single
 from painless.loop.approximation import approximation_error
 from painless.loop.framework import Position, Trace, take_step
-from painless.loop.prepare import INITIAL_MULTIPLIER
 from painless.planning.feasibility import multiplier_bound
 from painless.policies import FeaturePolicy, MixturePolicy, start_policy
 from painless.policies.table import restricted

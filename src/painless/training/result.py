@@ -17,7 +17,7 @@ from painless.loop.framework import Trace
 from painless.policies import MixturePolicy
 from painless.policies.storage import load_policy, save_policy
 from painless.problem import CMDP, load
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 from painless.training.evaluate import MEANING, Estimate

@@ -33,7 +33,7 @@ from painless.policies import MixturePolicy
 from painless.policies.observed import ObservedPolicy
 from painless.problem import CMDP
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.storage import files
 from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
 from painless.training.deep.progress import DeepProgress
@@ -134,6 +134,7 @@ def train(
         time_limit=time_limit,
         seed=seed,
         seconds=seconds,
+        chosen=bool(chosen),
     )
     budgeted = steps is not None or seconds is not None
     episodic = getattr(simulator, "episodic", np.zeros(len(simulator.specification.threshold), dtype=bool))
@@ -200,8 +201,10 @@ def _budget(steps: int | None, seconds: float | None) -> Budget:
     return Budget(STEPS if steps is None and seconds is None else steps, seconds)
 
 
-def _simulator(given: Any, *, seed: int, seconds: float | None, **settings: Any) -> tuple[Simulator, bool]:
-    """Return a simulator, and whether it was made here of an environment."""
+def _simulator(
+    given: Any, *, seed: int, seconds: float | None, chosen: bool, **settings: Any
+) -> tuple[Simulator, bool]:
+    """Return a simulator, and whether it was made here of an environment; counting needs no more than one random episode before it."""
     if isinstance(given, CMDP):
         raise InputError(
             "a table is solved, not trained: solve(problem); or give a simulator, TableSimulator(problem)"
@@ -217,7 +220,8 @@ def _simulator(given: Any, *, seed: int, seconds: float | None, **settings: Any)
     from painless.environments import from_gymnasium
 
     settings["discount"] = DISCOUNT if settings["discount"] is None else settings["discount"]
-    return from_gymnasium(given, seed=seed, pilot_seconds=pilot_seconds(seconds), **settings), True
+    seconds, steps = pilot_seconds(seconds), None if chosen else 1
+    return from_gymnasium(given, seed=seed, pilot_seconds=seconds, pilot_steps=steps, **settings), True
 
 
 def pilot_seconds(seconds: float | None) -> float | None:

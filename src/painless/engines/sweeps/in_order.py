@@ -91,11 +91,15 @@ class OrderedRows:
                 break
         return InOrder(choice, found[:, :-1].copy(), found[:, -1].copy())
 
-    def longest(self, steps: Array, choice: Indices) -> Array | None:
-        """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on; None if that is slow."""
+    def longest(self, steps: Array, choice: Indices, change: float | None = None) -> Array | None:
+        """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on; None if that is slow.
+
+        They are rough, or such that another sweep changes no value by more than `change`.
+        """
         value = np.zeros(len(choice))
         arrays = (*self.rows[:4], steps, self.order, self.bounds, self._turns)
-        work = kernels.best_in_order(*arrays, ROUGH, 0.0, self._most, value, choice.copy())
+        precise = (ROUGH, 0.0) if change is None else (PRECISE, change)
+        work = kernels.best_in_order(*arrays, *precise, self._most, value, choice.copy())
         return value if work >= 0 else None
 
     def evaluate(self, chain: Chain, left: float, value: Array) -> bool:

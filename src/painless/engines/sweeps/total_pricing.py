@@ -191,9 +191,9 @@ class TotalPricer:
         self._known = np.column_stack([found.value, found.time])
         return TotalPriced(found.choice.copy(), found.value, found.time, 1)
 
-    def longest(self, steps: Array) -> Array | None:
-        """Return the largest totals of `steps` (N,) of any policy, (S,), about; None if that is slow."""
-        return self._ordered[0].longest(steps, self._choice) if self._ordered else None
+    def longest(self, steps: Array, change: float | None = None) -> Array | None:
+        """Return the largest totals of `steps` (N,) of any policy, (S,), about, or to a `change` of a sweep; None if that is slow."""
+        return self._ordered[0].longest(steps, self._choice, change) if self._ordered else None
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""

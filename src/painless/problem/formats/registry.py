@@ -96,7 +96,7 @@ def read(path: PathLike, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     for name in set(rest).difference(OVERRIDES):
         if takers := [ending for ending, other in FORMATS.items() if name in other.parameters]:
             raise InputError(f"{path}: {name} is for {either(takers)} files; remove it")
-    require_settings(str(path), rest, (*OVERRIDES, *form.parameters), "parameter")
+    require_settings(str(path), rest, dict.fromkeys((*OVERRIDES, *form.parameters)), "parameter")
     content = form.read(path, told)
     for key in content:
         if key not in FILE_KEYS:

@@ -9,9 +9,9 @@ import numpy as np
 
 from painless.bellman import occupancy
 from painless.evaluators.registry import EVALUATORS
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.approximation import Sampling
 from painless.loop.guarantees import ClosedForm, cbp_bound, policy_divergence
-from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.planning.feasibility import multiplier_bound
 from painless.policies.table import uniform_policy
@@ -112,7 +112,7 @@ def _corollary(setting: SettingResults) -> list[ClosedForm]:
     optimal = solve(problem, LinearProgram()).policy.probabilities
     visits = (1 - problem.discount) * occupancy(problem, optimal).sum(-1)
     distance = float(visits @ policy_divergence(optimal, uniform_policy(problem.actions)))
-    situation = Prepared.of(problem).situation(setting.iterations)
+    situation = AlgorithmCase.of(problem).situation(setting.iterations)
     forms = []
     for bias, slack in zip(setting.errors[:, 0], setting.slack[:, 0], strict=True):
         sampling = Sampling(

@@ -8,9 +8,9 @@ import numpy as np
 
 from painless.bellman import occupancy
 from painless.common.arrays import Array
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.averages import band
 from painless.loop.guarantees import ClosedForm, cbp_bound, gda_bound, policy_divergence
-from painless.loop.prepare import Prepared
 from painless.planning import LinearProgram
 from painless.policies.table import dirichlet_policy
 from painless.solving.solve import solve
@@ -56,7 +56,7 @@ def analyse(settings: Sequence[SettingResults]) -> Analysis:
     """Draw OG and CV against T with the bounds, fit slopes, and judge."""
     groups = {name: sorted(select(settings, name=name), key=lambda one: one.iterations) for name in RATES}
     horizons = [one.iterations for one in groups["cbp"]]
-    prepared = Prepared.of(make_problem(settings[0].problem))
+    prepared = AlgorithmCase.of(make_problem(settings[0].problem))
     starts = _divergences(prepared, groups["cbp"][0].seeds)
     forms = {
         "cbp-theory": [[cbp_bound(prepared.situation(t), start) for start in starts] for t in horizons],
@@ -74,7 +74,7 @@ def analyse(settings: Sequence[SettingResults]) -> Analysis:
     return Analysis((picture,), (_slope_table(horizons, groups),), (*slopes, *bounds))
 
 
-def _divergences(prepared: Prepared, seeds: Sequence[int]) -> list[float]:
+def _divergences(prepared: AlgorithmCase, seeds: Sequence[int]) -> list[float]:
     """KL(π*‖π_0) of each seed's first policy, over the visits of π*."""
     problem = prepared.problem
     optimal = solve(problem, LinearProgram()).policy.probabilities

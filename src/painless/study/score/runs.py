@@ -15,11 +15,11 @@ import numpy as np
 
 from painless.common.arrays import Array, one_thread
 from painless.evaluators import ExactEvaluator
+from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import Algorithm, is_registered, stack
 from painless.loop.averages import tail_average
 from painless.loop.framework import Recorder
-from painless.loop.prepare import Prepared
-from painless.policies.table import LearningTable
+from painless.policies.learning_table import LearningTable
 from painless.study.score.contenders import Contender, contenders
 from painless.study.score.merit import Judge
 from painless.study.score.suite import Entry
@@ -36,7 +36,7 @@ def run_table(
     """Return a row for every algorithm, setting and measure on one table of the suite."""
     with one_thread():
         problem, start = entry.make(index, seed)
-        prepared = Prepared.of(problem)
+        prepared = AlgorithmCase.of(problem)
         judge = Judge.of(prepared.normal)
         rows: list[Row] = []
         for contender in contenders() if chosen is None else chosen:
@@ -60,7 +60,7 @@ def run_table(
 
 
 def run_values(
-    prepared: Prepared,
+    prepared: AlgorithmCase,
     algorithms: Sequence[Algorithm],
     start: Array,
     iterations: int,

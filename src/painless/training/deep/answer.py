@@ -13,7 +13,7 @@ from painless.loop.framework import Trace
 from painless.policies import MixturePolicy
 from painless.simulation.confidence import intervals
 from painless.simulation.simulator import Specification
-from painless.solving.solution import Kind, Status
+from painless.solving.status import Kind, Status
 from painless.training.counted import Budget
 from painless.training.deep.run import DeepFound, Record
 from painless.training.evaluate import Estimate

@@ -1,4 +1,4 @@
-"""Preparation of an algorithm: the case, what the algorithm may know of it, and the loop."""
+"""A case as an algorithm sees it: what it may know, and the loop that runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from painless.loop.framework import Step, Trace, iterate
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import multiplier_bound
 from painless.planning.planner import Case
-from painless.policies.table import LearningTable
+from painless.policies.learning_table import LearningTable
 from painless.problem import Criterion
 
 ROUGH = 1e-2  # the relative gap up to which the largest gain over the Slater policy is proved for totals
@@ -26,7 +26,7 @@ INITIAL_MULTIPLIER = 1.0  # λ_0 in normalised units, as in the paper
 Steps = Iterator[Step[LearningTable[Any]]]
 
 
-class Prepared(Case):
+class AlgorithmCase(Case):
     """A case for an algorithm."""
 
     def trace(self, trace: Trace) -> Trace:

@@ -10,11 +10,11 @@ from painless.common.arrays import Array
 Counted = Array | Callable[[], Array | None] | None
 
 
-class Visits:
+class LazyVisits:
     """The attribute of a policy that holds its visits (S,), or None where they are not known.
 
     >>> class Walk:
-    ...     visits = Visits()
+    ...     visits = LazyVisits()
     >>> walk = Walk()
     >>> walk.visits = lambda: print("counted") or [1.0, 0.5]
     >>> walk.visits, walk.visits
