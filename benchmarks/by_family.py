@@ -29,6 +29,8 @@ from painless.report.figures import COLOURS, DASHES, new_figure, save_figure, st
 STORE, PICTURE = Path("benchmarks/history/families.jsonl"), Path("docs/images/families.png")
 TOLERANCES = (1e-3, 1e-6)
 SIZES = (3_000, 10_000, 30_000, 100_000)
+LARGEST = 1_000_000  # of the families that are drawn within a minute or two
+LARGE_KINDS = ("garnet", "grid", "corridors", "network", "chain")
 BESIDE = (10_000, 30_000)  # sizes at which others run, without constraints
 SMALL = 3_000  # at which a linear program runs, with one constraint
 SEED = 11  # with which nothing was chosen
@@ -36,7 +38,11 @@ SEED = 11  # with which nothing was chosen
 
 def cases(kinds, sizes):
     """Yield what is measured for each model, the small ones first: kind, states, constraints, discount, and (solver, tolerance) pairs."""
-    for states in sizes:
+    if LARGEST in sizes:
+        for constraints in (0, 1):
+            for kind in (kind for kind in LARGE_KINDS if kind in kinds):
+                yield kind, LARGEST, constraints, 0.99, [("painless", TOLERANCES[0])]
+    for states in (states for states in sizes if states != LARGEST):
         for kind in kinds:
             for discount in (0.9, 0.99, 0.999, 0.9999):
                 for constraints in (0, 1, 3):
@@ -117,17 +123,40 @@ def mdpsolver(problem, tolerance):
     return {"value": float(problem.initial @ np.array(model.getValueVector())), "cpu": seconds}
 
 
+def model_bytes(problem):
+    """Return how many bytes the arrays of a model take."""
+    rows = problem.transition.tocsr()
+    arrays = (rows.data, rows.indices, rows.indptr, problem.utility, problem.initial)
+    return sum(array.nbytes for array in arrays)
+
+
+def held(name):
+    """Return what Linux counts for this process, in bytes: `VmRSS` is held now, `VmHWM` was held at most."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def forget_peak():
+    """Count the peak of this process from now on."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
 def measure(solver, problem, tolerance, limit):
-    """Return what a solver finds and its CPU seconds, in a forked process that is ended after `limit` of them."""
+    """Return what a solver finds, its CPU seconds and the most memory that it held beside the model, relative to the model.
+
+    It runs in a forked process that is ended after `limit` CPU seconds.
+    """
     ours, theirs = multiprocessing.Pipe(duplex=False)
 
     def work():
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 2, int(limit) + 3))
-        start = time.process_time()
+        forget_peak()
+        before, start = held("VmRSS"), time.process_time()
         try:
             with one_thread():
                 found = run(solver, problem, tolerance)
             found = {"cpu": time.process_time() - start} | found
+            found["memory"] = (held("VmHWM") - before) / model_bytes(problem)
         except Exception as error:
             found = {"failed": f"{type(error).__name__}: {error}"[:80]}
         theirs.send(found)
@@ -161,7 +190,8 @@ def compile_kernels():
     """Solve small models of every kind, so that nothing is compiled in a measurement."""
     for kind in KINDS:
         for constraints in (0, 1):
-            painless.solve(instance(kind, 1_000, constraints, 0, 0.999))
+            for discount in (0.99, 0.999):
+                painless.solve(instance(kind, 3_000, constraints, 0, discount))
     if available("quantecon"):
         quantecon(instance("grid", 1_000, 0, 0, 0.9), 1e-3)
 
@@ -247,6 +277,20 @@ def table(done):
     return "\n".join(rows)
 
 
+def large_table(done):
+    """Return a Markdown table: what a million states cost."""
+    rows = [
+        f"| family | K | CPU seconds to {TOLERANCES[0]:g} | peak beside the model, relative to it |",
+        "|---" * 4 + "|",
+    ]
+    for constraints in (0, 1):
+        for kind in LARGE_KINDS:
+            line = done.get((kind, LARGEST, constraints, 0.99, "painless", TOLERANCES[0]), {"failed": ""})
+            if "failed" not in line:
+                rows.append(f"| {kind} | {constraints} | {line['cpu']:.2g} | {line['memory']:.2f} |")
+    return "\n".join(rows)
+
+
 def beside(done):
     """Return a Markdown table: the others beside `painless`, without constraints."""
     others = ("bicgstab", "superlu", "quantecon", "mdpsolver")
@@ -274,7 +318,9 @@ def beside(done):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
-    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=list(SIZES), help=f"{LARGEST} for the largest"
+    )
     parser.add_argument("--solvers", nargs="+", help="only these, such as: painless bicgstab superlu")
     parser.add_argument("--limit", type=float, default=30.0, help="CPU seconds for one measurement")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -286,7 +332,7 @@ def main():
             measure_all(given)
     done = known(given.store)
     draw(done, PICTURE)
-    print(table(done), beside(done), sep="\n\n")
+    print(table(done), large_table(done), beside(done), sep="\n\n")
 
 
 if __name__ == "__main__":

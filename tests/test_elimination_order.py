@@ -114,6 +114,23 @@ def test_a_thousand_states_need_no_order(monkeypatch):
     np.testing.assert_allclose(found - matrix @ found, 1.0, rtol=1e-9)
 
 
+def test_a_wide_grid_is_known_to_be_wide_from_its_edge():
+    """The state in the middle of an even number of rows lies at an edge, from where half as many states are near."""
+    side = 200
+    cell = np.arange(side * side).reshape(side, side)
+    pairs = np.concatenate(
+        [
+            np.stack([cell[:, :-1], cell[:, 1:]]).reshape(2, -1),
+            np.stack([cell[:-1], cell[1:]]).reshape(2, -1),
+        ],
+        1,
+    )
+    grid = scipy.sparse.csr_array((np.full(pairs.shape[1], 0.2), tuple(pairs)), shape=(side**2,) * 2)
+    order = EliminationOrder(lambda: chain_with(grid + grid.T))
+    assert order.solve(chain_with(grid + grid.T), np.ones(side**2)) is None
+    assert order.least_width > 20
+
+
 @pytest.mark.parametrize(("entries", "sparse"), [(1, 1000.0), (1000, 1.0)])
 def test_entries_are_bounded_for_a_piece_and_for_all(monkeypatch, entries, sparse):
     monkeypatch.setattr(elimination_order, "ENTRIES", entries)

@@ -13,11 +13,12 @@ from painless.common.compiling import njit
 
 Indices = NDArray[np.uint32]
 Places = NDArray[np.intp]
+Places32 = NDArray[np.int32]
 
 
 @njit
 def neighbourhood(
-    pointer: Places, neighbour: Places, alone: int, seen: NDArray[np.bool_], found: Places
+    pointer: Places32, neighbour: Places32, alone: int, seen: NDArray[np.bool_], found: Places
 ) -> tuple[int, int]:
     """Write states around found[0], the nearest first, without those that have more than `alone` neighbours; return how many, and how many steps away."""
     seen[found[0]] = True
@@ -37,14 +38,14 @@ def neighbourhood(
 
 @njit
 def order_by_degree(
-    pointer: Places,
-    neighbour: Places,
+    pointer: Places32,
+    neighbour: Places32,
     alone: int,
-    pool: Places,
-    scratch: Places,
-    order: Places,
+    pool: Places32,
+    scratch: Places32,
+    order: Places32,
     begin: Places,
-    below: Places,
+    below: Places32,
 ) -> bool:
     """Eliminate one state after another, one with the fewest neighbours each time, and connect its neighbours; return whether there is room for that.
 
@@ -164,7 +165,7 @@ def order_by_degree(
 
 
 @njit
-def rows_below(begin: Places, below: Places, pointer: Places, column: Indices) -> None:
+def rows_below(begin: Places, below: Places32, pointer: Places, column: Indices) -> None:
     """Write where the rows of the lower factor have entries, in ascending order, from where its columns have them."""
     states = len(begin) - 1
     for k in range(begin[states]):

@@ -16,12 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.engines.sweeps.chain import Chain, transitions
+from painless.engines.sweeps.chain import Chain, arrows, transitions
 from painless.engines.sweeps.elimination_order import ENTRIES, EliminationOrder
 
-Arrows = tuple[
-    NDArray[np.intp], NDArray[np.intp], Array
-]  # where transitions begin and end, and their weights
+Places = NDArray[np.intp]
 
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
@@ -48,23 +46,23 @@ def eliminate(
         return order.solve(chain, right, transposed)
     if _is_dense(int((chain.stop - chain.start).sum()), len(chain.stay)):
         return None
+    states = len(chain.stay)
+    rank = np.arange(states)
+    is_wide = states > SMALL and not _fits(_own_width(chain), states)
+    if is_wide and states**2 > QUICK:
+        order = order or EliminationOrder(lambda: chain)
+        found = order.solve(chain, right, transposed)
+        if found is not None or not _fits(order.least_width, states):
+            return found
     state, target, weight = transitions(chain)
-    if len(chain.stay) <= SMALL:
+    if states <= SMALL:
         dense = np.diag(1.0 - chain.stay)
         np.subtract.at(dense, (state, target), weight)
         direct: Array = np.linalg.solve(dense.T if transposed else dense, right).astype(np.float64)
         return direct
-    arrows, states = (state, target, weight), len(chain.stay)
-    rank = np.arange(states)
-    if not _fits(_width(rank, arrows), states):
-        if states**2 > QUICK:
-            order = order or EliminationOrder(lambda: chain)
-            found = order.solve(chain, right, transposed)
-            if found is not None or not _fits(order.least_width, states):
-                return found
-        # The kernels of an order would take longer to compile than they save on a thousand states.
-        rank = _narrow_rank(arrows, states)
-        if not _fits(_width(rank, arrows), states):
+    if is_wide:  # the kernels of an order would take longer to compile than they save on a thousand states
+        rank = _narrow_rank(state, target, states)
+        if not _fits(_width(rank, state, target), states):
             return None
     row, column = rank[state], rank[target]
     if transposed:
@@ -87,9 +85,16 @@ def _is_dense(arrows: int, states: int) -> bool:
     return states > SMALL and arrows > 0.5 * ENTRIES * states and not _fits(arrows // (2 * states), states)
 
 
-def _width(rank: NDArray[np.intp], arrows: Arrows) -> int:
+def _own_width(chain: Chain) -> int:
+    """Return how far a state leads, at most, as states are numbered."""
+    pointer, target = arrows(chain)
+    target -= np.repeat(np.arange(len(chain.stay), dtype=np.int32), np.diff(pointer))
+    return int(max(target.max(initial=0), -target.min(initial=0)))
+
+
+def _width(rank: Places, state: Places, target: Places) -> int:
     """Return how far a state leads, at most, in a numbering."""
-    return int(np.abs(rank[arrows[0]] - rank[arrows[1]]).max(initial=0))
+    return int(np.abs(rank[state] - rank[target]).max(initial=0))
 
 
 def _fits(width: int, states: int) -> bool:
@@ -97,9 +102,8 @@ def _fits(width: int, states: int) -> bool:
     return (width <= WIDEST or states * width**2 <= QUICK) and states * (3 * width + 1) <= LARGEST
 
 
-def _narrow_rank(arrows: Arrows, states: int) -> NDArray[np.intp]:
+def _narrow_rank(state: Places, target: Places, states: int) -> Places:
     """Number the states so that transitions are short, by reverse Cuthill–McKee."""
-    state, target, _ = arrows
     pattern = scipy.sparse.csr_array((np.ones(len(state), np.int8), (state, target)), shape=(states, states))
     order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern + pattern.T, symmetric_mode=True)
     rank = np.empty(states, np.intp)

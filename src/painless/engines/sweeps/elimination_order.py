@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _elimination_kernels as kernels
-from painless.engines.sweeps.chain import Chain, transitions
+from painless.engines.sweeps.chain import Chain, arrows
 from painless.engines.sweeps.sparse_rows import Indices
 
 Places = NDArray[np.intp]
+Places32 = NDArray[np.int32]  # half as large
 
 # Entries of both factors, for each state, up to which elimination is faster than anything else where sweeps are slow.
 ENTRIES = 40
@@ -100,7 +101,7 @@ def _structure(chain: Chain) -> tuple[Structure | None, int]:
     if found is None:
         return None, width
     order, begin, below = found
-    below = _ranks(order)[below]
+    below = _ranks(order).astype(np.int32)[below]
     lower_at, lower_column = np.zeros(states + 1, np.intp), np.empty(len(below), np.uint32)
     kernels.rows_below(begin, below, lower_at, lower_column)
     return Structure(order.astype(np.uint32), lower_at, lower_column, begin, below.astype(np.uint32)), width
@@ -108,41 +109,42 @@ def _structure(chain: Chain) -> tuple[Structure | None, int]:
 
 def _graph(chain: Chain) -> tuple[Any, int]:
     """Return which states lead to each other, in either direction, and how many neighbours a state may have that does not go last."""
-    state, target, _ = transitions(chain)
     states = len(chain.stay)
-    there = np.ones(len(state), bool), (state, target)
-    pattern = scipy.sparse.csr_array(there, shape=(states, states))
-    return pattern + pattern.T, int(HUB * states**0.5)
+    pointer, target = arrows(chain)
+    directed = scipy.sparse.csr_array((np.ones(len(target), bool), target, pointer), shape=(states, states))
+    return directed + directed.T, int(HUB * states**0.5)
 
 
 def _is_sparse(graph: Any, alone: int) -> tuple[bool, int]:
     """Return whether a piece of a graph fills in little, and how far a state leads at least, in any numbering."""
-    piece, width = _piece(graph, alone)
+    states = graph.shape[0]
+    piece, width = _piece(graph, alone, states // 2)
+    width = max(width, _piece(graph, alone, states // 3)[1])  # the first one may lie at an edge
     return _eliminated(graph[:, piece][piece, :], alone, int(SPARSE * len(piece))) is not None, width
 
 
-def _piece(graph: Any, alone: int) -> tuple[Places, int]:
-    """Return some states that are next to each other, and how far a state leads at least: within n steps of width w there are 2wn others at most."""
+def _piece(graph: Any, alone: int, middle: int) -> tuple[Places, int]:
+    """Return some states that are next to each other, around a middle one, and how far a state leads at least: within n steps of width w there are 2wn others at most."""
     states = graph.shape[0]
     found, seen = np.empty(min(PIECE, states), np.intp), np.zeros(states, bool)
-    found[0] = states // 2
+    found[0] = middle
     count, steps = kernels.neighbourhood(*_parts(graph), alone, seen, found)
     return found[:count], -(-(count - 1) // (2 * max(steps, 1)))
 
 
-def _eliminated(graph: Any, alone: int, entries: int) -> tuple[Places, Places, Places] | None:
+def _eliminated(graph: Any, alone: int, entries: int) -> tuple[Places32, Places, Places32] | None:
     """Return the order of the states, and the neighbours that each has left when it goes; None if both factors have more entries."""
     states, room = graph.shape[0], entries // 2
-    order, begin = np.empty(states, np.intp), np.empty(states + 1, np.intp)
-    pool, below = np.empty(3 * room + 8 * states, np.intp), np.empty(room, np.intp)
-    scratch = np.full((8, states + 1), -1)
+    order, begin = np.empty(states, np.int32), np.empty(states + 1, np.intp)
+    pool, below = np.empty(3 * room + 8 * states, np.int32), np.empty(room, np.int32)
+    scratch = np.full((8, states + 1), -1, np.int32)
     if not kernels.order_by_degree(*_parts(graph), alone, pool, scratch, order, begin, below):
         return None
     return order, begin, below[: begin[-1]]
 
 
-def _parts(graph: Any) -> tuple[Places, Places]:
-    return graph.indptr.astype(np.intp), graph.indices.astype(np.intp)
+def _parts(graph: Any) -> tuple[Places32, Places32]:
+    return graph.indptr.astype(np.int32, copy=False), graph.indices.astype(np.int32, copy=False)
 
 
 def _ranks(order: NDArray[np.integer]) -> Places:

@@ -8,6 +8,7 @@ takes a handful of steps where it takes hundreds from a bad start. The values of
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy
@@ -109,7 +110,7 @@ def _averaged_by_product(rows: SparseRows, discount: float) -> tuple[Indices, In
     taken = np.diff(rows.first)
     share = np.repeat(discount / taken, taken), np.arange(pairs), rows.first.astype(np.intp)
     parts = rows.probability, rows.successor.astype(np.intp), rows.pointer.astype(np.intp)
-    averaged = scipy.sparse.csr_array(share, shape=(states, pairs)) @ scipy.sparse.csr_array(
+    averaged: Any = scipy.sparse.csr_array(share, shape=(states, pairs)) @ scipy.sparse.csr_array(
         parts, shape=(pairs, states)
     )
     origin = np.repeat(np.arange(states), np.diff(averaged.indptr))
@@ -117,4 +118,4 @@ def _averaged_by_product(rows: SparseRows, discount: float) -> tuple[Indices, In
     begin = np.zeros(states + 1, np.uint32)
     np.cumsum(np.bincount(origin[leaves], minlength=states), out=begin[1:])
     to = averaged.indices[leaves].astype(np.uint32)
-    return begin[:-1], begin[1:], to, averaged.data[leaves], 1.0 - averaged.diagonal()
+    return begin[:-1], begin[1:], to, averaged.data[leaves], np.asarray(1.0 - averaged.diagonal())
