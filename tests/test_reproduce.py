@@ -20,7 +20,7 @@ from painless.loop.averages import band
 from painless.report.reproduction import write_report
 from painless.study import Store
 from painless.study.paper import EXPERIMENTS
-from painless.study.paper.claims import Verdict, faster, judge, robustness, spread
+from painless.study.paper.claims import Verdict, faster, judge, range_over_settings, robustness
 from painless.study.paper.grids import TABLE_1
 from painless.study.paper.pictures import Curve, Panel, coincident
 from painless.study.paper.rates import _rate, slopes
@@ -222,7 +222,7 @@ def test_verdicts():
     ]
     steady = [setting({"name": "cbp", "alpha": a}, [1.0, 0.1 + a / 1000], [0, 0]) for a in (5.0, 8.0)]
     wild = [setting({"name": "gda", "policy_rate": a}, [1.0, a], [0, a]) for a in (0.1, 1.0)]
-    np.testing.assert_allclose(spread(steady), [0.003, 0.003])
+    np.testing.assert_allclose(range_over_settings(steady), [0.003, 0.003])
     groups = {"cbp": steady, "gda": wild, "crpo": []}
     claim = robustness("id", "experiment", "claim", groups)
     assert claim.verdict is Verdict.HOLDS

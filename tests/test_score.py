@@ -187,7 +187,7 @@ def test_standing_by_hand():
     assert score.standing(["average"]).wins == 1
     assert score.standing(["deployed"], baselines=["crpo"]).wins == 1
     assert score.improvement == pytest.approx(np.sqrt(1e-2 / 1e-6 * 1e-2 / 4e-6))
-    assert score.spread("gda", "average") == pytest.approx((1.5, 2.0))
+    assert score.loss_over_grid("gda", "average") == pytest.approx((1.5, 2.0))
     assert "50 %" in score.headline()
 
 

@@ -237,7 +237,7 @@ def train(
             log=log,
         )
     report_training(report_file, training, str(about["simulator"]))
-    _finish(about, training, as_json=as_json, save=save)
+    _print_and_save(about, training, as_json=as_json, save=save)
 
 
 def _with_workers(settings: Any, backend: Any) -> Any:
@@ -313,7 +313,7 @@ def _describe(report: Any) -> Any:
     return None if report is None else shown
 
 
-def _finish(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
+def _print_and_save(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
     from painless.solving.status import Kind
     from painless.training.result import HEADER
 

@@ -106,7 +106,7 @@ class CountedPairs:
         return np.maximum(between, 0.0) + weight**2 * self.unexplained
 
     @cached_property
-    def spread(self) -> Array:
+    def deviation(self) -> Array:
         """The standard deviation of each utility over all steps, (J,)."""
         steps = self.count.sum()
         mean = self.memory.sums.sum((0, 1)) / steps
@@ -160,7 +160,7 @@ class CountedPairs:
         Of a column that is constant, one more row of the log with a 0 in it counts.
         """
         count, constant = self.count.sum(), self.memory.high <= self.memory.low
-        spread = np.where(constant, self.size * np.sqrt(count) / (count + 1), self.spread)
+        spread = np.where(constant, self.size * np.sqrt(count) / (count + 1), self.deviation)
         extent = np.where(constant, self.size, self.memory.high - self.memory.low)
         return np.asarray(np.sqrt(spread * extent / 2))
 

@@ -50,7 +50,7 @@ def largest_value(model: LearnedModel, before: Array | None = None) -> tuple[flo
 
     Also the values of all states, (S + 2,). Those of an earlier model, of which the states were seen first, serve as `before`.
     """
-    memory, spread = model.memory, float(model.spread[0])
+    memory, spread = model.memory, float(model.deviation[0])
     extent = max(abs(memory.low[0]), abs(memory.high[0]))
     transition, utility, actions = model.nominal_parts
     reward = np.where(actions, utility[0], -np.inf)

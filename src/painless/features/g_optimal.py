@@ -71,7 +71,7 @@ def g_optimal_design(features: ArrayLike, tolerance: float = 1e-6) -> Design:
 def _optimum(unit: Array, tolerance: float) -> Support:
     """Return a design within half the tolerance, by interior-point solves on a growing working set."""
     rank = unit.shape[1]
-    support = _spread(unit)
+    support = _spanning_rows(unit)
     for _ in range(ROUNDS):
         squared = leverage(unit, *support)
         gap = squared.max() / rank - 1
@@ -85,7 +85,7 @@ def _optimum(unit: Array, tolerance: float) -> Support:
     )
 
 
-def _spread(unit: Array) -> Support:
+def _spanning_rows(unit: Array) -> Support:
     """Return r rows that span a large volume: the pivots of a QR factorisation."""
     from scipy.linalg import qr
 

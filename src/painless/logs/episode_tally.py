@@ -109,7 +109,7 @@ class EpisodeTally:
             self.open = now.part(slice(-1, None))
         return number
 
-    def finish(self) -> None:
+    def complete(self) -> None:
         """Count the last episode."""
         if self.open is not None:
             self._close(self.open)

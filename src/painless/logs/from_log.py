@@ -95,7 +95,7 @@ def _read(source: Any, roles: dict[str, Any], adding: Adding, *, scattered: bool
         tally.add(chunk)
     if tally is None:
         raise InputError("the log has no rows; give one for each step")
-    tally.finish()
+    tally.complete()
     return tally
 
 

@@ -130,11 +130,11 @@ class Tally:
             self.names.setdefault(int(rows.episode[place]), labels.names[code])
         self.gathered.append((rows, pair))
 
-    def finish(self) -> None:
+    def complete(self) -> None:
         """Add up what was gathered, and the last episode."""
         if self.gathered:
             self._follow_sorted()
-        self.episodes.finish()
+        self.episodes.complete()
 
     def _follow_sorted(self) -> None:
         """Add gathered rows episode by episode, in the order in which these are first met."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from painless import verify
 from painless.common.arrays import Array
-from painless.solving.certificate_values import Scaled, numbers, two_doubles
+from painless.solving.certificate_values import NormalisedProblem, numbers, two_doubles
 from painless.solving.paired_doubles import Outward
 from painless.solving.residuals import pair_surplus, policy_deficit
 
@@ -23,7 +23,7 @@ CLOSE = 1e-12  # relative distance from a limit at which every bit counts
 class StepwiseFinder:
     """Finds the values of a finite horizon."""
 
-    def __init__(self, scaled: Scaled, model: verify.Model) -> None:
+    def __init__(self, scaled: NormalisedProblem, model: verify.Model) -> None:
         self.scaled, self.model = scaled, model
         self._first = np.concatenate([[0], np.cumsum(model.actions.sum(1))])  # pair of every state
 

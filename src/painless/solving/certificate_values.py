@@ -39,7 +39,7 @@ def two_doubles(number: Fraction) -> Array:
     return np.array([high, float(number - Fraction(high))])
 
 
-class Scaled(NamedTuple):
+class NormalisedProblem(NamedTuple):
     """A problem whose utilities are (u − origin)/span, without the pairs that no policy within the limits takes."""
 
     problem: CMDP
@@ -48,7 +48,7 @@ class Scaled(NamedTuple):
     extreme: Mask  # (J,) limits that leave no choice
 
     @classmethod
-    def of(cls, problem: CMDP) -> Scaled:
+    def of(cls, problem: CMDP) -> NormalisedProblem:
         """Presolve and scale a problem."""
         smaller, met = presolve(problem)
         low, high = smaller.utility_range
@@ -102,7 +102,7 @@ def finder(problem: CMDP, model: verify.Model, gap: float) -> Finder:
         from painless.solving.certificate_total import TotalFinder
 
         return TotalFinder(problem, model)
-    scaled = Scaled.of(problem)
+    scaled = NormalisedProblem.of(problem)
     if problem.horizon is not None:
         from painless.solving.certificate_steps import StepwiseFinder
 
@@ -123,7 +123,7 @@ def lowered(model: verify.Model, policy: Array, weight: Array, constant: Array, 
 
 
 def all_lowered(
-    scaled: Scaled, model: verify.Model, policy: Array, constant: Array, value: Array
+    scaled: NormalisedProblem, model: verify.Model, policy: Array, constant: Array, value: Array
 ) -> dict[str, Array]:
     """Return constants near (J, 2) with which lower values (J, S) of all utilities hold, and these values."""
     low, each = scaled.cleared(policy, value), np.eye(len(value))
@@ -163,7 +163,7 @@ def bound_of(model: verify.Model, constant: Array, value: Array) -> float:
 class ExactFinder:
     """Finds values by factorised systems."""
 
-    def __init__(self, scaled: Scaled, model: verify.Model) -> None:
+    def __init__(self, scaled: NormalisedProblem, model: verify.Model) -> None:
         self.scaled, self.problem, self.model = scaled, scaled.problem, model
         self.utility = scaled.problem.utility * scaled.span[:, None, None]
 
@@ -263,7 +263,7 @@ class ExactFinder:
 class SweptFinder:
     """Finds values by sweeps."""
 
-    def __init__(self, scaled: Scaled, model: verify.Model, gap: float) -> None:
+    def __init__(self, scaled: NormalisedProblem, model: verify.Model, gap: float) -> None:
         self.scaled, self.model, self.gap = scaled, model, gap
         self.engine = Swept(scaled.problem)
 

@@ -193,7 +193,7 @@ class _Train:
 
     def run(self, multiplier_bound: ArrayLike | None, *, resume: bool) -> Training:
         """Find U, train, and evaluate the result."""
-        stored = self._stored() if resume else None
+        stored = self._found_checkpoint() if resume else None
         bound = self._bound(multiplier_bound) if stored is None else stored.bound()
         if bound.get("policy") is not None:
             return self._not_found(bound)
@@ -206,7 +206,7 @@ class _Train:
             position = Position(policy, dual.init(multiplier))
             run = TrainingState(position, np.random.default_rng(self.seeds[1]), [], [], [], [])
         status = self._iterate(run, dual, bound)
-        return self._finish(run, bound, status)
+        return self._verified_training(run, bound, status)
 
     def _bound(self, given: ArrayLike | None) -> dict[str, Any]:
         """Return U in normalised units, as given or from the feasibility phase."""
@@ -232,7 +232,7 @@ class _Train:
             "interrupted": found.interrupted,
         }
 
-    def _stored(self) -> Checkpoint | None:
+    def _found_checkpoint(self) -> Checkpoint | None:
         """Return the checkpoint to continue from, if there is one."""
         if self.checkpoint is None:
             return None
@@ -289,7 +289,7 @@ class _Train:
             value = run.values[-1] * self.specification.span * self.specification.sign
             self.progress(TrainingProgress(len(run.values), self.iterations, value))
 
-    def _finish(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
+    def _verified_training(self, run: TrainingState, bound: dict[str, Any], status: Status) -> Training:
         mixture = training_mixture(run, self.scaled.specification.threshold)
         estimate = self._estimate(mixture)
         verdict = _verdicts(estimate, self.specification)

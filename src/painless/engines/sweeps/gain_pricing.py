@@ -117,7 +117,7 @@ class GainPricer:
                 self.leaving = max(SHRUNK * self.leaving, LEAST)
             slow = slow + 1 if width > CREEPING * last else 0
             if slow >= CREPT and 0 < changed < FEW * len(bias):
-                self._spread(utility - level, bias, SETTLED * min(width, goal))
+                self._improve_neighbours(utility - level, bias, SETTLED * min(width, goal))
             last = width
             bias, level = self._evaluated(weight, bias, max(INEXACT * width, 0.3 * goal), TIE * goal)
             evaluations += 1
@@ -132,7 +132,7 @@ class GainPricer:
             gains = self.evaluate(self._chain.follow(self._choice), precision)
         return GainPriced(self._choice.copy(), *gains, bound, 4 * rounding, evaluations + 1)
 
-    def _spread(self, utility: Array, bias: Array, least: float) -> None:
+    def _improve_neighbours(self, utility: Array, bias: Array, least: float) -> None:
         """Improve the current policy from state to state, for a utility (N,) less the gain of the last one: a border between two regions moves at once."""
         if self._active is None:
             self._active = ActiveStates(self.rows, 1.0 - LEAST, self.threads)

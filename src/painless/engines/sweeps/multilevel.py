@@ -146,7 +146,7 @@ class Multilevel:
         """Return the levels below a first one."""
         levels: list[Level] = []
         first, mass = level, _mass(level)
-        level = _scaled(level, mass)
+        level = _times_mass(level, mass)
         while len(level.diagonal) > DIRECT:
             group, pairs = _grouped(level)
             once, groups = _grouped(pairs)
@@ -290,7 +290,7 @@ def _mass(level: Level) -> Array:
     return np.asarray(np.maximum(held / held.mean(), LEAST_MASS))
 
 
-def _scaled(level: Level, mass: Array) -> Level:
+def _times_mass(level: Level, mass: Array) -> Level:
     """Return a level with every row times its mass."""
     weight = level.weight.copy()
     kernels.scale(level.start, level.stop, weight, mass)

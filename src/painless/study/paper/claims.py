@@ -62,7 +62,7 @@ def judge(parts: Sequence[bool | None]) -> Verdict:
     return Verdict.PARTLY if any(parts) else Verdict.FAILS
 
 
-def spread(settings: Sequence[SettingResults]) -> Array:
+def range_over_settings(settings: Sequence[SettingResults]) -> Array:
     """The largest minus the smallest last value over the distinct settings, for each seed, (n,): of OG, or of the return."""
     values = np.array([one.last_merits for one in distinct(settings)])
     return np.asarray(values.max(0) - values.min(0))
@@ -72,7 +72,7 @@ def robustness(
     name: str, experiment: str, claim: str, groups: Mapping[str, Sequence[SettingResults]]
 ) -> Claim:
     """CBP's spread of last values over its settings is clearly below GDA's and below CRPO's."""
-    spreads = {key: spread(group) for key, group in groups.items() if group}
+    spreads = {key: range_over_settings(group) for key, group in groups.items() if group}
     worst = {
         key: max(float(one.last_violation.max()) for one in group) for key, group in groups.items() if group
     }

@@ -92,7 +92,7 @@ def run_score(
         taking_part = few if quick or entries[place].costly else every
         keys = {_key(entries[place], budget, contender): contender for contender in taking_part}
         order[place, one] = [*keys]
-        known = _stored(folder, entries[place], one)
+        known = _stored_rows(folder, entries[place], one)
         found[place, one] = {key: known[key] for key in keys if key in known}
         missing = tuple(contender for key, contender in keys.items() if key not in known)
         if missing:
@@ -150,7 +150,7 @@ def _path(folder: Path, entry: Entry, seed: int) -> Path:
     return folder / "problems" / f"{name}.json"
 
 
-def _stored(folder: Path | None, entry: Entry, seed: int) -> dict[str, list[Row]]:
+def _stored_rows(folder: Path | None, entry: Entry, seed: int) -> dict[str, list[Row]]:
     if folder is None or not _path(folder, entry, seed).is_file():
         return {}
     try:
@@ -162,4 +162,4 @@ def _stored(folder: Path | None, entry: Entry, seed: int) -> dict[str, list[Row]
 
 def _store(folder: Path | None, entry: Entry, seed: int, rows: Mapping[str, list[Row]]) -> None:
     if folder is not None:
-        files.write_json(_path(folder, entry, seed), {**_stored(folder, entry, seed), **rows})
+        files.write_json(_path(folder, entry, seed), {**_stored_rows(folder, entry, seed), **rows})

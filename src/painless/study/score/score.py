@@ -149,7 +149,7 @@ class Score:
         ]
         return float(np.exp(np.mean(logs)))
 
-    def spread(self, algorithm: str, measure: str) -> tuple[float, float]:
+    def loss_over_grid(self, algorithm: str, measure: str) -> tuple[float, float]:
         """How many times worse than its best the median and the worst setting of a grid are, as geometric means."""
         grids = [np.maximum(self.merits(algorithm, measure, one), EQUAL) for one in self.problems]
         ratios = np.array([[np.median(grid), grid.max()] / grid.min() for grid in grids])

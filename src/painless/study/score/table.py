@@ -44,7 +44,7 @@ def baseline_table(score: Score) -> str:
         each = [score.standing([measure], algorithm=name) for measure in JUDGED]
         rows.append((f"{name}, default", *_standings(each)))
     for name in BASELINES:
-        medians = [score.spread(name, measure) for measure in JUDGED]
+        medians = [score.loss_over_grid(name, measure) for measure in JUDGED]
         spread = [f"{median:.1f}, {worst:.1f}" for median, worst in medians]
         rows.append((f"{name}: median and worst of the grid", "", spread[0], "", spread[1]))
     header = ("algorithm", *(f"{measure}: {what}" for measure in JUDGED for what in ("wins", "ratio")))

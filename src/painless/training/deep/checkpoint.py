@@ -107,7 +107,7 @@ def _restore_kept(content: Mapping[str, Any], run: DeepRun) -> None:
             NetworkPolicy.read({**about, "body": None}, own, updates)
             if run.networks.plain
             else [
-                run.networks.stored(one)
+                run.networks.restored(one)
                 for one in NetworkPolicy.read({**about, "body": {"kind": "stored"}}, own, updates)
             ]
         )

@@ -178,7 +178,7 @@ class Networks:
         shape = self.interface.observation.get("shape", (self.interface.dimension,))
         return {"kind": self.kind, "shape": [int(n) for n in shape]}
 
-    def stored(self, policy: NetworkPolicy) -> NetworkPolicy:
+    def restored(self, policy: NetworkPolicy) -> NetworkPolicy:
         """Return a policy of a checkpoint of this run, which acts again."""
         return replace(with_module(policy, copy.deepcopy(self._acting[0])), body=self.about)
 
