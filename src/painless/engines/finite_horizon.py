@@ -70,9 +70,8 @@ class FiniteHorizon(BaseEngine):
         for t in reversed(range(steps)):
             self._tick()
             utility = self._utility[:, t]
-            q = self.problem.discount * self.process.ahead(
-                t, ahead
-            )  # of the best policy, and its utilities and their sizes
+            # Of the best policy: the weighted values, those of all utilities, and of their sizes
+            q = self.problem.discount * self.process.ahead(t, ahead)
             total = np.where(mask[t], self._weighted(weight, t) + q[0], -np.inf)
             actions[t] = total.argmax(1)
             taken = utility[:, everyone, actions[t]]
