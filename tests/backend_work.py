@@ -23,3 +23,12 @@ def threads_here(number):
     del number
     pools = [one["num_threads"] for one in threadpoolctl.threadpool_info()]
     return max([numba.get_num_threads(), *pools])
+
+
+def leave_after(n):
+    """Square, in a worker that afterwards believes that it holds too much memory, and ends."""
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = -(2**62)
+    process_executor._MEMORY_LEAK_CHECK_DELAY = -1.0
+    return n * n

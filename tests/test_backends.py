@@ -114,6 +114,21 @@ def test_workers_hold_one_thread(backend):
     assert os.environ.get("NUMBA_NUM_THREADS") == before  # this process keeps its own threads
 
 
+WORKERS_LEAVE = """
+from painless.backends import Local
+from tests.backend_work import leave_after
+
+print(sorted(Local(2).map(leave_after, range(6))) == [(n, n * n) for n in range(6)])
+"""
+
+
+def test_workers_that_end_by_themselves_are_replaced_where_warnings_are_errors():
+    """As after minutes without work. In a process of its own, since what is tested against is a run that never ends."""
+    command = [sys.executable, "-W", "error", "-c", WORKERS_LEAVE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 @POSIX
 def test_a_killed_worker_changes_nothing(backend, plan, whole, tmp_path):
     """SIGKILL in the middle of a sweep."""

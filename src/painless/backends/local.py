@@ -11,6 +11,8 @@ from typing import Any
 from painless.backends.base import LIVES, Piece, attempt, lost
 from painless.common.arguments import whole
 
+STOPPED = "A worker stopped while some jobs were given"  # idle for minutes, or grown; joblib starts another
+
 
 @dataclass(frozen=True)
 class Local:
@@ -74,6 +76,8 @@ class Local:
     def _run(self, calls: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         from joblib import Parallel, parallel_config
 
+        # Said in the thread that hands out work: it would die where warnings are errors, and we would wait for ever.
+        warnings.filterwarnings("ignore", STOPPED, UserWarning)
         with parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = Parallel(self.workers, return_as="generator_unordered", batch_size=1, max_nbytes=None)
         results = parallel(calls)
