@@ -15,7 +15,7 @@ from gymnasium import spaces
 import painless
 from painless import InputError
 from painless.environments import Constraint, Predictor, from_gymnasium
-from painless.environments.adapter import GymnasiumSimulator
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.environments.interface import MOST_ACTIONS, Interface
 from painless.policies import MixturePolicy
 from painless.report.page_frontiers import PAIRS

@@ -2,9 +2,10 @@
 
 from gymnasium import register, registry
 
-from painless.environments.adapter import GymnasiumSimulator, from_gymnasium, table_from_gymnasium
+from painless.environments.adapter import from_gymnasium, table_from_gymnasium
 from painless.environments.constraint import Constraint
 from painless.environments.features import suggest_features
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.environments.predict import Predictor
 
 IDS = {"painless/CartPole-v0": "CartPole", "painless/Tabular-v0": "Tabular"}

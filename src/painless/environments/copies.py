@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.environments.adapter import GymnasiumSimulator
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
 
 Observations = NDArray[np.float32]
 

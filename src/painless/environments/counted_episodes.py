@@ -9,7 +9,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.environments.adapter import GymnasiumSimulator, first_of
+from painless.environments.gymnasium_simulator import GymnasiumSimulator, first_of
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Specification
 

@@ -12,7 +12,7 @@ from painless.environments.interface import bounds_of
 from painless.features import FeatureMap, Fourier, OneHot, TileCoding
 
 if TYPE_CHECKING:
-    from painless.environments.adapter import GymnasiumSimulator
+    from painless.environments.gymnasium_simulator import GymnasiumSimulator
 
 KINDS = ("tiles", "fourier", "one-hot")
 LARGE = 1e3  # a bound beyond this says nothing; what was seen says more

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
 from painless.common.errors import InputError
-from painless.environments.adapter import GymnasiumSimulator, first_of
 from painless.environments.copies import Observations, Stepped
+from painless.environments.gymnasium_simulator import GymnasiumSimulator, first_of
 from painless.environments.interface import Interface
 from painless.simulation.simulator import Outcome, States
 

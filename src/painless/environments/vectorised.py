@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Mask
 from painless.common.errors import InputError
-from painless.environments.adapter import GymnasiumSimulator
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.simulation.simulator import Outcome, States
 
 

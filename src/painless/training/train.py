@@ -6,13 +6,9 @@ Observations that repeat are counted: a model is learned, and planned on (see `c
 
 from __future__ import annotations
 
-import csv
 import os
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,25 +19,20 @@ from painless.common import arguments, extras
 from painless.common.arguments import function, number, share, whole
 from painless.common.arrays import one_thread
 from painless.common.errors import InputError
-from painless.common.render import number as rounded
-from painless.counting.safe_plan import REST, Limits
+from painless.counting.safe_plan import Limits
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.features.base import FeatureMap
 from painless.loop.algorithms import Algorithm
-from painless.loop.framework import Trace
-from painless.policies import MixturePolicy
-from painless.policies.observed import ObservedPolicy
 from painless.problem import CMDP
 from painless.simulation.simulator import Simulator, TableSimulator, require_simulator
-from painless.solving.status import Kind, Status
 from painless.storage import files
-from painless.training.counted import Budget, Checkpointing, CountedProgress, CountedRun, Found
-from painless.training.deep.progress import DeepProgress
+from painless.training.counted import Budget, Checkpointing, CountedRun
+from painless.training.counted_answer import training_of_counts
 from painless.training.deep.settings import Deep
 from painless.training.episodes import Episodes, SimulatedEpisodes
-from painless.training.linear import EvaluatorMaker, TrainingProgress, described, train_linear
+from painless.training.linear import EvaluatorMaker, train_linear
+from painless.training.progress_log import Progress, ProgressLog
 from painless.training.result import Training
-from painless.training.verification import Verified, verified
 
 STEPS = 200_000  # the default budget
 DISCOUNT = 0.99  # of an environment, unless given
@@ -51,11 +42,7 @@ AIMED = 40  # iterations that a budget should allow
 FEW_ROLLOUTS, ROLLOUTS = 5, 50  # episodes of one iteration, without those that explore
 VERIFYING = 100  # fresh episodes, at least
 BOUND = 20.0  # of multipliers in normalised units, without a search for a feasible policy: a slack of a tenth of the range
-LONGEST = 80  # characters of the name of a state
-NOTICED = 0.01  # relative difference between episodes with and without their time limit that is told
 PILOT = 0.1  # share of a budget in seconds that random episodes before the training may take
-
-Progress = Callable[[Any], None]
 
 
 def train(
@@ -138,7 +125,7 @@ def train(
     )
     budgeted = steps is not None or seconds is not None
     episodic = getattr(simulator, "episodic", np.zeros(len(simulator.specification.threshold), dtype=bool))
-    report = _Log(log, progress, simulator) if log is not None else progress
+    report = ProgressLog(log, progress, simulator) if log is not None else progress
     if not chosen and _countable(simulator, budgeted):
         limits = Limits(
             simulator.specification.threshold, episodic, simulator.specification.time_limit or 0, confidence
@@ -149,7 +136,7 @@ def train(
                 _checkpointing(simulator, seed, checkpoint, save_every, resume),
             )
             run = CountedRun(_episodes(simulator), limits, budget, rng, report, point)
-            return _training(run.run(), simulator, confidence, budget)
+            return training_of_counts(run.run(), simulator, confidence, budget)
     of_gymnasium = hasattr(simulator, "interface")
     if isinstance(algorithm, Deep) or (not chosen and of_gymnasium and extras.torch_is_installed()):
         settings = algorithm if isinstance(algorithm, Deep) else Deep()
@@ -320,129 +307,3 @@ def _divided(simulator: Any, budget: Budget, episodes: int) -> _Divided:
     rollouts = int(np.clip(allowed / (2 * AIMED), FEW_ROLLOUTS, ROLLOUTS))
     iterations = int(np.clip(allowed / (2 * rollouts), FEWEST, ITERATIONS))
     return _Divided(iterations, rollouts, min(episodes, max(VERIFYING, int(allowed / 4))))
-
-
-def _names(found: Found, interface: Any) -> list[str]:
-    """Return the observations as text."""
-    rows = found.observations
-    if rows.shape[1] == 1:
-        start = 0 if interface is None or not interface.discrete else interface.observation["start"]
-        return [f"{value + start:g}" for value in rows[:, 0]]
-    return [f"({', '.join(f'{value:g}' for value in row)})"[:LONGEST] for row in rows]
-
-
-def _training(found: Found, simulator: Any, confidence: float, budget: Budget) -> Training:
-    """Put together what a run by counting found, in the user's terms."""
-    specification = simulator.specification
-    judged = verified(found, specification, confidence)
-    interface = getattr(simulator, "interface", None)
-    sign, answers = specification.sign, [*found.trace, found.answer]
-    values = np.array([one.judged.value * one.scales for one in answers]) * sign
-    policy = ObservedPolicy(found.observations, found.answer.judged.policy)
-    model = found.nominal
-    names = _names(found, interface)
-    unique = names if len({*names}) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
-    return Training(
-        policy=MixturePolicy.uniform((policy,)),
-        estimate=judged.estimate,
-        trace=Trace(values[:, 0], values[:, 1:], np.array([one.multiplier for one in answers]), exact=False),
-        multiplier=found.answer.multiplier,
-        multiplier_bound=np.full(len(specification.threshold), np.inf),
-        status=_status(found, judged, specification, getattr(interface, "left_out", [])),
-        constraint_names=specification.constraint_names,
-        minimise=specification.minimise,
-        algorithm="counted",
-        seconds=time.perf_counter() - budget.start,
-        steps={
-            "feasibility": 0,
-            "training": found.training_steps,
-            "evaluation": found.verification_steps,
-        },
-        standard_error=np.array([one.judged.error * one.scales for one in answers]),
-        total=judged.total,
-        discounted=judged.discounted,
-        model=model.table(unique, specification.sense, specification.constraint_names),
-        visits=model.memory.visits,
-        hoped=float(found.hoped * sign[0]),
-        interface=interface,
-        source=described(simulator),
-    )
-
-
-def _status(found: Found, judged: Verified, specification: Any, left_out: list[str]) -> Status:
-    """Return how the run ended, the verdicts, and what the learned model says."""
-    estimate = judged.estimate
-    alone = replace(estimate, words=None).verdict  # by the fresh episodes alone
-    words = zip(specification.constraint_names, estimate.verdict, alone, strict=True)
-    verdicts = ", ".join(
-        f"{name} {word}{'' if word == own else ' by the learned model'}" for name, word, own in words
-    )
-    scale = found.answer.scales
-    value, error = judged.judged.value * scale * specification.sign, judged.judged.error * scale
-    known = ", ".join(
-        f"{name} {rounded(float(mean))} ± {rounded(float(width))}"
-        for name, mean, width in zip(("reward", *specification.constraint_names), value, error, strict=True)
-    )
-    hope = rounded(float(found.hoped * specification.sign[0]))
-    start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
-    parts = [
-        start,
-        f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
-        f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
-        _cut_off(found, judged, specification),
-        f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
-        ""
-        if found.answer.safe
-        else "No plan keeps a safe margin from the limits: loosen them, or allow more steps.",
-    ]
-    kind = Kind.STOPPED if found.stopped else Kind.COMPLETED
-    return Status(kind, " ".join(part for part in parts if part))
-
-
-def _cut_off(found: Found, judged: Verified, specification: Any) -> str:
-    """Return what episodes collect until they are cut off, if the learned model, which has no time limit, says something else."""
-    limit, endless = found.limits.time_limit, judged.judged.value[0]
-    if found.pooled.discount**limit <= REST:
-        return ""
-    _, collected = found.pooled.episode_values(judged.judged.policy, limit)
-    if abs(collected[0] - endless) <= max(judged.judged.error[0], NOTICED * abs(endless)):
-        return ""
-    reward = rounded(float(collected[0] * specification.sign[0]))
-    return (
-        f"That is without a time limit: cut off after {limit} steps, episodes collect a reward of {reward}."
-    )
-
-
-class _Log:
-    """Writes a CSV line for each report of progress, and passes it on."""
-
-    def __init__(self, path: str | os.PathLike[str], progress: Progress | None, simulator: Simulator) -> None:
-        self.path, self.progress = files.as_path(path), progress
-        names = simulator.specification.constraint_names
-        self.names = ["reward", *names]
-        self._begun = False
-
-    def __call__(self, now: CountedProgress | DeepProgress | TrainingProgress) -> None:
-        """Write one line."""
-        plain = {name: value for name, value in vars(now).items() if np.ndim(value) == 0}
-        for field in ("value", "error"):
-            for name, value in zip(self.names, getattr(now, field, ()), strict=False):
-                plain[name if field == "value" else f"{name} {field}"] = value
-        for name, value in zip(self.names[1:], getattr(now, "multiplier", ()), strict=False):
-            plain[f"{name} multiplier"] = value
-        self._write(plain)
-        if self.progress is not None:
-            self.progress(now)
-
-    def _write(self, row: dict[str, Any]) -> None:
-        try:
-            with Path(self.path).open("a" if self._begun else "w", newline="", encoding="utf-8") as stream:
-                writer = csv.writer(stream)
-                if not self._begun:
-                    writer.writerow(row)
-                writer.writerow(row.values())
-        except OSError as error:
-            raise InputError(
-                f"cannot write {self.path}: {error.strerror}; choose another file for the log"
-            ) from error
-        self._begun = True

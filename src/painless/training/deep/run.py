@@ -11,8 +11,8 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.environments.adapter import GymnasiumSimulator
 from painless.environments.copies import make_copies
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget, Checkpointing
 from painless.training.deep.advantages import advantages
