@@ -20,8 +20,9 @@ from painless.training.deep.advantages import advantages
 from painless.training.deep.answer import estimate_of
 from painless.training.deep.collection import Collector, play
 from painless.training.deep.dual import EpisodeDual
+from painless.training.deep.history import Record
 from painless.training.deep.moments import Moments
-from painless.training.deep.run import DeepRun, Record
+from painless.training.deep.run import DeepRun
 from painless.training.deep.selection import Evidence, mixture, promising, refining
 from painless.training.result import Training
 from tests.extras import library

@@ -15,7 +15,8 @@ from painless.simulation.confidence import intervals
 from painless.simulation.simulator import Specification
 from painless.solving.status import Kind, Status
 from painless.training.counted import Budget
-from painless.training.deep.run import DeepFound, Record
+from painless.training.deep.history import Record
+from painless.training.deep.run import DeepFound
 from painless.training.evaluate import Estimate
 from painless.training.linear import described
 from painless.training.result import Training

@@ -17,6 +17,7 @@ from painless.policies.network import NetworkPolicy
 from painless.storage import checked_entries as entries
 from painless.storage import files, results
 from painless.training.checkpoint import read_run
+from painless.training.deep.history import Record
 from painless.training.deep.moments import Moments
 
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ def _moments(content: Mapping[str, Any], name: str, size: int) -> Moments:
 
 
 def _restore_history(content: Mapping[str, Any], run: DeepRun) -> None:
-    from painless.training.deep.run import Record
-
     counts = entries.wholes(content, "record_counts", (None,))
     samples = entries.floats(content, "record_samples", (int(counts.sum()), run.utilities))
     parts = np.split(samples, np.cumsum(counts)[:-1]) if len(counts) else []

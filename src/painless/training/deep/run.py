@@ -1,11 +1,10 @@
-"""One run: collect, weigh, update; then select a mixture of checkpoints, and verify it on episodes that selection never saw."""
+"""One run: collect, weigh, update; then a mixture of checkpoints is selected and verified on fresh episodes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,30 +15,19 @@ from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget, Checkpointing
 from painless.training.deep.advantages import advantages
-from painless.training.deep.collection import Batch, Collector, Finished, play
+from painless.training.deep.collection import Batch, Collector, Finished
 from painless.training.deep.dual import EpisodeDual
+from painless.training.deep.fresh_episodes import LEAST_EPISODES, FreshEpisodes
+from painless.training.deep.history import Record, mean_length, recent_samples
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
-from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining, training_evidence
+from painless.training.deep.selection import Evidence, mixture, training_evidence
 from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
-RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
-LEAST_EPISODES = 2  # to verify with
 RECENT = 128  # episodes that show how much one differs from another
-EXPLORING = 0.5  # of selection, before those in use are looked at more closely
 MOST_ROOM = 0.3  # deviations of an episode by which the multipliers aim beyond a limit, at most
 RESCUE = 0.85  # share of the run from which a limit that no recent episodes keep is all that counts
-
-
-class Record(NamedTuple):
-    """What one iteration saw."""
-
-    steps: int
-    samples: Array  # (n, J) what limits are on, of the episodes that finished
-    length: float  # mean length of these
-    longest: float
-    multiplier: Array  # (K,) in units of the utilities
 
 
 @dataclass
@@ -131,31 +119,29 @@ class DeepRun:
         """Train, select, and verify."""
         try:
             stopped = self._try(self._train)
-            policies, weights = [one for _, one in self.kept], np.ones(1)
-            evidence: Evidence | None = None
-            returns = Finished.of([], self.utilities)
-            if not policies or stopped:
+            if not self.kept or stopped:
                 self._keep()
-                policies = [one for _, one in self.kept]
+            policies = [one for _, one in self.kept]
             evidence = self._evidence()
+            fresh = self._fresh_episodes(stopped)
             self.phase = "selecting"
-            again = self._try(lambda: self._select(policies, evidence, stopped))
+            again = self._try(lambda: fresh.select(policies, evidence))
+            stopped = fresh.stopped = stopped or again
             weights = mixture(evidence.known(), self.specification.threshold, self.settings.margin)
             used = np.flatnonzero(weights)
             policies, weights = [policies[k] for k in used], weights[used]
             self.phase = "verifying"
             parts: list[Finished] = []
-            last = self._try(lambda: parts.append(self._verify(policies, weights, stopped or again)))
-            returns = parts[0] if parts else returns
+            last = self._try(lambda: parts.append(fresh.verify(policies, weights, self.most)))
             return DeepFound(
                 policies,
                 weights,
                 self.history,
-                returns,
+                parts[0] if parts else Finished.of([], self.utilities),
                 evidence,
                 self.extremes,
                 self.steps,
-                stopped or again or last,
+                stopped or last,
                 self.lost,
             )
         finally:
@@ -235,7 +221,8 @@ class DeepRun:
 
     def _room(self) -> Array:
         """What the multipliers aim at beyond the limits, (K,): the margins of the episodes that select the answer and of those that judge it."""
-        samples, length = self._recent(RECENT)[:, 1:], self._length()
+        samples = recent_samples(self.history, RECENT, self.utilities)[:, 1:]
+        length = mean_length(self.history, float(self.simulator.time_limit))
         steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
         episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
         return samples.std(0) * min(2 * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
@@ -281,7 +268,7 @@ class DeepRun:
         Where no price leads from a rewarding policy to one within the limits, as from swinging a pendulum up to leaving it, the
         answer is a mixture, and this is the other part of it.
         """
-        samples = self._recent(RECENT)[:, 1:]
+        samples = recent_samples(self.history, RECENT, self.utilities)[:, 1:]
         if self.share() < RESCUE or not len(samples):
             return self.dual.weights
         error = samples.std(0) / np.sqrt(len(samples))
@@ -305,7 +292,7 @@ class DeepRun:
                 (self.steps["training"], self.networks.policy(self.seen, self.iteration, keep=True))
             )
 
-    # -- the answer ----------------------------------------------------------------------------------------------------
+    # -- the answer and reports -------------------------------------------------------------------------------------------------------
 
     def _evidence(self) -> Evidence:
         """What the episodes of training say of each checkpoint."""
@@ -313,91 +300,9 @@ class DeepRun:
         samples = np.concatenate([np.empty((0, self.utilities)), *(one.samples for one in self.history)])
         return training_evidence(np.array([steps for steps, _ in self.kept]), times, samples)
 
-    def _length(self) -> float:
-        """The mean length of recent episodes."""
-        ended = [one.length for one in self.history if np.isfinite(one.length)]
-        return float(np.mean(ended[-len(ended) // 4 - 1 :])) if ended else float(self.simulator.time_limit)
-
-    def _fits(self, spent: float, running: int, allowed: float) -> bool:
-        """Whether another episode may begin: beside others only if all may become as long as the time limit allows."""
-        limit = float(self.simulator.time_limit)
-        if running:
-            return spent + (running + 1) * limit <= allowed
-        longest = max((one.longest for one in self.history if np.isfinite(one.longest)), default=limit)
-        return spent + longest <= allowed
-
-    def _allowance(self, share: float, stopped: str) -> float:
-        """How many steps of fresh episodes a share of the budget allows."""
-        done = self.steps["training"]
-        return RESERVE * share * (done if stopped or self.budget.steps is None else self.budget.steps)
-
-    def _in_time(self, until: float) -> bool:
-        """Whether a share of the seconds is left, counted with all fresh episodes."""
-        seconds = self.budget.seconds
-        return seconds is None or time.perf_counter() - self.budget.start < until * seconds
-
-    def _select(self, policies: list[NetworkPolicy], evidence: Evidence, stopped: str) -> None:
-        """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
-        threshold, rng = self.specification.threshold, self.rngs[2]
-        allowed, length = self._allowance(self.settings.selection, stopped), self._length()
-        extra = 1 + self.settings.selection + self.settings.verification
-        while len(policies) > 1:
-            used = self.steps["selection"]
-            count = int(min(self.settings.environments, (allowed - used) / length))
-            if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
-                break
-            known = evidence.known()
-            answer = mixture(known, threshold, self.settings.margin)
-            if (evidence.count[answer > 0] >= ENOUGH).all():
-                break
-            early = used < EXPLORING * allowed
-            which = (
-                promising(known, threshold, count, rng)
-                if early
-                else refining(answer, evidence.count, count, rng)
-            )
-
-            def more(steps: int, running: int, used: int = used) -> bool:
-                return self._fits(used + steps, running, allowed)
-
-            finished, played, steps = play(
-                policies,
-                which,
-                self.copies,
-                self.settings.environments,
-                self.specification.discount,
-                rng,
-                more,
-            )
-            if not steps:  # no other episode fits
-                break
-            self.steps["selection"] += steps
-            evidence.add(played, finished.chosen(self.episodic))
-            self._report()
-
-    def _verify(self, policies: list[NetworkPolicy], weights: Array, stopped: str) -> Finished:
-        """Play the answer on fresh episodes."""
-        rng, length = np.random.default_rng(self.rngs[2].integers(2**63)), self._length()
-        share = self.settings.selection + self.settings.verification
-        allowed = self._allowance(share, stopped) - self.steps["selection"]
-        count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
-        which = rng.choice(len(policies), size=count, p=weights).tolist()
-        started = 0
-
-        def more(steps: int, running: int) -> bool:
-            nonlocal started
-            room = self._fits(steps, running, allowed) and (bool(stopped) or self._in_time(1.0))
-            started += 1
-            return room or started <= LEAST_EPISODES
-
-        finished, _, steps = play(
-            policies, which, self.copies, self.settings.environments, self.specification.discount, rng, more
-        )
-        self.steps["verification"] += steps
-        self._report()
-        return finished
-
-    # -- reports -------------------------------------------------------------------------------------------------------
+    def _fresh_episodes(self, stopped: str) -> FreshEpisodes:
+        about = (self.simulator, self.copies, self.settings, self.budget)
+        return FreshEpisodes(*about, self.history, self.steps, stopped, self.rngs[2], self._report)
 
     def _save(self, *, every: bool) -> None:
         point, now = self.checkpoint, time.perf_counter()
@@ -408,20 +313,13 @@ class DeepRun:
         save_deep(point.path, self, point.settings)
         self._saved = now
 
-    def _recent(self, count: int) -> Array:
-        """The latest episodes, about `count` of them if there are so many, (n, J)."""
-        rows: list[Any] = [np.empty((0, self.utilities))]
-        for one in reversed(self.history):
-            rows.append(one.samples)
-            count -= len(one.samples)
-            if count <= 0:
-                break
-        return np.concatenate(rows)
-
     def _report(self) -> None:
         if self.progress is None:
             return
-        samples, sign = self._recent(self.settings.environments), self.specification.sign
+        samples, sign = (
+            recent_samples(self.history, self.settings.environments, self.utilities),
+            self.specification.sign,
+        )
         unknown = np.full(self.utilities, np.nan)
         value = samples.mean(0) * sign if len(samples) else unknown
         error = samples.std(0) / np.sqrt(len(samples)) if len(samples) > 1 else unknown

@@ -1,0 +1,137 @@
+"""Fresh episodes within their share of the budget: those that select a mixture of checkpoints, and those that verify it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.environments.copies import Copies
+from painless.environments.gymnasium_simulator import GymnasiumSimulator
+from painless.policies.network import NetworkPolicy
+from painless.training.counted import Budget
+from painless.training.deep.collection import Finished, play
+from painless.training.deep.history import Record, mean_length
+from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining
+from painless.training.deep.settings import Deep
+
+RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
+LEAST_EPISODES = 2  # to verify with
+EXPLORING = 0.5  # of selection, before those in use are looked at more closely
+
+
+class FreshEpisodes:
+    """Plays checkpoints after the training, whose steps and history tell how many episodes there may be.
+
+    Arguments:
+        simulator: the environment, with its limits.
+        copies: of the environment, to play on.
+        settings: of the run, with the shares of the budget.
+        budget: of the training.
+        history: of the training.
+        steps: taken so far, by phase; what is played is added.
+        stopped: why the training ended early, if it did.
+        rng: the generator.
+        report: called now and then.
+    """
+
+    def __init__(
+        self,
+        simulator: GymnasiumSimulator,
+        copies: Copies,
+        settings: Deep,
+        budget: Budget,
+        history: list[Record],
+        steps: dict[str, int],
+        stopped: str,
+        rng: np.random.Generator,
+        report: Callable[[], None],
+    ) -> None:
+        self.simulator, self.copies, self.settings, self.budget = simulator, copies, settings, budget
+        self.history, self.steps, self.stopped, self.rng, self.report = history, steps, stopped, rng, report
+
+    def select(self, policies: list[NetworkPolicy], evidence: Evidence) -> None:
+        """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
+        threshold, rng = self.simulator.specification.threshold, self.rng
+        episodic = np.asarray(self.simulator.episodic, dtype=bool)
+        allowed, length = self._allowance(self.settings.selection), self._length()
+        extra = 1 + self.settings.selection + self.settings.verification
+        while len(policies) > 1:
+            used = self.steps["selection"]
+            count = int(min(self.settings.environments, (allowed - used) / length))
+            if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
+                break
+            known = evidence.known()
+            answer = mixture(known, threshold, self.settings.margin)
+            if (evidence.count[answer > 0] >= ENOUGH).all():
+                break
+            early = used < EXPLORING * allowed
+            which = (
+                promising(known, threshold, count, rng)
+                if early
+                else refining(answer, evidence.count, count, rng)
+            )
+
+            def more(steps: int, running: int, used: int = used) -> bool:
+                return self._fits(used + steps, running, allowed)
+
+            finished, played, steps = self._play(policies, which, rng, more)
+            if not steps:  # no other episode fits
+                break
+            self.steps["selection"] += steps
+            evidence.add(played, finished.chosen(episodic))
+            self.report()
+
+    def verify(self, policies: list[NetworkPolicy], weights: Array, most: int) -> Finished:
+        """Play the answer on at most so many episodes."""
+        rng, length = np.random.default_rng(self.rng.integers(2**63)), self._length()
+        share = self.settings.selection + self.settings.verification
+        allowed = self._allowance(share) - self.steps["selection"]
+        count = int(np.clip(allowed / length, LEAST_EPISODES, most))
+        which = rng.choice(len(policies), size=count, p=weights).tolist()
+        started = 0
+
+        def more(steps: int, running: int) -> bool:
+            nonlocal started
+            room = self._fits(steps, running, allowed) and (bool(self.stopped) or self._in_time(1.0))
+            started += 1
+            return room or started <= LEAST_EPISODES
+
+        finished, _, steps = self._play(policies, which, rng, more)
+        self.steps["verification"] += steps
+        self.report()
+        return finished
+
+    def _play(
+        self,
+        policies: list[NetworkPolicy],
+        which: list[int],
+        rng: np.random.Generator,
+        more: Callable[[int, int], bool],
+    ) -> tuple[Finished, NDArray[np.int64], int]:
+        discount = self.simulator.specification.discount
+        return play(policies, which, self.copies, self.settings.environments, discount, rng, more)
+
+    def _length(self) -> float:
+        return mean_length(self.history, float(self.simulator.time_limit))
+
+    def _fits(self, spent: float, running: int, allowed: float) -> bool:
+        """Whether another episode may begin: beside others only if all may become as long as the time limit allows."""
+        limit = float(self.simulator.time_limit)
+        if running:
+            return spent + (running + 1) * limit <= allowed
+        longest = max((one.longest for one in self.history if np.isfinite(one.longest)), default=limit)
+        return spent + longest <= allowed
+
+    def _allowance(self, share: float) -> float:
+        """How many steps of fresh episodes a share of the budget allows."""
+        done = self.steps["training"]
+        return RESERVE * share * (done if self.stopped or self.budget.steps is None else self.budget.steps)
+
+    def _in_time(self, until: float) -> bool:
+        """Whether a share of the seconds is left, counted with all fresh episodes."""
+        seconds = self.budget.seconds
+        return seconds is None or time.perf_counter() - self.budget.start < until * seconds
