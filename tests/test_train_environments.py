@@ -641,6 +641,20 @@ def test_one_random_episode_comes_before_counting_where_observations_must_repeat
     )  # which random actions must show
 
 
+def test_the_command_line_looks_around_no_longer_than_python(monkeypatch, run):
+    look, seen = GymnasiumSimulator.look_around, []
+
+    def noted(self, seed, seconds=None, steps=None):
+        seen.append(steps)
+        look(self, seed, seconds, steps)
+
+    monkeypatch.setattr(GymnasiumSimulator, "look_around", noted)
+    given = ("train", "gym:FrozenLake-v1", "--constraint", "prob<=50")
+    assert run(*given, "--steps", "500")[0] == 0
+    assert run(*given, "--steps", "500", "--iterations", "1", "--episodes", "2")[0] == 0
+    assert seen == [1, None]
+
+
 def test_utilities_can_be_sent_elsewhere_after_they_were_read():
     utilities = from_gymnasium("FrozenLake-v1", discount=0.9, pilot_steps=1).utilities
     again = pickle.loads(pickle.dumps(utilities))

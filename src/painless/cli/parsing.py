@@ -143,8 +143,8 @@ def problem_arguments(
     return given
 
 
-def make_simulator(about: Mapping[str, Any], pilot_seconds: float | None = None) -> Any:
-    """Return a registered simulator, or one of a Gymnasium environment, from its description; random episodes of the latter may take some seconds."""
+def make_simulator(about: Mapping[str, Any], **pilot: Any) -> Any:
+    """Return a registered simulator, or one of a Gymnasium environment, from its description; `pilot` limits random episodes of the latter."""
     from painless import problems
 
     settings = dict(about)
@@ -168,8 +168,7 @@ def make_simulator(about: Mapping[str, Any], pilot_seconds: float | None = None)
         ]
         if isinstance(settings.get("reward"), str):
             settings["reward"] = imported(settings["reward"])
-        settings["pilot_seconds"] = pilot_seconds
-        return from_gymnasium(environment, constraints=limits, **settings, **options)
+        return from_gymnasium(environment, constraints=limits, **settings, **pilot, **options)
     return problems.make_simulator(name, **settings)
 
 

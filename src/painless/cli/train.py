@@ -191,14 +191,15 @@ def train(
     from painless.training.train import pilot_seconds
     from painless.training.train import train as run
 
-    begun = time.perf_counter()
-    simulator = make_simulator(about, pilot_seconds(seconds))
-    if seconds is not None and seconds > 0:
-        seconds = max(seconds - (time.perf_counter() - begun), 0.5 * seconds)
-    share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     others = [
         one for one in (evaluator, iterations, multiplier_bound, features, exploration) if one is not None
     ]
+    plain = not named and not others and backend is None
+    begun = time.perf_counter()
+    simulator = make_simulator(about, pilot_seconds=pilot_seconds(seconds), pilot_steps=1 if plain else None)
+    if seconds is not None and seconds > 0:
+        seconds = max(seconds - (time.perf_counter() - begun), 0.5 * seconds)
+    share = getattr(simulator, "exploration", 0.0) if exploration is None else exploration
     repeats = bool(getattr(simulator, "repeats", False))
     if gym and not named and not others and not repeats and extras.torch_is_installed():
         chosen, deep = Deep(), True
