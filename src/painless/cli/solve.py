@@ -218,8 +218,11 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     from painless.solving.optimum import known_optimum
     from painless.solving.status import Kind
 
-    heading = f"{problem} by {solution.algorithm}, {solution.iterations} iterations, {solution.seconds:.2f} s"
-    print_table(heading, ("", "value", "bound", "shadow price"), solution.rows())
+    print_table(
+        f"{problem} by {solution.algorithm}, {solution.effort}",
+        ("", "value", "bound", "shadow price"),
+        solution.rows(),
+    )
     average = solution.average if solution.status.kind is Kind.COMPLETED else None
     if average is not None:
         optimum = known_optimum(solution, cmdp)

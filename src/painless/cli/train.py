@@ -316,7 +316,7 @@ def _describe(report: Any) -> Any:
 
 def _print_and_save(about: dict[str, Any], training: Training, *, as_json: bool, save: Path | None) -> None:
     from painless.solving.status import Kind
-    from painless.training.result import HEADER
+    from painless.training.result import BY_STEPS, HEADER
 
     problem = about["simulator"]
     if save is not None:
@@ -324,12 +324,8 @@ def _print_and_save(about: dict[str, Any], training: Training, *, as_json: bool,
     if as_json:
         say_json({"problem": problem, **training.as_dict()})
     else:
-        done = f"{len(training.trace)} iterations"
-        if training.model is not None or training.algorithm == DEEP:
-            done = f"{sum(training.steps.values()):,} steps"
-        heading = f"{problem} by {training.algorithm}, {done}, {training.seconds:.1f} s"
-        print_table(heading, HEADER, training.rows())
-        if training.model is None and training.algorithm != DEEP and len(training.trace):
+        print_table(f"{problem} by {training.algorithm}, {training.effort}", HEADER, training.rows())
+        if training.algorithm not in BY_STEPS and len(training.trace):
             average = float(training.trace.reward_value.mean())
             say(about_average(average, None, training.average_violation))
         say(training.status)

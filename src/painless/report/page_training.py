@@ -15,7 +15,7 @@ from painless.report.page_model import counts_group, model_explorer
 from painless.report.page_run import run_groups
 from painless.storage import files, results
 from painless.training.evaluate import Estimate
-from painless.training.result import HEADER, Training, estimate_rows, read_model, read_record
+from painless.training.result import HEADER, Training, effort, estimate_rows, read_model, read_record
 
 MOVED = "Below, the limits can be moved on the learned model, as if it were the truth."
 CURVES = {  # what is drawn, by algorithm
@@ -37,6 +37,7 @@ class TrainingRecord:
     minimise: bool
     algorithm: str
     seconds: float
+    steps: dict[str, int]
     visits: Array | None = None  # (S, A) how often each pair of the learned model was tried
     model: CMDP | None = None  # for finite environments
 
@@ -51,6 +52,7 @@ class TrainingRecord:
             "minimise",
             "algorithm",
             "seconds",
+            "steps",
             "visits",
             "model",
         )
@@ -88,7 +90,7 @@ def training_page(run: TrainingRecord, title: str) -> str:
     share = f"{'' if estimate.exact else 'about '}{100 * estimate.confidence:g} % confidence"
     return build_page(
         title,
-        f"{run.algorithm}, {len(run.trace)} iterations, {run.seconds:.1f} s",
+        f"{run.algorithm}, {effort(run.algorithm, len(run.trace), run.steps, run.seconds)}",
         summary={
             "title": f"The policy on {estimate.episodes:,} fresh episodes, {share}",
             "status": run.status,

@@ -252,9 +252,15 @@ class Solution:
         """The shadow price of each constraint in the digits that are proved, or its range."""
         return [render.price(low, high) for low, high in self.price_range]
 
+    @property
+    def effort(self) -> str:
+        """The iterations, of an algorithm, and the seconds."""
+        iterations = f"{render.counted(self.iterations, 'iteration')}, " if self.iterations else ""
+        return f"{iterations}{self.seconds:.2f} s"
+
     def __repr__(self) -> str:
         table = render.text_table(("", "value", "bound", "shadow price"), self.rows())
-        title = f"Solution by {self.algorithm} ({self.iterations} iterations, {self.seconds:.2f} s)"
+        title = f"Solution by {self.algorithm} ({self.effort})"
         return "\n".join(part for part in (title, table, str(self.status), self.reason) if part)
 
     def _repr_html_(self) -> str:

@@ -188,12 +188,16 @@ class Training:
                 multiplier=np.array(multiplier, dtype=float),
                 multiplier_bound=np.array(bound, dtype=float),
                 status=Status(Kind(content["kind"]), content["status"]),
-                steps={str(name): int(count) for name, count in content["steps"].items()},
                 hoped=content.get("hoped"),
                 model=read_model(folder),
                 interface=_interface(files.read(interface)) if interface.exists() else None,
                 source=files.read(folder / "problem.json") if (folder / "problem.json").exists() else None,
             )
+
+    @property
+    def effort(self) -> str:
+        """The iterations, of the paper's algorithms, or the steps of the environment, and the seconds."""
+        return effort(self.algorithm, len(self.trace), self.steps, self.seconds)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the rows of the printed table: the objective, then each constraint."""
@@ -201,7 +205,7 @@ class Training:
 
     def __repr__(self) -> str:
         table = render.text_table(HEADER, self.rows())
-        return f"Training by {self.algorithm} ({len(self.trace)} iterations, {self.seconds:.1f} s)\n{table}\n{self.status}"
+        return f"Training by {self.algorithm} ({self.effort})\n{table}\n{self.status}"
 
     def _repr_html_(self) -> str:
         return render.html_summary(str(self.status), HEADER, self.rows())
@@ -279,10 +283,25 @@ def read_record(content: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[st
         "minimise": content["objective"] == "minimise",
         "algorithm": content["algorithm"],
         "seconds": entries.number(content, "seconds"),
+        "steps": {str(name): entries.whole(content["steps"], name) for name in content["steps"]},
     }
 
 
+BY_STEPS = ("counted", "deep")  # what does not iterate as the paper's algorithms do
 HEADER = ("", "value", "interval", "limit", "")
+
+
+def effort(algorithm: str, iterations: int, steps: Mapping[str, int], seconds: float) -> str:
+    """Return what a training took, in words.
+
+    >>> effort("counted", 14, {"training": 2400, "evaluation": 600}, 0.5), effort("cbp", 20, {}, 1.94)
+    ('3,000 steps, 0.5 s', '20 iterations, 1.9 s')
+    """
+    by_steps = algorithm in BY_STEPS
+    done = (
+        render.counted(sum(steps.values()), "step") if by_steps else render.counted(iterations, "iteration")
+    )
+    return f"{done}, {seconds:.1f} s"
 
 
 def estimate_rows(
