@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
+from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,8 +68,9 @@ class Fourier:
 
     @property
     def dimension(self) -> int:
-        """A times the number of frequencies."""
-        return self.actions * len(self.frequencies)
+        """A times the number of frequencies, which need not be listed to be counted."""
+        size = len(self.lower)
+        return self.actions * sum(comb(size, k) * self.order**k for k in range(self.interaction + 1))
 
     def at(self, states: ArrayLike) -> Array:
         """Return the features of all actions in some states, (n, A, d)."""
