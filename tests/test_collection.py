@@ -156,7 +156,7 @@ def test_projection_is_the_nearest_point(point, random):
 def test_npg_pd_keeps_its_bounds(seed, iterations):
     problem = painless.garnet(6, 3, 3, 1, seed, discount=0.5)  # utilities in [0, 1]
     slack = _slack(problem)
-    assume(slack > 1e-6)  # the best policy may be the one with the most of the constraint; nothing iterates then
+    assume(slack > 1e-6)  # else nothing iterates: the best policy has the most of the constraint
     best = solve(problem, LinearProgram())
     trace = solve(problem, NPGPD(), iterations=iterations).trace
     gap, violation = npg_pd_bounds(iterations, 0.5, slack)
