@@ -11,7 +11,7 @@ from painless.common.arrays import Array
 from painless.engines.engine import visitor
 from painless.frontiers import Frontier
 from painless.frontiers.grid_layout import grid_layout
-from painless.frontiers.json_data import limit_data, row_data
+from painless.frontiers.json_data import as_dict, limit_data, row_data
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion
@@ -39,7 +39,7 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
             "header": HEADER,
             "rows": solution.rows(),
         },
-        frontiers=[curve.as_dict() for curve in known.found],
+        frontiers=[as_dict(curve) for curve in known.found],
         fixed=None if known.found else policy_data(solution, problem),
         groups=[] if solution.trace is None else solution_groups(solution, problem, known.found),
     )
