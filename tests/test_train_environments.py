@@ -655,6 +655,14 @@ def test_the_command_line_looks_around_no_longer_than_python(monkeypatch, run):
     assert seen == [1, None]
 
 
+@pytest.mark.parametrize("name", ["seed", "discount", "constraints", "environment", "pilot_steps"])
+def test_settings_of_training_are_not_passed_on_as_parameters(run, name):
+    code, _, err = run("train", "gym:FrozenLake-v1", "-p", f"{name}=1", "--steps", "300")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert f"'{name}' is not passed on to the environment by -p" in err
+
+
 def test_utilities_can_be_sent_elsewhere_after_they_were_read():
     utilities = from_gymnasium("FrozenLake-v1", discount=0.9, pilot_steps=1).utilities
     again = pickle.loads(pickle.dumps(utilities))

@@ -168,6 +168,11 @@ def make_simulator(about: Mapping[str, Any], **pilot: Any) -> Any:
         ]
         if isinstance(settings.get("reward"), str):
             settings["reward"] = imported(settings["reward"])
+        taken = [one for one in options if one in {"environment", "constraints", *settings, *pilot}]
+        if taken:
+            raise InputError(
+                f"'{taken[0]}' is not passed on to the environment by -p; leave it out, or use an option of its own (see --help)"
+            )
         return from_gymnasium(environment, constraints=limits, **settings, **pilot, **options)
     return problems.make_simulator(name, **settings)
 

@@ -203,7 +203,7 @@ def train(
     repeats = bool(getattr(simulator, "repeats", False))
     if gym and not named and not others and not repeats and extras.torch_is_installed():
         chosen, deep = Deep(), True
-    linear = not deep and (named or bool(others) or backend is not None)
+    linear = not deep and not plain
     options: dict[str, Any] = {}
     if deep:
         if others:

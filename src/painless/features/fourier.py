@@ -70,7 +70,8 @@ class Fourier:
     def dimension(self) -> int:
         """A times the number of frequencies, which need not be listed to be counted."""
         size = len(self.lower)
-        return self.actions * sum(comb(size, k) * self.order**k for k in range(self.interaction + 1))
+        most = min(self.interaction, size)
+        return self.actions * sum(comb(size, k) * self.order**k for k in range(most + 1))
 
     def at(self, states: ArrayLike) -> Array:
         """Return the features of all actions in some states, (n, A, d)."""
