@@ -260,6 +260,19 @@ def test_no_scheduler_there(monkeypatch):
         Dask("nonsense://").__enter__()
 
 
+def test_a_client_that_cannot_connect_is_closed_at_once(monkeypatch):
+    """The garbage collector would close it, and hang where it does so while Distributed holds its lock."""
+    from distributed import Client
+
+    monkeypatch.setattr("painless.backends.dask.CONNECT", 0.5)
+    closed = []
+    close = Client.close
+    monkeypatch.setattr(Client, "close", lambda self, *rest: (close(self, *rest), closed.append(self.status)))
+    with pytest.raises(InputError, match="cannot reach"):
+        Dask(f"127.0.0.1:{free_port()}").__enter__()
+    assert "closed" in closed
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate that is its own authority."""

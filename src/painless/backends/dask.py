@@ -201,11 +201,16 @@ class Dask:
 
         place = self.cluster or self.scheduler
         security = None if self.tls is None else self.tls.security()
+        client = Client.__new__(Client)  # at hand, so that one that cannot connect is closed
         try:
-            return Client(place, timeout=timeout, set_as_default=False, security=security)
+            client.__init__(place, timeout=timeout, set_as_default=False, security=security)
+            return client
         except (OSError, ValueError, TypeError, RuntimeError, AssertionError) as error:
             # Distributed asserts that its own thread starts within ten seconds.
             why = str(error) or "its client did not start"
+            # Otherwise the garbage collector closes it, and waits for ever if it comes where Distributed holds its lock.
+            with suppress(Exception):
+                client.close()
             raise InputError(
                 f"cannot reach a Dask scheduler at {self.scheduler}: {why}; check the address, and start one "
                 "with: dask scheduler --host 127.0.0.1"
