@@ -132,6 +132,7 @@ DECIDING = {
     "thermostat-2": (Thermostat, ["cost<=5", "full<=35"], 0.98, {"time_limit": 192}, np.nan),
     "pendulum": ("Pendulum-v1", [(energy, "<=25")], 0.99, {}, -350.0),
     "pendulum-episode": ("Pendulum-v1", [(energy, "episode<=60")], 0.99, {}, np.nan),
+    "pendulum-two": ("Pendulum-v1", [(energy, "<=60"), (fast, "<=8")], 0.98, {}, np.nan),
     "four-room": (four_room, ["reward[0]>=0.3"], 0.97, {"objective": 2}, 1.94),
     "nuisance": (Nuisance, ["cost<=4"], 0.95, {"time_limit": 60}, 15.6),
 }
@@ -139,7 +140,6 @@ HELD_OUT = {
     "acrobot-20": ("Acrobot-v1", [(push, "<=20")], 0.98, {}, np.nan),
     "mountain-two": ("MountainCar-v0", [(push, "<=70"), (left_push, "<=25")], 0.99, {}, np.nan),
     "mountain-continuous": ("MountainCarContinuous-v0", [(energy, "episode<=60")], 0.99, {}, np.nan),
-    "pendulum-two": ("Pendulum-v1", [(energy, "<=60"), (fast, "<=8")], 0.98, {}, np.nan),
     "thermostat-loose": (Thermostat, ["episode cost<=40"], 0.99, {"time_limit": 192}, np.nan),
     "nuisance-20": (lambda: Nuisance(20), ["cost<=6"], 0.95, {"time_limit": 60}, np.nan),
     "lander-continuous": (continuous_lander, [(energy, "<=10")], 0.99, {}, np.nan),

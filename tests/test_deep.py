@@ -1,6 +1,7 @@
 """Networks: advantages by hand, what is drawn and how likely it is, answers that hold, runs that repeat and continue."""
 
 import json
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -23,7 +24,14 @@ from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.history import Record
 from painless.training.deep.moments import Moments
 from painless.training.deep.run import DeepRun
-from painless.training.deep.selection import Evidence, mixture, promising, refining
+from painless.training.deep.selection import (
+    Evidence,
+    mixture,
+    promising,
+    refining,
+    spread_evenly,
+    training_evidence,
+)
 from painless.training.result import Training
 from tests.extras import library
 
@@ -109,6 +117,40 @@ def test_densities_are_the_same_in_numpy_and_torch(name, torch):
     actions, density = head.draw(outputs, rng)
     found, _ = densities(head, torch.from_numpy(outputs), torch.from_numpy(actions))
     np.testing.assert_allclose(found.numpy(), density, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_gradients_by_hand_are_those_of_torch(name, torch):
+    """Several updates, of which some are clipped, lead to the same weights and the same memory of Adam, and go on from it."""
+    from painless.training.deep.networks import Networks
+    from painless.training.deep.plain_update import PlainUpdater
+    from painless.training.deep.update import Steps, Updater
+
+    head, rng = HEADS[name], np.random.default_rng(0)
+    space = (
+        {"kind": "box", "low": head.low, "high": head.high}
+        if head.low
+        else {"kind": "product", "n": head.sizes}
+    )
+    interface = SimpleNamespace(action_space=space, dimension=3, image=None, observation={})
+    count = 200
+    actions, density = head.draw(rng.normal(size=(count, head.outputs)).astype(np.float32), rng)
+    columns = [rng.normal(size=shape) for shape in ((count, 3), count, (count, 2))]
+    observations, advantage, target = (one.astype(np.float32) for one in columns)
+    steps = Steps(observations, actions, density.astype(np.float32), advantage, target)
+    both = [kind(Networks(interface, 2, SMALL, 0), SMALL) for kind in (Updater, PlainUpdater)]
+    first = both[0].weights.detach().clone()
+    for pace, freedom in ((1.0, 1.0), (0.7, 0.5), (0.4, 0.0)):
+        for one in both:
+            one.update(steps, pace, freedom, np.random.default_rng(1))
+        by_torch, by_hand = (one.arrays() for one in both)
+        assert by_torch.keys() == by_hand.keys()
+        for key, value in by_torch.items():
+            np.testing.assert_allclose(by_hand[key], value, rtol=1e-4, atol=2e-6)
+        again = PlainUpdater(Networks(interface, 2, SMALL, 5), SMALL)
+        again.restore(by_hand)
+        both[1] = again
+    assert (both[0].weights.detach() - first).abs().max() > 0.005
 
 
 def test_actions_are_drawn_with_their_probabilities():
@@ -275,6 +317,34 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
 def test_what_cannot_be_met_gets_the_nearest():
     evidence = Evidence(np.array([[1.0, -9.0], [0.0, -7.0]]), np.full((2, 2), 0.1), np.ones(2))
     np.testing.assert_array_equal(mixture(evidence.known(), np.array([-5.0]), 2.0), [0.0, 1.0])
+
+
+def test_training_says_where_a_moving_policy_is():
+    """A cost that falls along a line is known at each checkpoint, also at the last one, with errors that cover the truth."""
+    rng = np.random.default_rng(0)
+    times = np.linspace(0, 1000, 1000)
+    samples = np.stack([times / 100, -10 + times / 100], 1) + rng.normal(size=(1000, 2))
+    places = np.array([600.0, 800.0, 1000.0])
+    evidence = training_evidence(places, times, samples)
+    truth = np.stack([places / 100, -10 + places / 100], 1)
+    assert (np.abs(evidence.mean - truth) < 3 * evidence.error).all()
+    assert (evidence.error < 0.7).all()
+    np.testing.assert_allclose(evidence.deviation, 1.0, atol=0.15)  # 200 episodes or more: three errors
+
+
+def test_few_episodes_of_training_leave_their_doubts():
+    evidence = training_evidence(np.array([10.0]), np.array([9.0, 10.0]), np.array([[1.0, 0.0], [3.0, 2.0]]))
+    np.testing.assert_allclose(evidence.mean, [[2.0, 1.0]])
+    assert (evidence.error > 0).all()
+    assert np.isfinite(training_evidence(np.array([10.0]), np.empty(0), np.empty((0, 2))).known().value).all()
+
+
+def test_episodes_are_spread_over_a_mixture_evenly():
+    rng = np.random.default_rng(0)
+    weights = np.array([0.25, 0.7, 0.05])
+    counts = np.array([np.bincount(spread_evenly(weights, 10, rng), minlength=3) for _ in range(2000)])
+    assert (np.abs(counts - 10 * weights) < 1 + 1e-9).all()
+    np.testing.assert_allclose(counts.mean(0), 10 * weights, atol=0.05)
 
 
 def test_the_answer_so_far_is_looked_at_more_closely():

@@ -15,7 +15,7 @@ from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget
 from painless.training.deep.collection import Finished, play
 from painless.training.deep.history import Record, mean_length
-from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining
+from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining, spread_evenly
 from painless.training.deep.settings import Deep
 
 RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
@@ -91,7 +91,7 @@ class FreshEpisodes:
         share = self.settings.selection + self.settings.verification
         allowed = self._allowance(share) - self.steps["selection"]
         count = int(np.clip(allowed / length, LEAST_EPISODES, most))
-        which = rng.choice(len(policies), size=count, p=weights).tolist()
+        which = spread_evenly(weights, count, rng)
         started = 0
 
         def more(steps: int, running: int) -> bool:

@@ -69,6 +69,7 @@ class DeepRun:
         checkpoint: Checkpointing | None = None,
     ) -> None:
         from painless.training.deep.networks import Networks
+        from painless.training.deep.plain_update import PlainUpdater
         from painless.training.deep.update import Updater
 
         self.simulator, self.settings, self.budget, self.most = simulator, settings, budget, most
@@ -81,7 +82,8 @@ class DeepRun:
         self.networks = Networks(
             simulator.interface, self.utilities, settings, int(streams[3].generate_state(1)[0])
         )
-        self.updater = Updater(self.networks, settings)
+        by_hand = self.networks.plain and self.networks.device.type == "cpu"
+        self.updater = (PlainUpdater if by_hand else Updater)(self.networks, settings)
         self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
         self.dual = EpisodeDual(settings.learner, len(specification.threshold))
         self.copies = make_copies(simulator, settings.environments, settings.workers)
@@ -259,8 +261,8 @@ class DeepRun:
             normal.astype(np.float32),
             (found + values)[counted].astype(np.float32),
         )
-        left = 1 - (1 - self.settings.last_rate) * min(self.share(), 1.0)
-        self.updater.update(steps, left, self.rngs[1])
+        done = min(self.share(), 1.0)
+        self.updater.update(steps, 1 - (1 - self.settings.last_rate) * done, 1 - done, self.rngs[1])
 
     def _weights(self) -> Array:
         """The weights of the utilities, (J,); near the end of a run that keeps missing limits, those limits alone.

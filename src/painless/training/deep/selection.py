@@ -1,9 +1,10 @@
 """Which mixture of checkpoints to answer with: fresh episodes where they may matter, and the program of all mixtures.
 
-What the episodes of training say of each checkpoint is a start, with its error doubled since the policy moved. Then, an episode at a time, values are
-drawn within the errors, the best mixture of these draws is found, and one of its policies is played: checkpoints that cannot win get no
-episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits. No error counts as smaller than that of the median deviation: a few episodes without a disaster do not show that there are none.
-The answer keeps `margin` errors from the limits.
+What the episodes of training say of each checkpoint is a start: a line through those around it, with its error doubled since the policy moved. Then, an
+episode at a time, values are drawn within the errors, the best mixture of these draws is found, and one of its policies is drawn and played:
+checkpoints that cannot win get no episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits.
+No error counts as smaller than that of the median deviation of a checkpoint's neighbours: a few episodes without a disaster do not show that there
+are none. The answer keeps `margin` errors from the limits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from painless.planning.master import best_mixture, largest_slack
 
 DOUBT = 2.0  # by which the errors of training episodes are multiplied
 REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the one better known
-LEAST_WEIGHT = 1e-3  # of a policy in a mixture
+BEND = 0.25  # of the change over half a window, which a line may be wrong by
+LEAST_WEIGHT = 0.02  # of a policy in a mixture: those that verify it would see a smaller part hardly ever
 FINEST = 0.01  # steps in which margins are searched for
 ENOUGH = 256  # episodes of a checkpoint after which no more are needed
 
@@ -38,7 +40,7 @@ class Evidence:
     Arguments:
         mean: by the episodes of training around each checkpoint, (n, J).
         error: the standard errors of these, (n, J).
-        deviation: of an episode, (J,); the median over the run.
+        deviation: of an episode, (n, J) or (J,), which no error is below; the median of the neighbours.
     """
 
     mean: Array
@@ -68,25 +70,39 @@ class Evidence:
 
 
 def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
-    """Return what training episodes (n, J) that ended at `times` (n,) say of checkpoints at `places`: those in a window around each.
-
-    How far the later half of a window differs from the earlier one adds to the error.
-    """
+    """Return what training episodes (n, J) that ended at `times` (n,) say of checkpoints at `places`: a line through those in a window around each."""
     pooled = samples.std(0) if len(samples) > 1 else np.ones(samples.shape[1])
     width = float(np.median(np.diff(places))) if len(places) > 1 else np.inf
     rows = []
     for place in places:
         near = np.abs(times - place) <= width
-        near = near if near.any() else np.ones(len(times), dtype=bool)
-        inside, later = samples[near], times[near] > place
-        mean = inside.mean(0) if len(inside) else np.zeros(samples.shape[1])
-        spread = inside.std(0) if len(inside) > 2 else pooled
-        drift = inside[later].mean(0) - inside[~later].mean(0) if 0 < later.sum() < len(later) else 0.0
-        rows.append(
-            (mean, np.hypot(np.maximum(spread, 0.1 * pooled) / np.sqrt(max(len(inside), 1)), drift), spread)
-        )
+        near = near if near.sum() > 2 else np.ones(len(times), dtype=bool)
+        rows.append(_line((times[near] - place) / width, samples[near], pooled))
     mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
-    return Evidence(mean, error, np.median(spread, axis=0))
+    return Evidence(mean, error, _median_of_neighbours(spread))
+
+
+def _line(times: Array, samples: Array, pooled: Array) -> tuple[Array, Array, Array]:
+    """Return where a line through samples (n, J) passes time 0, its error, and the deviation from it, (J,) each."""
+    count = len(samples)
+    if count < 3:
+        mean = samples.mean(0) if count else np.zeros_like(pooled)
+        return mean, pooled / np.sqrt(max(count, 1)), pooled
+    design = np.stack([np.ones(count), times], 1)
+    inverse = np.linalg.pinv(design.T @ design)
+    start, slope = inverse @ (design.T @ samples)
+    rest = samples - start - times[:, None] * slope
+    spread = np.sqrt((rest**2).sum(0) / (count - 2))
+    error = np.maximum(spread, 0.1 * pooled) * np.sqrt(inverse[0, 0])
+    return start, np.hypot(error, BEND * slope), spread
+
+
+def _median_of_neighbours(spread: Array) -> Array:
+    """Return the median of the half of all checkpoints that is nearest to each, (n, J)."""
+    count = len(spread)
+    half = (count + 1) // 2
+    starts = np.clip(np.arange(count) - half // 2, 0, count - half)
+    return np.array([np.median(spread[start : start + half], axis=0) for start in starts])
 
 
 def mixture(known: Known, threshold: Array, margin: float) -> Array:
@@ -122,13 +138,23 @@ def rounded(weights: Array) -> Array:
 
 
 def promising(known: Known, threshold: Array, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw `count` checkpoints to play: each from the best mixture of values drawn within the errors."""
+    """Draw `count` checkpoints to play: each from the best mixture of values drawn within the errors, by its weights."""
     chosen = []
     for _ in range(count):
         drawn = known.value + known.error * rng.normal(size=known.value.shape)
         found = best_mixture(drawn, threshold) or largest_slack(drawn[:, 1:], threshold)
-        chosen.append(int(rng.choice(np.flatnonzero(found.weights > LEAST_WEIGHT))))
+        chosen.append(int(rng.choice(len(drawn), p=rounded(found.weights))))
     return chosen
+
+
+def spread_evenly(weights: Array, count: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` policies of a mixture (n,), each as often as its weight says, up to one, in random order.
+
+    Means of such episodes have smaller errors than means of independent draws, and the same expectation.
+    """
+    places = (rng.random() + np.arange(count)) / count
+    which = np.searchsorted(np.cumsum(weights)[:-1], places, side="right")
+    return rng.permutation(which).tolist()
 
 
 def refining(weights: Array, played: Array, count: int, rng: np.random.Generator) -> list[int]:

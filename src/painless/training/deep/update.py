@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from painless.common.arrays import Array
 from painless.policies.action_heads import HALF_LOG_TWO_PI, LEAST, MOST, SHIFT, ActionHead
+from painless.policies.network import Single
 from painless.training.deep.networks import Networks
 from painless.training.deep.settings import Deep
 
 MEMORY = ("step", "exp_avg", "exp_avg_sq")  # of Adam
+FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-5  # of Adam
 
 
 class Steps(NamedTuple):
@@ -29,8 +30,8 @@ class Steps(NamedTuple):
     observations: Any  # (n, D) normalised
     actions: Any  # (n, m)
     density: Any  # (n,) logarithm of the density with which each action was drawn
-    advantage: Array  # (n,) weighted and normalised
-    target: Array  # (n, J) of the critic
+    advantage: Single  # (n,) weighted and normalised
+    target: Single  # (n, J) of the critic
 
 
 def densities(head: ActionHead, outputs: Any, actions: Any) -> tuple[Any, Any]:
@@ -67,14 +68,16 @@ class Updater:
         self.networks, self.settings = networks, settings
         self.weights = one_tensor(networks.parameters)
         fused = networks.device.type == "cpu"
-        self.adam = torch.optim.Adam([self.weights], lr=settings.rate, eps=1e-5, fused=fused)
+        self.adam = torch.optim.Adam(
+            [self.weights], lr=settings.rate, betas=(FIRST_DECAY, SECOND_DECAY), eps=SMALL, fused=fused
+        )
 
-    def update(self, steps: Steps, left: float, rng: np.random.Generator) -> None:
-        """Pass over the steps in random parts; the rate and the weight of randomness are multiplied by `left`."""
+    def update(self, steps: Steps, pace: float, freedom: float, rng: np.random.Generator) -> None:
+        """Pass over the steps in random parts; `pace` multiplies the rate, and `freedom` the weight of randomness."""
         settings, networks = self.settings, self.networks
-        weight = left * (settings.entropy if networks.head.continuous else settings.barrier)
+        weight = freedom * (settings.entropy if networks.head.continuous else settings.barrier)
         for group in self.adam.param_groups:
-            group["lr"] = settings.rate * left
+            group["lr"] = settings.rate * pace
         tensors = [torch.from_numpy(np.ascontiguousarray(part)).to(networks.device) for part in steps]
         observations, actions, density, advantage, target = tensors
         for _ in range(settings.epochs):
@@ -98,8 +101,12 @@ class Updater:
         for name, module in (("actor", self.networks.actor), ("critic", self.networks.critic)):
             for k, part in enumerate(module.state_dict().values()):
                 found[f"{name}_{k}"] = part.detach().cpu().numpy()
+        return found | {f"adam_{key}": value for key, value in self.memory().items()}
+
+    def memory(self) -> dict[str, Any]:
+        """Return the state of Adam as arrays."""
         state = self.adam.state.get(self.weights, {})
-        return found | {f"adam_{key}": state[key].detach().cpu().numpy() for key in MEMORY if key in state}
+        return {key: state[key].detach().cpu().numpy() for key in MEMORY if key in state}
 
     def restore(self, content: Any) -> None:
         """Bring weights and Adam to a stored state."""
@@ -109,9 +116,12 @@ class Updater:
                 current[key] = torch.from_numpy(np.asarray(content[f"{name}_{k}"])).reshape(part.shape)
             module.load_state_dict(current)
         if "adam_step" in content:
-            kept = {key: torch.from_numpy(np.array(content[f"adam_{key}"])) for key in MEMORY}
-            device = self.weights.device
-            self.adam.state[self.weights] = {
-                key: one.to(device if key != "step" or self.adam.defaults["fused"] else "cpu")
-                for key, one in kept.items()
-            }
+            self.remember({key: np.array(content[f"adam_{key}"]) for key in MEMORY})
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Bring Adam to a stored state."""
+        device = self.weights.device
+        self.adam.state[self.weights] = {
+            key: torch.from_numpy(one).to(device if key != "step" or self.adam.defaults["fused"] else "cpu")
+            for key, one in memory.items()
+        }
