@@ -444,7 +444,7 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
     player.play([], 100, explore=True)
     none = np.empty((0, 0), dtype=np.int64)
-    state = Between(100.0, np.array([1.5]), 0, np.empty(0), none, none)
+    state = Between(100.0, np.array([1.5]), 0, 0, np.empty(0), none, none)
     save_counted(path, player, state, {})
     steps = player.memory.steps
     assert load_counted(path, player, {}).batch == 100
@@ -453,3 +453,19 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     save_counted(path, player, state._replace(explorer=np.full((1, 5), 9)), {})
     with pytest.raises(InputError, match="'explorer' takes actions that there are not"):
         load_counted(path, player, {})
+
+
+def test_episodes_that_judge_an_answer_are_never_left_before_their_end():
+    """Without the episode that the budget ends, long ones would count too rarely."""
+    for counting in (True, False):
+        player, returns = Player(world(250), Memory(4, 2), np.random.default_rng(0)), []
+        player.play(
+            [],
+            1000,
+            explore=False,
+            returns=returns if counting else None,
+            stop=lambda player=player: player.steps >= 300,
+        )
+        assert player.played == 2
+        assert player.steps == (500 if counting else 350)
+        assert len(returns) == (2 if counting else 0)

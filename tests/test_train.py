@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from painless.simulation.simulator import TableSimulator
 from painless.solving.solution import Kind
 from painless.storage import results
 from painless.training.counted import Budget
+from painless.training.evaluate import Estimate
 from painless.training.sampled_feasibility import sampled_slack
 from painless.training.train import _divided
 from tests.extras import POSIX
@@ -540,3 +542,13 @@ def test_bad_arguments(options, message):
 def test_features_must_come_from_somewhere():
     with pytest.raises(InputError, match="suggests no features"):
         painless.train(TableSimulator(painless.gridworld()))
+
+
+@pytest.mark.parametrize(
+    ("episodes", "exact", "word"), [(9, False, "unclear"), (10, False, "met"), (2, True, "met")]
+)
+def test_few_episodes_of_an_unknown_range_do_not_show_that_a_limit_is_met(episodes, exact, word):
+    value = np.array([1.0, 2.0])  # of all episodes, so that they have no deviation
+    found = Estimate(value, value, value, np.array([3.0]), ("<=",), 0.95, episodes, 100, exact=exact)
+    assert found.verdict == (word,)
+    assert replace(found, threshold=np.array([1.0])).verdict == ("missed",)

@@ -20,7 +20,8 @@ from painless.environments.interface import MOST_ACTIONS, Interface
 from painless.policies import MixturePolicy
 from painless.report.page_frontiers import PAIRS
 from painless.report.page_model import counts_group, model_explorer
-from painless.report.page_training import TrainingRecord, training_page
+from painless.report.page_training import TrainingRecord, training_groups, training_page
+from painless.report.saved_figures import panel_figure
 from painless.simulation.simulator import TableSimulator
 from painless.training.linear import TrainingProgress
 from painless.training.result import Training
@@ -315,6 +316,31 @@ class Odd(Walk):
         return observation, self.odd[0], terminated, truncated, self.odd[1]
 
 
+class Answering(Walk):
+    """An environment whose steps return something else."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def step(self, action):
+        return self.answer
+
+
+class Unseeded(Walk):
+    """An environment that takes no seed."""
+
+    def reset(self):
+        return super().reset()
+
+
+class Talkative(Walk):
+    """An environment that fails at length."""
+
+    def step(self, action):
+        raise OSError("the motor\nis blocked " * 40)
+
+
 def many_actions():
     class Many(Walk):
         action_space = spaces.MultiDiscrete([100, 100])
@@ -368,7 +394,15 @@ def test_what_only_networks_can_do_is_refused_without_torch(monkeypatch, environ
         ),
         (lambda: 3, {}, "which is no environment"),
         (lambda: 1 / 0, {}, "could not be made"),
-        (3, {}, "neither a problem nor a simulator"),
+        (3, {}, "3 is no environment; give one, its id"),
+        (lambda: Answering((0, 1.0, False, {})), {}, "step returned 4 values; it must return (observation,"),
+        (lambda: Answering(None), {}, "raised TypeError"),
+        (lambda: Answering([0, 1.0, False]), {}, "step returned [0, 1.0, False]; it must return"),
+        (Unseeded, {}, "unexpected keyword argument 'seed'\")"),
+        (Talkative, {}, "check_env"),
+        (gymnasium.Env, {}, "'Env' has no observation_space; give it one"),
+        ("FrozenLake-v1", {"constraints": [(lambda one: one, "<=1")]}, "it is given (observation, action,"),
+        ("FrozenLake-v1", {"constraints": "reward[7]<=1"}, "there is no reward[7]; count from 0"),
     ],
 )
 def test_refusals_are_one_short_line(environment, options, message):
@@ -381,6 +415,73 @@ def test_refusals_are_one_short_line(environment, options, message):
 
 
 # ---------------------------------------------------------------- how a run ends
+
+
+class Short(Walk):
+    """A walk that goes on after its end, and cuts its episodes off after some steps of its own."""
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        _, reward, ended, _, info = super().step(action)
+        self.steps += 1
+        self.place = 0 if ended else self.place
+        return self.shown(self.place), reward, False, self.steps >= 20, info
+
+
+def test_an_environment_that_cuts_its_episodes_off_has_a_time_limit():
+    """Without it, a limit on whole episodes would be kept over 1000 steps, and nothing be dared in 20."""
+    training = quick(Short, constraints="episode cost<=10", discount=0.99, time_limit=None)
+    assert 8 < training.total[1] < 10.3
+    assert training.total[0] > 1.4  # 5 steps, four of them to the right with probability 0.8
+    endless = quick(Short, constraints="cost<=10", discount=0.99, time_limit=None)
+    assert "cut off after 20 steps, episodes collect a reward of" in str(endless.status)
+    assert "'episode …' in front of a limit asks for episodes alone" in str(endless.status)
+
+
+def test_a_checkpoint_knows_that_episodes_are_cut_off(tmp_path):
+    options = {"constraints": "episode cost<=10", "discount": 0.99, "time_limit": None, "steps": 6000}
+    options |= {"checkpoint": tmp_path / "checkpoint.npz", "save_every": 0.0}
+
+    def stop(now):
+        if now.steps > 2000 and now.phase == "exploring":
+            raise KeyboardInterrupt
+
+    whole = quick(Short, **{**options, "checkpoint": None})
+    quick(Short, progress=stop, **options)
+    again = quick(Short, resume=True, **options)
+    np.testing.assert_array_equal(
+        again.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+
+
+def test_long_episodes_do_not_use_up_the_budget():
+    """Episodes of 1000 steps in a budget of 3000: those that explore are left when their share is spent."""
+    training = quick(lambda: Walk(), constraints="cost<=2", discount=0.95, steps=3000, time_limit=1000)
+    assert training.steps["training"] <= 0.8 * 3000 + 300
+    assert training.estimate.episodes > 10
+
+
+def test_a_limit_that_the_model_rules_out_is_missed():
+    """One fresh episode of 1000 steps says nothing by itself; the model knows that no policy comes near."""
+    training = quick(Short, constraints="cost>=50", discount=0.95, time_limit=None)
+    assert training.verdict == ("missed",)
+
+
+def test_text_in_an_inner_dictionary_is_named():
+    class Mission(Walk):
+        observation_space = None
+
+        def __init__(self):
+            super().__init__("discrete")
+            self.observation_space = spaces.Dict(
+                {"robot": spaces.Dict({"place": self.observation_space, "mission": spaces.Text(9)})}
+            )
+            self.shown = lambda place: {"robot": {"place": place + 3, "mission": "go"}}
+
+    assert "Not seen, since it is no number: robot.mission." in str(quick(Mission).status)
 
 
 def test_a_run_that_has_no_time_left_answers_from_one_episode():
@@ -583,6 +684,11 @@ def test_the_page_of_a_run_explores_its_model(tmp_path):
     """The slider moves the limits of the learned model, and a table says how often each pair was tried; also from a folder."""
     training = quick(constraints="cost<=6")
     page = training_page(TrainingRecord.of(training), "walk")
+    curves = training_groups(TrainingRecord.of(training))[0]
+    assert [[one["name"] for one in panel["series"]] for panel in curves["panels"]] == [["answer"]] * 3
+    assert {panel["x"] for panel in curves["panels"]} == {"answer"}
+    assert [table["header"][0] for table in curves["tables"]] == ["answer"]
+    assert [axis.get_xlabel() for axis in panel_figure(curves["panels"]).axes] == ["answer"] * 3
     assert "as if it were the truth" in page
     assert '"frontiers": [{' in page or '"frontiers":[{' in page
     assert "How often each pair was tried" in page

@@ -18,23 +18,29 @@ SWEEPS = 2000  # of value iteration for the largest value, which needs no precis
 PRECISION = 1e-3  # of that value, relative to the range of values
 
 
-def sampled_model(model: LearnedModel, rng: np.random.Generator, heaven: float) -> CMDP:
-    """Draw a model from the posterior, with an imaginary visit of every pair to a heaven of this value."""
+def sampled_model(
+    model: LearnedModel, rng: np.random.Generator, heaven: float, *, limited: bool = True
+) -> CMDP:
+    """Draw a model from the posterior, with an imaginary visit of every pair to a heaven of this value; with its limits or without."""
     weight = rng.standard_gamma(model.count)
     hope = np.where(model.visits > 0, rng.standard_gamma(model.imaginary), 1.0)
     total = np.bincount(model.pairs, weight, len(hope)) + hope
     error = np.sqrt(model.variance / np.maximum(model.visits, 1))
     utility = model.utility + error * rng.standard_normal(model.utility.shape)
-    return _hopeful(model, weight / total[model.pairs], hope / total, utility, heaven)
+    threshold = model.threshold if limited else np.empty(0)
+    return _hopeful(model, weight / total[model.pairs], hope / total, utility, heaven, threshold)
 
 
 def hopeful_model(model: LearnedModel, heaven: float) -> CMDP:
     """Return the model with an imaginary visit of every pair to a heaven of this value: what an optimist hopes for."""
     hope = model.novelty
-    return _hopeful(model, (1 - hope)[model.pairs] * model.probability, hope, model.utility, heaven)
+    probability = (1 - hope)[model.pairs] * model.probability
+    return _hopeful(model, probability, hope, model.utility, heaven, model.threshold)
 
 
-def _hopeful(model: LearnedModel, probability: Array, hope: Array, utility: Array, heaven: float) -> CMDP:
+def _hopeful(
+    model: LearnedModel, probability: Array, hope: Array, utility: Array, heaven: float, threshold: Array
+) -> CMDP:
     """Return a model with a heaven; what nobody tried may bring the range of rewards on the way there."""
     best = np.maximum(model.memory.high, 0.0)
     best[0] = heaven * (1 - model.discount)
@@ -42,7 +48,7 @@ def _hopeful(model: LearnedModel, probability: Array, hope: Array, utility: Arra
     utility = (1 - hope) * utility
     utility[0] += np.where(model.visits > 0, 0.0, model.memory.high[0] - model.memory.low[0])
     parts = model.assemble(probability, hope, utility, best, everything)
-    return model.problem(parts, model.threshold)
+    return model.problem(parts, threshold)
 
 
 def largest_value(model: LearnedModel, before: Array | None = None) -> tuple[float, Array]:

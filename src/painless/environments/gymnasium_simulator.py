@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,13 +18,14 @@ from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown
 from painless.environments.constraint import Constraint, Function, names_of
 from painless.environments.interface import MOST_ACTIONS, MOST_NUMBERS, Interface
-from painless.environments.making import Maker, place_of
+from painless.environments.making import LONGEST, Maker, place_of
 from painless.environments.utilities import Utilities
 from painless.simulation.simulator import Outcome, Specification, States
 
 PILOT = 20  # episodes of random actions, to see the ranges that were not declared
 PILOT_STEPS = 4000  # after which no other of them begins
 PILOT_NUMBERS = 4 * 10**6  # that are kept of their observations; images are large
+NAMED = 50  # characters of a name in an error
 REPEATED = 0.5  # the share of new observations among those of random actions up to which they can be counted
 
 
@@ -234,11 +236,14 @@ class GymnasiumSimulator:
 
     def trouble(self, number: int, error: Exception) -> InputError:
         """Return the error that says where something went wrong."""
-        what = str(error) if isinstance(error, InputError) else f"the environment raised {error!r}"
-        return InputError(f"{self._place(number)} {what}")
+        place = self._place(number)
+        if isinstance(error, InputError):
+            return InputError(f"{place} {error}")
+        rest = "the environment raised {}; try gymnasium.utils.env_checker.check_env"
+        return InputError(f"{place} {rest.format(shown(error, max(LONGEST - len(place) - len(rest), 40)))}")
 
     def _place(self, number: int) -> str:
-        return f"{self.name}, episode {number}, step {self._steps}:"
+        return f"{textwrap.shorten(self.name, NAMED, placeholder='…')}, episode {number}, step {self._steps}:"
 
 
 def first_of(result: Any) -> Any:

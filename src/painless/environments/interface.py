@@ -128,6 +128,19 @@ def numbers_of(tree: Tree, observation: Any) -> Array:
     return array.reshape(-1)
 
 
+def left_out_of(tree: Tree) -> list[str]:
+    """Return the names of parts that are no numbers; those of inner dictionaries with the names of the outer ones.
+
+    >>> inner = spaces.Dict({"x": spaces.Discrete(3), "mission": spaces.Text(9)})
+    >>> left_out_of(describe(spaces.Dict({"robot": inner}), "Env"))
+    ['robot.mission']
+    """
+    parts = tree.get("parts", {})
+    named = parts.items() if tree["kind"] == "dict" else enumerate(parts)
+    inner = [f"{name}.{one}" for name, part in named for one in left_out_of(part)]
+    return [*tree.get("left_out", ()), *inner]
+
+
 def states_of(tree: Tree) -> float:
     """Return how many observations there are; infinite if they are not whole numbers within bounds."""
     kind = tree["kind"]
@@ -283,8 +296,8 @@ class Interface:
 
     @property
     def left_out(self) -> list[str]:
-        """The parts of a dictionary that are no numbers, and so are not seen."""
-        return list(self.observation.get("left_out", ()))
+        """The parts of dictionaries that are no numbers, and so are not seen."""
+        return left_out_of(self.observation)
 
     @cached_property
     def dimension(self) -> int:

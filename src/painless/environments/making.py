@@ -84,10 +84,15 @@ def first_made(make: Maker, environment: Any) -> Any:
         raise InputError(textwrap.shorten(text, LONGEST, placeholder="…")) from error
     except Exception as error:
         raise InputError(
-            f"{shown(environment)} could not be made: {shown(error)}; check its arguments"
+            f"{shown(environment, 50)} could not be made: {shown(error, 100)}; check its arguments"
         ) from error
-    if not callable(getattr(first, "step", None)) or not hasattr(first, "action_space"):
+    if not callable(getattr(first, "step", None)):
         raise InputError(f"{shown(environment)} made {shown(first)}, which is no environment; return one")
+    for space in ("observation_space", "action_space"):
+        if not hasattr(first, space):
+            raise InputError(
+                f"{shown(type(first).__name__)} has no {space}; give it one, such as gymnasium.spaces.Discrete(2)"
+            )
     return first
 
 

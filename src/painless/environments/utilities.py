@@ -18,7 +18,8 @@ PLAIN = (float, int)
 SIMPLE = frozenset((float, int, bool))  # types of numbers that need no conversion
 INFINITE = math.inf
 Read = tuple[Any, list[float], bool, bool]  # the observation, utilities (J,), terminated, truncated
-LONGEST = 80  # characters of the keys of info that an error names
+ARGUMENTS = "(observation, action, next_observation, reward, terminated, info)"
+LONGEST = 50  # characters of the keys of info that an error names
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,8 @@ class Utilities:
         def read(before: Any, action: Any, result: tuple[Any, ...]) -> Read:
             if len(result) == 5:
                 observation, reward, terminated, truncated, info = result
-            else:  # Safety-Gymnasium: the cost stands between reward and terminated
-                observation, reward, cost, terminated, truncated, info = result
-                info = {**info, "cost": cost}
+            else:
+                observation, reward, terminated, truncated, info = _of_six(result)
             ended = terminated if type(terminated) is bool else bool(terminated)
             if plain and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
                 values = [float(reward)]
@@ -66,7 +66,9 @@ class Utilities:
                     try:
                         value = function(before, action, observation, reward, ended, info)
                     except Exception as error:
-                        raise InputError(f"the function {name} raised {error!r}") from error
+                        raise InputError(
+                            f"the function {shown(name, 20)} raised {shown(error, 50)}; it is given {ARGUMENTS}"
+                        ) from error
                     if type(value) not in SIMPLE or not -INFINITE < value < INFINITE:
                         value = _number(value, f"the value of {name}")
                 elif index is not None:
@@ -86,6 +88,17 @@ class Utilities:
         return [(one.function, one.index, one.source, one.sign) for one in self.constraints]
 
 
+def _of_six(result: Any) -> tuple[Any, ...]:
+    """Return Safety-Gymnasium's six-tuple, in which the cost stands between reward and terminated, as the five of Gymnasium."""
+    if not isinstance(result, tuple) or len(result) != 6:
+        what = f"{len(result)} values" if isinstance(result, tuple) else shown(result)
+        raise InputError(
+            f"step returned {what}; it must return (observation, reward, terminated, truncated, info), as Gymnasium has it"
+        )
+    observation, reward, cost, terminated, truncated, info = result
+    return observation, reward, terminated, truncated, {**info, "cost": cost}
+
+
 def _entry(reward: Any, index: int | None) -> float:
     """Return a reward, or an entry of a vector reward."""
     if index is None and isinstance(reward, PLAIN):
@@ -94,7 +107,9 @@ def _entry(reward: Any, index: int | None) -> float:
     if index is None and values.size != 1:
         raise InputError(f"the reward has {values.size} entries; say which to maximise with objective=")
     if index is not None and not 0 <= index < values.size:
-        raise InputError(f"the reward has {values.size} entries, so there is no reward[{index}]")
+        raise InputError(
+            f"the reward has {values.size} entries, so there is no reward[{index}]; count from 0"
+        )
     return _finite(float(values[index or 0]), "reward" if index is None else f"reward[{index}]")
 
 
@@ -105,7 +120,9 @@ def _info(info: Any, key: str) -> float:
     if key not in info:
         known = ", ".join(sorted(map(str, info))) or "none"
         known = known if len(known) <= LONGEST else f"{known[:LONGEST]}…"
-        raise InputError(f"info has no key {shown(key)}; its keys: {known}")
+        raise InputError(
+            f"info has no key {shown(key, 30)}; its keys: {known}; name one that every step has, or give a function"
+        )
     return _number(value, f"info['{key}']")
 
 
@@ -125,7 +142,9 @@ def _numbers(given: Any, what: str) -> Array:
             raise TypeError
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{what} is {shown(given)}, a {type(given).__name__} and not a number") from None
+        raise InputError(
+            f"{what} is {shown(given)}, a {type(given).__name__} and not a number; return one"
+        ) from None
 
 
 def _finite(value: float, what: str) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 
+FEW = 10  # samples of an unknown range below which they prove nothing: two that are equal have no deviation
 RARE = 30  # samples with an event below which their number gives the interval
 MANY = 100  # samples from which their deviation counts as known
 GRID = 2000  # candidate means; the interval is widened by one of them on each side

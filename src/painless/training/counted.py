@@ -1,7 +1,7 @@
 """Learn a finite environment as a model by counting, and plan on it: to explore, to answer, and to say how good the answer is.
 
 Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with an imaginary visit of every pair to heaven (see
-`novelty`), and its optimal policy is played: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
+`novelty`), and its optimal policy is played, with the limits or, in every other batch while some pairs are untried, without: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
 there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, steps go where they
 take most from the errors of the answer (see `informative`), which is planned again after each part of them. At the end the
 best safe plan (see `margin_plan`) is verified on fresh episodes.
@@ -42,6 +42,8 @@ from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Return
 
 FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
+# Of so many batches one explores without limits while some pairs are untried: if limits make the way there dear, no plan that keeps them goes there.
+UNLIMITED = 2
 EXPLORATION = 0.48  # the share of the budget that is spent on exploration
 # Shares of the budget up to which the answer is played, and then planned again
 REHEARSALS = (0.56, 0.64, 0.72, 0.8)
@@ -171,6 +173,7 @@ class CountedRun:
         self.checkpoint, self._saved = checkpoint, time.perf_counter()
         self.batch = 0.0  # steps of the latest one
         self._rehearsed = 0  # steps at the latest answer
+        self._batches = 0  # that were planned
         self.threshold = limits.threshold  # (K,) on discounted values
         self.answer: Candidate | None = None
         self.hope, self.phase = 1.0, "exploring"
@@ -240,9 +243,11 @@ class CountedRun:
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
         heaven, self._value = largest_value(model, self._value)
-        problem = sampled_model(model, self.rng, heaven)
+        limited = not len(model.threshold) or self._batches % UNLIMITED > 0 or bool(model.tried.all())
+        self._batches += 1
+        problem = sampled_model(model, self.rng, heaven, limited=limited)
         self._explorer.keep_policies()
-        policy = self._explorer(problem).policy
+        policy = (self._explorer if limited else plan)(problem).policy
         self.hope = extreme_share(problem, policy)
         own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
         if own >= max(FEW, self._least) and self.player.steps >= REHEARSED * self._rehearsed:
@@ -282,14 +287,15 @@ class CountedRun:
             return
         value = np.empty(0) if self._value is None else self._value
         policies = self._explorer.policies, self._answerer.policies
-        state = Between(self.batch, self.threshold, self._rehearsed, value, *policies)
+        state = Between(self.batch, self.threshold, self._rehearsed, self._batches, value, *policies)
         save_counted(point.path, self.player, state, point.settings)
         self._saved = now
 
     def _continue(self, state: Between) -> None:
         """Go on from a checkpoint."""
         self.batch, self.threshold, self._rehearsed = state.batch, state.threshold, state.rehearsed
-        self._value = state.value if len(state.value) else None
+        self._value, self._batches = state.value if len(state.value) else None, state.batches
+        self.limits = replace(self.limits, time_limit=self.player.time_limit)
         self._explorer.start_from(state.explorer)
         self._answerer.start_from(state.answerer)
 
@@ -308,6 +314,7 @@ class CountedRun:
             return not due and self.budget.used(self.player.steps) >= until
 
         self.player.play(choices, steps, explore=explore, returns=returns, stop=stop, least=self._least)
+        self.limits = replace(self.limits, time_limit=self.player.time_limit)
 
     @property
     def _least(self) -> float:

@@ -103,12 +103,19 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
 def _cut_off(found: Found, judged: Verified, specification: Any) -> str:
     """Return what episodes collect until they are cut off, if the learned model, which has no time limit, says something else."""
     limit, endless = found.limits.time_limit, judged.judged.value[0]
+    episodic = [False, *found.limits.episodic.tolist()]
     if found.pooled.discount**limit <= REST:
         return ""
     _, collected = found.pooled.episode_values(judged.judged.policy, limit)
     if abs(collected[0] - endless) <= max(judged.judged.error[0], NOTICED * abs(endless)):
         return ""
-    reward = rounded(float(collected[0] * specification.sign[0]))
-    return (
-        f"That is without a time limit: cut off after {limit} steps, episodes collect a reward of {reward}."
-    )
+    names = ("a reward of", *specification.constraint_names)
+    shown = [
+        f"{name} {rounded(float(value))}"
+        for name, value, one in zip(names, collected * specification.sign, episodic, strict=True)
+        if not one
+    ]
+    text = f"That is without a time limit: cut off after {limit} steps, episodes collect {', '.join(shown)}."
+    if len(shown) == 1:
+        return text
+    return f"{text} Limits are kept with and without it; 'episode …' in front of a limit asks for episodes alone."

@@ -30,6 +30,7 @@ class Between(NamedTuple):
     batch: float  # steps of the latest one
     threshold: Array  # (K,) on discounted values
     rehearsed: int  # steps at the latest answer
+    batches: int  # that were planned
     value: Array  # (S + 2,) of the latest model, unconstrained; (0,) before there is one
     explorer: Indices  # (n, S + 2) actions of the policies from which the next plan that explores starts
     answerer: Indices  # (n, S + 2) the same of answers
@@ -49,6 +50,8 @@ def save_counted(
         "single": not isinstance(keys[0], bytes),
         "tries": np.array(player.tries, dtype=np.int64),
         "played": player.played,
+        "longest": player.longest,
+        "cut_off": player.cut_off,
         **state._asdict(),
         **{
             name: getattr(memory, name)
@@ -70,12 +73,16 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
         player.numbers = {key: index for index, key in enumerate(observed)}
         player.tries = tries.tolist()
         player.played = entries.whole(content, "played")
+        if "longest" in content:  # not of earlier versions
+            player.longest = entries.whole(content, "longest")
+            player.cut_off = bool(content["cut_off"])
         player.steps = memory.steps
         threshold = entries.floats(content, "threshold", (memory.utilities - 1,))
         return Between(
             entries.number(content, "batch", least=0.0),
             threshold,
             entries.whole(content, "rehearsed"),
+            entries.whole(content, "batches") if "batches" in content else 0,  # not of earlier versions
             entries.floats(content, "value", (None,)),
             _policies(content, "explorer", memory),
             _policies(content, "answerer", memory),

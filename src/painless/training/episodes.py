@@ -17,6 +17,7 @@ LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due,
 SHORTEST = 0.12  # but not before this share of all steps so far,
 ENTRIES = 0.1  # and a step for so many of the model's entries, since its size is what a plan costs
 DRAWS = 4096  # random numbers that are drawn at once
+STRETCH = 100  # steps of an episode between two looks at the clock
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 PARTS = np.tile(np.arange(STRATA), (8, 1))  # of several rows, drawn at once
 
@@ -115,10 +116,17 @@ class Player:
         self.numbers: dict[Hashable, int] = {}
         self.tries: list[list[int]] = []  # (S, A)
         self.steps = self.played = 0  # steps and episodes
+        self.longest = 0  # steps of an episode
+        self.cut_off = False  # whether the environment ever truncated one
         self.forced = 0  # steps in which the plan's action was tried often enough
         self._draws = self._uniform()
         self._choices: list[Choice] = []  # of all states
         self._strata: dict[int, list[int]] = {}  # the next actions of states that mix them
+
+    @property
+    def time_limit(self) -> int:
+        """The steps of an episode as far as is known: those of the longest one, if the environment itself cuts episodes off."""
+        return self.longest if self.cut_off else self.episodes.specification.time_limit or 0
 
     def _uniform(self) -> Iterator[float]:
         while True:
@@ -134,9 +142,9 @@ class Player:
         stop: Callable[[], bool] = lambda: False,
         least: float = 0.0,
     ) -> None:
-        """Play whole episodes until `steps` are done or `stop()` says so; add what each collected to `returns`.
+        """Play episodes until `steps` are done or `stop()` says so, which leaves one before its end; add what each collected to `returns`.
 
-        A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
+        Episodes for `returns` are played to their end: without those that the budget ends, long ones would count too rarely. A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
         """
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
@@ -150,11 +158,8 @@ class Player:
         try:
             while self.steps < target and (self.forced <= exhausted or self.steps < least) and not stop():
                 self.played += 1
-                begun, first = len(record.steps), len(record.utilities)
-                try:
-                    self._episode(seed, most, record)
-                finally:
-                    self.steps += (len(record.steps) - begun) // 3
+                first = len(record.utilities)
+                self._episode(seed, most, record, stop if returns is None else None)
                 seed = None
                 if returns is not None:
                     returns.append(Returns.of(record.utilities[first:], self.memory.utilities, discount))
@@ -166,16 +171,38 @@ class Player:
         tries = np.array(self.tries, dtype=np.int64).reshape(-1, self.memory.actions)
         return list(np.maximum(2 * tries, 1).tolist())
 
-    def _episode(self, seed: int | None, most: list[list[int]] | None, part: _Record) -> None:
-        """Play an episode to its end or to the time limit."""
-        step, numbers, tries, choices = self.episodes.step, self.numbers, self.tries, self._choices
-        record, collect, strata = part.steps.extend, part.utilities.extend, self._strata
+    def _episode(
+        self,
+        seed: int | None,
+        most: list[list[int]] | None,
+        record: _Record,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        """Play an episode to its end, to the time limit, or until `stop()` says so."""
         key = self.episodes.start(seed)
-        state = numbers.get(key)
+        state = self.numbers.get(key)
         if state is None:
             state = self._number(key)
-        part.starts.append(state)
-        for _ in range(self.episodes.specification.time_limit or 0):
+        record.starts.append(state)
+        before, length, going, allowed = self.steps, 0, True, self.episodes.specification.time_limit or 0
+        while going and length < allowed:
+            if length and stop is not None and stop():
+                break
+            begun = len(record.steps)
+            try:
+                state, going = self._stretch(state, most, record, min(STRETCH, allowed - length))
+            finally:
+                length += (len(record.steps) - begun) // 3
+                self.steps = before + length
+                self.longest = max(self.longest, length)
+
+    def _stretch(
+        self, state: int, most: list[list[int]] | None, part: _Record, steps: int
+    ) -> tuple[int, bool]:
+        """Play some steps of an episode; return the state after them, and whether it goes on."""
+        step, numbers, tries, choices = self.episodes.step, self.numbers, self.tries, self._choices
+        record, collect, strata = part.steps.extend, part.utilities.extend, self._strata
+        for _ in range(steps):
             choice, row = choices[state], tries[state]
             if choice is None:
                 action = self._least(row)
@@ -197,7 +224,9 @@ class Player:
             row[action] += 1
             state = successor
             if terminated or truncated:
-                break
+                self.cut_off = self.cut_off or (truncated and not terminated)
+                return state, False
+        return state, True
 
     def _stratified(self, state: int, cumulative: list[float]) -> int:
         """Draw the next actions in a state that mixes them, and return the first."""

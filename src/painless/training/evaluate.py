@@ -19,7 +19,7 @@ from painless.policies.table import TabularPolicy, checked_policy, policy_table
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP
-from painless.simulation.confidence import intervals
+from painless.simulation.confidence import FEW, intervals
 from painless.simulation.rollouts import Acts, roll_out
 from painless.simulation.simulator import Simulator, Specification, TableSimulator, require_simulator
 from painless.simulation.staged import StagedSimulator
@@ -77,15 +77,19 @@ class Estimate:
 
     @property
     def met(self) -> tuple[bool | None, ...]:
-        """For each constraint: True if met with the stated confidence, False if missed, None if unclear."""
+        """For each constraint: True if met with the stated confidence, False if missed, None if unclear.
+
+        Fewer than ten episodes of an unknown range do not show that a limit is met.
+        """
         if self.words is not None:
             return tuple(MEANING[word] for word in self.words)
+        enough = self.exact or self.episodes >= FEW
         verdicts: list[bool | None] = []
         for low, high, limit, sense in zip(
             self.low[1:], self.high[1:], self.threshold, self.sense, strict=True
         ):
             inside, outside = (low >= limit, high < limit) if sense == ">=" else (high <= limit, low > limit)
-            verdicts.append(True if inside else False if outside else None)
+            verdicts.append(True if inside and enough else False if outside else None)
         return tuple(verdicts)
 
     @property

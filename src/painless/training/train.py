@@ -18,7 +18,7 @@ from painless.backends import Backend
 from painless.common import arguments, extras
 from painless.common.arguments import function, number, share, whole
 from painless.common.arrays import one_thread
-from painless.common.errors import InputError
+from painless.common.errors import InputError, shown
 from painless.counting.safe_plan import Limits
 from painless.evaluators.trajectories import AnchoredLSTDQ
 from painless.features.base import FeatureMap
@@ -203,7 +203,9 @@ def _simulator(
             raise InputError(f"{named[0]} is for environments; a simulator has its own: leave it out")
         return require_simulator(given), False
     if not (isinstance(given, str) or callable(given) or hasattr(given, "action_space")):
-        return require_simulator(given), False
+        raise InputError(
+            f"{shown(given)} is no environment; give one, its id, a function that makes one, or a simulator"
+        )
     from painless.environments import from_gymnasium
 
     settings["discount"] = DISCOUNT if settings["discount"] is None else settings["discount"]

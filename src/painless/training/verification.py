@@ -1,7 +1,7 @@
 """The verdict on an answer: fresh episodes first, and the learned model where they leave it open.
 
 If the interval of the fresh episodes holds the limit, it counts as met if the plan kept its margin (see `safe_plan`), it still meets the limit with the same
-confidence on the model of all steps, the fresh ones included, and the fresh episodes agree with the model.
+confidence on the model of all steps, the fresh ones included, and the fresh episodes agree with the model. It counts as missed if that model misses it with this confidence, and they agree.
 
 Intervals of fresh episodes hold with the stated confidence only if the range of a step is declared (see `confidence.py`). Otherwise they are
 about right: from the normal distribution, and for rare events from their number, as that of a Poisson distribution.
@@ -17,7 +17,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.counting.judgement import Judged
 from painless.counting.safe_plan import candidate
-from painless.simulation.confidence import intervals
+from painless.simulation.confidence import FEW, intervals
 from painless.simulation.simulator import Specification
 from painless.training.counted import Found
 from painless.training.evaluate import Estimate
@@ -50,16 +50,18 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     extent = specification.return_range if specification.declared else None
     low, high = intervals(samples, extent, confidence, sizes)
     expected = limits.collected(found.pooled, judged).value
-    certain = expected - limits.deviations * judged.error[1:] * scale  # the fresh ones were not selected
+    margin = limits.deviations * judged.error[1:] * scale  # the fresh ones were not selected
     spread = samples.std(0)[1:] / np.sqrt(len(samples)) + judged.error[1:] * scale
     agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
+    enough = specification.declared or len(samples) >= FEW
     verdict = []
     for k, threshold in enumerate(limits.threshold):
-        safe = found.answer.slack[k] >= 0 and certain[k] >= threshold and agrees[k]
-        if low[1 + k] >= threshold or (high[1 + k] >= threshold and safe):
+        safe = found.answer.slack[k] >= 0 and expected[k] - margin[k] >= threshold and agrees[k]
+        hopeless = expected[k] + margin[k] < threshold and agrees[k]
+        if (low[1 + k] >= threshold and enough) or (high[1 + k] >= threshold and safe):
             verdict.append("met")
         else:
-            verdict.append("missed" if high[1 + k] < threshold else "unclear")
+            verdict.append("missed" if high[1 + k] < threshold or hopeless else "unclear")
     ends = np.sort(np.stack([low * sign, high * sign]), 0)
     estimate = Estimate(
         mean=samples.mean(0) * sign + 0.0,  # no negative zeros
