@@ -1,14 +1,15 @@
 """`python -m benchmarks.by_family`: what each family of large models costs, beside what else solves it; a table and a picture of the growth.
 
 Every measurement is CPU seconds of one call in a process of its own, which ends after `--limit` CPU seconds; it is forked after the model is drawn and the kernels
-are compiled. `painless.solve` is measured whole, with validation and prices; visits are counted when they are read. The others get the arrays and return a value. QuantEcon and mdpsolver are no
-dependencies, and are left out where they are not installed.
+are compiled. `painless.solve` is measured whole, with validation and prices; visits are counted when they are read. The others get the arrays and return a value; Storm gets a file, and its model is built before
+the clock starts. QuantEcon, mdpsolver and stormpy are no dependencies, and are left out where they are not installed.
 
 Results are appended to a file, one line each, and are not measured twice; `--draw` only draws.
 """
 
 import argparse
 import contextlib
+import ctypes
 import importlib.util
 import json
 import multiprocessing
@@ -32,7 +33,7 @@ SIZES = (3_000, 10_000, 30_000, 100_000)
 LARGEST = 1_000_000  # of the families that are drawn within a minute or two
 LARGE_KINDS = ("garnet", "grid", "corridors", "network", "chain")
 BESIDE = (10_000, 30_000)  # sizes at which others run, without constraints
-SMALL = 3_000  # at which a linear program runs, with one constraint
+SMALL = 3_000  # at which a linear program and Storm run, with one constraint; Storm also at the next size
 SEED = 11  # with which nothing was chosen
 
 
@@ -57,14 +58,16 @@ def cases(kinds, sizes):
                     if not constraints and middle and states in BESIDE:
                         others = ("bicgstab", "superlu", "quantecon", "mdpsolver")
                         ours += [(solver, TOLERANCES[-1]) for solver in others if available(solver)]
-                    if constraints == 1 and states == SMALL and discount == 0.99:
-                        ours.append(("highs", TOLERANCES[-1]))
+                    if constraints == 1 and discount == 0.99 and states in SIZES[:2]:
+                        others = ("highs", "storm") if states == SMALL else ("storm",)
+                        ours += [(solver, TOLERANCES[-1]) for solver in others if available(solver)]
                     yield kind, states, constraints, discount, ours
 
 
 def available(solver):
     """Whether a solver can run here."""
-    return solver not in ("quantecon", "mdpsolver") or importlib.util.find_spec(solver) is not None
+    package = {"quantecon": "quantecon", "mdpsolver": "mdpsolver", "storm": "stormpy"}.get(solver)
+    return package is None or importlib.util.find_spec(package) is not None
 
 
 def run(solver, problem, tolerance):
@@ -82,6 +85,11 @@ def run(solver, problem, tolerance):
 
         normal, _ = normalise(problem)
         return {"value": float((LinearProgram().plan(normal).occupancy * normal.reward).sum())}
+    if solver == "storm":
+        from benchmarks.storm import by_storm
+
+        value, seconds = by_storm(problem)
+        return {"value": value, "cpu": seconds}
     return {"quantecon": quantecon, "mdpsolver": mdpsolver}[solver](problem, tolerance)
 
 
@@ -131,13 +139,15 @@ def model_bytes(problem):
 
 
 def held(name):
-    """Return what Linux counts for this process, in bytes: `VmRSS` is held now, `VmHWM` was held at most."""
+    """Return what Linux counts for this process, in bytes: `RssAnon` and `RssFile` are held now, of its own and of files; `VmHWM` was held at most, of both."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
 
 
 def forget_peak():
-    """Count the peak of this process from now on."""
+    """Give memory that is not used back to the system, and count the peak of this process from now on."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)  # or the solve would use it, and seem to need less
     Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -151,12 +161,13 @@ def measure(solver, problem, tolerance, limit):
     def work():
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 2, int(limit) + 3))
         forget_peak()
-        before, start = held("VmRSS"), time.process_time()
+        before, start = held("RssAnon"), time.process_time()
         try:
             with one_thread():
                 found = run(solver, problem, tolerance)
             found = {"cpu": time.process_time() - start} | found
-            found["memory"] = (held("VmHWM") - before) / model_bytes(problem)
+            # A forked process holds no pages of files, such as libraries, before it touches them.
+            found["memory"] = (held("VmHWM") - held("RssFile") - before) / model_bytes(problem)
         except Exception as error:
             found = {"failed": f"{type(error).__name__}: {error}"[:80]}
         theirs.send(found)
@@ -315,6 +326,21 @@ def beside(done):
     return "\n".join(rows)
 
 
+def with_limit(done):
+    """Return a Markdown table: a linear program and Storm beside `painless`, with one constraint."""
+    others = ("highs", "storm")
+    rows = ["| family | states | painless | " + " | ".join(others) + " |", "|---" * (3 + len(others)) + "|"]
+    for kind in KINDS:
+        for states in SIZES[:2]:
+            same = {"kind": kind, "states": states, "constraints": 1, "discount": 0.99}
+            same["tolerance"] = TOLERANCES[-1]
+            found = [seconds(done, solver=solver, **same) for solver in ("painless", *others)]
+            if not np.isnan(found[1:]).all():
+                cells = " | ".join("–" if np.isnan(x) else f"{x:.2g}" for x in found)
+                rows.append(f"| {kind} | {states:,} | {cells} |")
+    return "\n".join(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
@@ -332,7 +358,7 @@ def main():
             measure_all(given)
     done = known(given.store)
     draw(done, PICTURE)
-    print(table(done), large_table(done), beside(done), sep="\n\n")
+    print(table(done), large_table(done), beside(done), with_limit(done), sep="\n\n")
 
 
 if __name__ == "__main__":

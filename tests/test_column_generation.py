@@ -803,3 +803,24 @@ def test_rough_values_do_not_hide_a_small_slack(spare):
     assert solution.algorithm == "column-generation"
     assert solution.status.kind is Kind.SOLVED
     assert solution.constraint_value[0] >= best - spare
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-8])
+def test_a_limit_of_which_nothing_is_used_has_the_value_zero(tolerance):
+    """Sweeps know it to rounding alone, such as 1.06e-12; the other limit is used up."""
+    rng = np.random.default_rng(0)
+    model = painless.garnet(700, 4, 5, constraints=0, seed=3, discount=0.95, dense=False)
+    dear = np.zeros((700, 4))
+    dear[:, 3] = 1.0
+    problem = painless.CMDP(
+        model.transition,
+        model.reward - 5 * dear,
+        initial=model.initial,
+        discount=0.95,
+        constraint_cost=[dear, rng.uniform(size=(700, 4))],
+        budget=[1.0, 9.3],
+    )
+    used, other = painless.solve(problem, tolerance=tolerance).constraint_value
+    assert used == 0
+    assert not np.signbit(used)
+    assert 9.2 < other <= 9.3 + 1e-9

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
+from painless.engines import components
 from painless.engines.components import COMPILED, end_components, layers_towards, remove_towards
 
 
@@ -44,8 +45,13 @@ def random_model(rng):
     return transition, rng.random((states, actions)) < rng.choice([0.5, 0.8, 1.0])
 
 
+@pytest.mark.parametrize("rounds", [None, 1, 16])
 @pytest.mark.parametrize("seed", range(200))
-def test_equal_to_the_definition(seed):
+def test_equal_to_the_definition(monkeypatch, seed, rounds):
+    """Also compiled, to its end and given up after one round."""
+    if rounds is not None:
+        monkeypatch.setattr(components, "COMPILED", -1)
+        monkeypatch.setattr(components, "FEW_ROUNDS", rounds)
     transition, pairs = random_model(np.random.default_rng(seed))
     expected = by_definition(transition, pairs)
     sparse = scipy.sparse.csr_array(transition.reshape(-1, len(pairs)))

@@ -1,5 +1,7 @@
 """Problems with a horizon against a linear program over (t, s, a) that is written out here."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,6 +13,7 @@ import painless
 from painless import CMDP, InputError
 from painless.engines import finite_horizon
 from painless.policies.timed import TimedPolicy
+from painless.problem import units
 from painless.simulation.simulator import TableSimulator
 from painless.simulation.staged import StagedSimulator
 from painless.solving.solution import Kind
@@ -520,6 +523,7 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
     for one, other in zip(compiled.values(found.actions), plain.values(found.actions), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     np.testing.assert_allclose(compiled.visits(found.actions), plain.visits(found.actions), rtol=1e-12)
+    np.testing.assert_array_equal(compiled.reachable(mixed[0]), plain.reachable(mixed[0]))
     together = compiled.mixed([found.actions, other_actions], np.array([0.3, 0.7]))
     np.testing.assert_allclose(together[0], mixed[0], atol=1e-12)
     averaged = 0.3 * expected.value + 0.7 * plain.values(other_actions).low
@@ -568,3 +572,33 @@ def test_only_what_can_be_reached_in_time_is_swept(monkeypatch):
     shown = painless.solve(free).policy.probabilities
     monkeypatch.undo()
     np.testing.assert_array_equal(shown, painless.solve(free).policy.probabilities)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_utilities_of_all_steps_are_made_of_one_when_asked_for(masked):
+    """Utilities that do not change with time are stored once; all that is made of them is as if each step had its own."""
+    plain = painless.garnet(12, 3, 3, 2, seed=5)
+    mask = np.ones((12, 3), dtype=bool)
+    mask[4, 1] = not masked
+    given = {"initial": plain.initial, "actions": mask, "horizon": 6, "threshold": [1.0, 0.5]}
+    once = CMDP(plain.transition, plain.reward, constraint_reward=plain.constraint_reward, **given)
+    steps = np.repeat(plain.reward[None], 6, 0)
+    each = CMDP(plain.transition, steps, constraint_reward=plain.constraint_reward, **given)
+    assert once.step_utility.shape == (3, 12, 3)
+    assert each.step_utility is None
+    for one in (once, pickle.loads(pickle.dumps(once)), once.with_limits([1.0, 0.5])):
+        assert "reward" not in vars(one)
+        np.testing.assert_array_equal(one.utility_range, each.utility_range)
+        np.testing.assert_array_equal(one.utility, each.utility)
+        np.testing.assert_array_equal(one.reward, each.reward)
+        np.testing.assert_array_equal(one.constraint_reward, each.constraint_reward)
+        assert not any(part.flags.writeable for part in (one.utility, one.reward, one.constraint_reward))
+    (first, own), (second, others) = units.normalise(once), units.normalise(each)
+    np.testing.assert_array_equal(first.utility, second.utility)
+    np.testing.assert_array_equal(own.span, others.span)
+    chosen = once.with_utilities([2, 0], np.zeros(1))
+    np.testing.assert_array_equal(chosen.reward, each.constraint_reward[1])
+    one, other = painless.solve(once, tolerance=1e-9), painless.solve(each, tolerance=1e-9)
+    np.testing.assert_array_equal(one.policy.probabilities, other.policy.probabilities)
+    np.testing.assert_array_equal(one.policy.visits, other.policy.visits)
+    assert one.upper_bound == other.upper_bound

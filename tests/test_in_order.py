@@ -5,7 +5,9 @@ import pytest
 import scipy
 
 import painless
+from painless.engines import swept_total, total_iteration
 from painless.engines.sweeps import _component_kernels as kernels
+from painless.engines.sweeps import in_order
 from painless.engines.sweeps.chain import ChangingChain, chain_of
 from painless.engines.sweeps.in_order import OrderedRows
 from painless.engines.sweeps.two_threads import TwoThreads
@@ -63,7 +65,7 @@ def test_a_model_without_cycles_takes_one_sweep():
     problem = layered(1)
     rows, choice, pricer = ordered(problem)
     value, weight = np.zeros(len(choice)), np.array([1.0, 0.3])
-    arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows.bounds, False)
+    arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows._spans, False)
     assert kernels.best_in_order(*arrays, 0.0, 0.0, 10**9, value, choice.copy()) == len(choice)
     # Backward induction
     truth, cost = np.zeros(1500), weight @ np.reshape(-problem.utility, (2, -1))
@@ -156,3 +158,52 @@ def test_sweeps_show_that_a_problem_is_well_posed(make, monkeypatch):
     pairs = engine.whole.pairs & (engine.whole.rests.label < 0)[:, None]
     assert pairs.sum() > 1000
     assert (value[:, None] >= least)[pairs].all()
+
+
+def test_windows_carry_changes_through_a_large_component(monkeypatch):
+    """Where some transitions lead back, windows find the same values with a fraction of the work."""
+    problem, weight, found = layered(7, 20_000, 0.2), np.array([1.0, 0.5]), {}
+    for large in (10**9, in_order.LARGE):
+        monkeypatch.setattr(in_order, "LARGE", large)
+        rows, choice, pricer = ordered(problem)
+        assert (len(rows._spans) > len(rows.bounds) - 1) == (large < 10**9)
+        value, taken = np.zeros(len(choice)), choice.copy()
+        arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows._spans, False)
+        work = kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, value, taken)
+        values, rows._most = np.zeros((len(choice), 3)), 10**9
+        assert rows.evaluate(chain_of(pricer.rows, 1.0, taken), 1e-9, values)
+        found[large] = work, value, values
+    (most, value, values), (work, same, other) = found.values()
+    assert work < 0.3 * most
+    np.testing.assert_allclose(same, value, rtol=1e-9)
+    np.testing.assert_allclose(other[:, :2], values[:, :2], rtol=1e-9)
+    np.testing.assert_allclose(values[:, :2] @ weight, value, rtol=1e-9)
+
+
+def test_windows_end_where_they_do_not_converge():
+    """A span with a limit takes no more sweeps than that, and others with one are left out until the next without."""
+    rows, choice, pricer = ordered(layered(8, 2_000, 0.3))
+    some = np.array([[0, 1000, 1]] * 5 + [[0, len(choice), 0], [0, 100, 1]], dtype=np.uint32)
+    value, utility = np.zeros(len(choice)), np.array([1.0, 0.5]) @ pricer.rows.utility
+    arrays = (*pricer.rows[:4], utility, rows.order, some, False)
+    work = kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, value, choice.copy())
+    assert (work - (kernels.MISSED + 1) * 1000 - 100) % len(choice) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_proofs_in_one_pass_are_those_of_arrays(monkeypatch, seed):
+    engine = Total(normalise(layered(seed, 900, 0.1 * seed))[0])
+    _, swept = engine._swept(np.ones(2))
+    weight = np.array([1.0, 0.4])
+    priced = swept.pricer.price(weight, 1e-4, 1e-5)
+    choice = swept._kept[priced.choice.astype(np.intp)]
+    utility, value = weight @ swept.utility, priced.value @ weight
+    expected = swept._proved_values(choice, priced)
+    over = total_iteration.excess(swept.quotient, utility, value)
+    for module in (swept_total, total_iteration):
+        monkeypatch.setattr(module, "COMPILED", 0)
+    for one, other in zip(swept._proved_values(choice, priced), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    found = total_iteration.largest_excess(swept.quotient, utility, value)
+    assert found == pytest.approx(over.max(), rel=1e-9, abs=1e-13)
+    assert np.isnan(total_iteration.largest_excess(swept.quotient, utility, np.full_like(value, np.nan)))

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy
 
 import painless
 from painless.engines.factorised import Factorised
 from painless.engines.sweeps import _multilevel_kernels as kernels
-from painless.engines.sweeps import policy_steps
+from painless.engines.sweeps import multilevel, policy_steps, pricing
 from painless.engines.sweeps.chain import as_matrix, chain_of, transitions
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
@@ -66,6 +67,65 @@ def test_an_improvement_never_makes_it_worse(chain):
     x = np.linalg.solve(system, right)
     before = width_of(right - system @ x)
     assert levels.improve(right, x, width_of, 0.0) <= 2 * before + 1e-12
+
+
+def test_an_improvement_goes_as_far_as_asked_and_hardly_further(chain):
+    """A loose goal takes fewer cycles than a strict one."""
+    levels, right = Multilevel.of(chain), np.random.default_rng(5).random(len(chain.stay))
+    cycles = []
+    for goal in (1e-2, 1e-5, 1e-8):
+        count, x = [], np.zeros(len(right))
+        levels.tick = count.append
+        assert levels.improve(right, x, width_of, goal) <= goal
+        cycles.append(len(count))
+    assert cycles[0] < cycles[1] < cycles[2]
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_lies_along_a_basis_is_taken_out(twice):
+    rng = np.random.default_rng(6)
+    basis = np.linalg.qr(rng.random((50, 4)))[0].T.copy()
+    vector = rng.random(50)
+    left = vector.copy()
+    column = multilevel._taken_out(basis, left, twice)
+    np.testing.assert_allclose(basis @ left, 0.0, atol=1e-14)
+    np.testing.assert_allclose(left + column @ basis, vector, rtol=1e-13)
+
+
+def two_products(room=30, discount=0.99):
+    """An inventory of two products whose pairs lead to 25 states each: the uniform policy leads to many more."""
+    first, second = np.divmod(np.arange(room * room), room)
+    orders = np.array([(a, b) for a in (0, 2, 5) for b in (0, 2, 5)])
+    level = np.minimum(np.stack([first, second], -1)[:, None] + orders, room - 1)
+    demand = np.indices((5, 5)).reshape(2, -1).T
+    left = np.maximum(level[:, :, None] - demand, 0)
+    pairs = np.repeat(np.arange(left.shape[0] * 9), 25)
+    shape = (left.shape[0] * 9, left.shape[0])
+    places = pairs, (left[..., 0] * room + left[..., 1]).ravel()
+    kernel = scipy.sparse.csr_array((np.full(len(pairs), 0.04), places), shape)
+    reward = (level[:, :, None] - left).sum((2, 3)) / 25 - 0.05 * level.sum(-1) - 1.0 * (orders > 0).any(1)
+    return painless.CMDP(kernel, reward, initial=np.eye(room * room)[0], discount=discount)
+
+
+@pytest.mark.parametrize("unaided", [0, 1, policy_steps.UNAIDED])
+def test_values_of_the_uniform_policy_are_found_only_where_they_are_needed(monkeypatch, unaided):
+    """An inventory does without them, unless its own steps do not suffice; the bound is the same."""
+    problem, asked = normalise(two_products())[0], []
+
+    def counted(*given):
+        asked.append(1)
+        return uniform_values(*given)
+
+    monkeypatch.setattr(pricing, "uniform_values", counted)
+    monkeypatch.setattr(pricing, "UNAIDED", unaided)
+    pricer = Pricer(problem)
+    priced = pricer.price(np.ones(1), 1e-6, 1e-7)
+    assert pricer.takes_steps
+    assert len(asked) == (unaided < policy_steps.UNAIDED)
+    exact = Factorised(problem).best(np.ones(1), 0.0, 0.0)
+    assert priced.upper_bound >= exact.weighted_value - 1e-9
+    assert priced.upper_bound - exact.weighted_value <= 1e-6
+    assert priced.value[0] == pytest.approx(exact.weighted_value, abs=2e-6)
 
 
 def test_groups_sum_the_rows_of_their_members(chain):

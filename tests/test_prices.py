@@ -199,3 +199,26 @@ def test_responses_beside_the_price_narrow_a_range_as_far_as_asked(seed):
     low, high = price_ranges(planned.certifier, answer, precise=precise)
     assert 0 < high[0] - low[0] <= 2e-2 * high[0]
     assert planned.certifier.game.responses - before <= 12
+
+
+def test_ranges_that_are_narrow_enough_cost_nothing():
+    """A closer gap is sought for the prices alone."""
+    problem, _ = normalise(painless.garnet(520, 3, 4, constraints=1, seed=5, discount=0.95, dense=False))
+    planned = ColumnGeneration().plan(problem, 1e-3)
+    low, high = price_ranges(planned.certifier, planned.answer, narrow=False)
+    before, width = planned.certifier.game.responses, float((high[0] - low[0]) / high[0])
+    for digits, is_enough in ((1.01 * width, True), (0.5 * width, False)):
+        closed_in(planned.certifier, planned.answer, precise=PricePrecision(1e-12, 1e-14, digits))
+        assert (planned.certifier.game.responses == before) == is_enough
+
+
+def test_a_large_model_narrows_its_prices_as_far_as_asked_however_quick_it_is(monkeypatch):
+    problem = painless.garnet(5200, 3, 4, constraints=1, seed=3, discount=0.95, dense=False)
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_SECONDS", np.inf)
+    monkeypatch.setattr("painless.solving.conclusion.LEAST_SECONDS", np.inf)
+    as_asked = painless.solve(problem, tolerance=1e-2)
+    monkeypatch.setattr("painless.solving.conclusion.FEW_STATES", 10_000)
+    full = painless.solve(problem, tolerance=1e-2)
+    assert as_asked.best_responses < full.best_responses
+    low, high = as_asked.price_range[0]
+    assert low <= full.price_range[0, 0] <= full.price_range[0, 1] <= high <= 1.5 * low

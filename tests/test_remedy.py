@@ -97,3 +97,19 @@ def test_beside_an_extreme_limit_the_advice_is_that_of_the_presolved_problem(sec
     assert painless.solve(problem.with_limits([1.78, 0.0, 2.0])).feasible
     if np.isfinite(solution.remedy[2]):
         assert painless.solve(problem.with_limits([1.78, second, solution.remedy[2]])).feasible
+
+
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_the_remedy_of_a_budget_below_nothing_is_none_at_all(discount):
+    paths = painless.CMDP(
+        transition=[[[0, 0.8, 0.2], [0, 1.0, 0]], [[0, 1.0, 0]] * 2, [[0, 0, 1.0]] * 2],
+        cost=[[1.0, 3.0], [0.0, 0.0], [0.0, 0.0]],
+        initial=[1.0, 0, 0],
+        discount=discount,
+        constraint_cost=painless.reach([2]),
+        budget=-0.05,
+    )
+    found = painless.solve(paths)
+    assert found.remedy == 0
+    assert "Set its limit to 0 or looser" in found.status.sentence
+    assert painless.solve(paths.with_limits([0.0])).feasible

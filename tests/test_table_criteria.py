@@ -86,6 +86,13 @@ def test_states_without_rows_are_told_what_to_do():
         from_frame(columns(), cost="minutes", initial="hut", discount=0.9)
 
 
+@pytest.mark.parametrize("command", [("solve",), ("frontier",), ("check",), ("solve", "--log")])
+def test_a_file_that_is_not_there_is_all_that_matters(run, tmp_path, command):
+    code, _, err = run(command[0], tmp_path / "absent.csv", *command[1:])
+    assert code == 2
+    assert err.strip() == f"Error: {tmp_path / 'absent.csv'} does not exist or is not a file; check the path"
+
+
 def test_a_csv_has_every_criterion(path):
     terms = {"cost": "minutes", "initial": "hut"}
     assert_allclose(painless.solve(painless.load(path, end=ENDS, **terms)).reward_value, 30.0)

@@ -126,9 +126,10 @@ def policy_transition(problem: CMDP, policy: Array) -> Transition:
     if isinstance(problem.transition, np.ndarray):
         return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
     states, actions = policy.shape
-    pointer = np.arange(0, states * actions + 1, actions)
+    # With indices of another type the product would copy the model.
+    pairs = np.arange(states * actions + 1, dtype=problem.transition.indices.dtype)
     weights = scipy.sparse.csr_array(
-        (policy.reshape(-1), np.arange(states * actions), pointer), shape=(states, states * actions)
+        (policy.reshape(-1), pairs[:-1], pairs[::actions]), shape=(states, states * actions)
     )
     return scipy.sparse.csr_array(weights @ problem.transition)
 

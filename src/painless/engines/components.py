@@ -18,10 +18,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.common.arrays import Mask
+from painless.common.arrays import Array, Mask
 from painless.common.compiling import njit
+from painless.engines.sweeps._component_kernels import components_in_order
+from painless.engines.sweeps.sparse_rows import Indices, unsigned
 
 COMPILED = 20_000  # transitions from which compiled code is worth its loading
+FEW_ROUNDS = 16  # of taking components, after which dead ends are sought
 
 
 class EndComponents(NamedTuple):
@@ -72,7 +75,13 @@ def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lamb
     if _is_whole(transition, pairs):
         return EndComponents(np.zeros(states, dtype=np.intp), pairs.copy())
     tick()
-    arrows, left = _arrows(transition, pairs), pairs.reshape(-1).copy()
+    left = pairs.reshape(-1).copy()
+    if not isinstance(transition, np.ndarray) and transition.nnz > COMPILED:
+        label = _compiled(transition, left, actions, tick)
+        if label is not None:
+            kept = left.reshape(states, actions)
+            return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+    arrows = _arrows(transition, left.reshape(pairs.shape))
     while True:
         tick()
         arrows, left = _without_dead_ends(arrows, left, states, actions)
@@ -85,6 +94,57 @@ def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lamb
         arrows = arrows.of(left[arrows.pair])
     kept = left.reshape(states, actions)
     return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+
+
+def _compiled(transition: Any, left: Mask, actions: int, tick: Callable[[], None]) -> NDArray[np.intp] | None:
+    """Clear in `left` (S·A,) the pairs that leave their component, in place, and return the component of each state, (S,); None if that takes many rounds.
+
+    Whatever leaves its component goes, so that dead ends need no search of their own, but for long ways to them inside a component.
+    """
+    pointer, successor = unsigned(transition.indptr), unsigned(transition.indices)
+    for _ in range(FEW_ROUNDS):
+        tick()
+        first, target = kept_transitions(pointer, successor, transition.data, left, actions)
+        label = components_in_order(np.arange(len(first), dtype=np.uint32), first, target)
+        if not remove_leaving(pointer, successor, transition.data, label, left, actions):
+            return label.astype(np.intp)
+    return None
+
+
+@njit
+def kept_transitions(
+    pointer: Indices, successor: Indices, probability: Array, left: Mask, actions: int
+) -> tuple[Indices, Indices]:
+    """Return the successors of all pairs that are left (S·A,), state by state, and where those of each state begin, (S + 1,)."""
+    states = len(left) // actions
+    first, target = np.zeros(states + 1, np.uint32), np.empty(len(successor), np.uint32)
+    count = np.uint32(0)
+    for s in range(states):
+        for pair in range(np.uint64(s * actions), np.uint64((s + 1) * actions)):
+            if left[pair]:
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    if probability[k] > 0.0:
+                        target[count] = successor[k]
+                        count += np.uint32(1)
+        first[s + 1] = count
+    return first, target[:count].copy()
+
+
+@njit
+def remove_leaving(
+    pointer: Indices, successor: Indices, probability: Array, label: Indices, left: Mask, actions: int
+) -> int:
+    """Clear in `left` (S·A,) the pairs that may leave the component of their state, (S,); return how many."""
+    count = 0
+    for s in range(len(label)):
+        for pair in range(np.uint64(s * actions), np.uint64((s + 1) * actions)):
+            if left[pair]:
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    if probability[k] > 0.0 and label[np.uint64(successor[k])] != label[s]:
+                        left[pair] = False
+                        count += 1
+                        break
+    return count
 
 
 def _is_whole(transition: Any, pairs: Mask) -> bool:

@@ -21,7 +21,7 @@ from painless.common.arrays import Array, Mask
 from painless.engines.base import BaseEngine
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
 from painless.engines.pair_rows import compiled_steps
-from painless.engines.sweeps.backward import best_step, follow_step, mix_step, visit_step
+from painless.engines.sweeps.backward import best_step, follow_step, mix_step, reach_step, visit_step
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 from painless.engines.sweeps.two_threads import TwoThreads
 from painless.problem import CMDP
@@ -52,7 +52,10 @@ class FiniteHorizon(BaseEngine):
 
     @cached_property
     def _utility(self) -> Array:
-        return self.problem.utility.reshape(-1, *self._shape)  # (J, H, S, A)
+        own = self.problem.step_utility
+        if own is None:
+            return self.problem.utility.reshape(-1, *self._shape)  # (J, H, S, A)
+        return np.broadcast_to(own[:, None], (len(own), *self._shape))
 
     @cached_property
     def _sizes(self) -> Array:
@@ -99,14 +102,21 @@ class FiniteHorizon(BaseEngine):
 
     def _swept_best(self, weight: Array) -> Response:
         """Find the best actions and the values of all utilities in one pass over what can be reached; elsewhere the first action is taken."""
-        steps, states, _ = self._shape
-        actions = self.problem.actions.argmax(1).astype(self.compact).reshape(steps, states)
-        value, values = np.zeros(states), np.zeros((states, self._columns))
+        actions, value = self._first_actions.copy(), np.empty(0)
+        values, spare = np.zeros((2, self.process.states, self._columns))
         largest = float(np.abs(weight) @ self._sizes)
-        for t, value in self._backwards(weight, actions, self._near):
-            values = self._followed(t, actions[t], values, int(self._near[t]))
-            largest = max(largest, float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
+        for t, at_step, most in self._backwards(weight, actions, self._near):
+            values, spare = self._followed(t, actions[t], values, int(self._near[t]), spare), values
+            value, largest = at_step, max(largest, most)
         return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
+
+    @cached_property
+    def _first_actions(self) -> Actions:
+        """The first action of each state, (H, S)."""
+        steps, states, _ = self._shape
+        if self._unmasked:
+            return np.zeros((steps, states), dtype=self.compact)
+        return self.problem.actions.argmax(1).astype(self.compact).reshape(steps, states)
 
     def everywhere(self, actions: Actions, weight: Array) -> Actions:
         """Return a best response to weights (J,) with the best actions also in states (t, s) that nothing can reach."""
@@ -120,22 +130,27 @@ class FiniteHorizon(BaseEngine):
 
     def _backwards(
         self, weight: Array, actions: Actions, near: NDArray[np.intp]
-    ) -> Iterator[tuple[int, Array]]:
-        """Write the best actions (H, S) of the first `near` states of each step; give each step and its values (S,), from the last one on."""
+    ) -> Iterator[tuple[int, Array, float]]:
+        """Write the best actions (H, S) of the first `near` states of each step; give each step, its values (S,) and the largest of them, from the last one on.
+
+        Values beyond those states are left over from other steps.
+        """
         steps, states, _ = self._shape
-        value, weighted = np.zeros(states), None
+        value, ahead, weighted = np.zeros(states), np.zeros(states), None
         for t in reversed(range(steps)):
             self._tick()
-            ahead, value = value, np.zeros_like(value)
+            ahead, value = value, ahead
             if weighted is None or not self._alike:
                 weighted = self._weighted(weight, t)
             whole = (weighted, self._mask(t), self.problem.discount, ahead)
-            self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=int(near[t]))
-            yield t, value
+            most = self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=int(near[t]))
+            yield t, value, max(most)
 
     @cached_property
     def _alike(self) -> bool:
         """Whether all steps have the same utilities."""
+        if self.problem.step_utility is not None:
+            return True
         return all(np.array_equal(self._utility[:, 0], self._utility[:, t]) for t in range(1, self._shape[0]))
 
     def _weighted(self, weight: Array, step: int) -> Array:
@@ -168,7 +183,7 @@ class FiniteHorizon(BaseEngine):
         """How many of the first states, in their order, hold all that may be reached in t steps, (H,); all of them unless the process starts in one state."""
         steps, states, actions = self._shape
         start = np.flatnonzero(self.problem.initial[:states])
-        if len(start) > 1 or len(self.process.kernels) > 1:
+        if len(start) > 1 or len(self.process.kernels) > 1 or not self._compiled:
             return np.full(steps, states)
         kernel: Any = self.process.kernel(0)
         first = np.ascontiguousarray(kernel.indptr[::actions])  # of each state
@@ -179,18 +194,17 @@ class FiniteHorizon(BaseEngine):
         np.maximum.at(last, np.minimum(later, steps), np.arange(states) + 1)
         return np.maximum.accumulate(last[:-1])
 
-    def _shared(self, kernel: Callable[..., None], *arguments: Any, states: int | None = None) -> None:
-        """Run a kernel on all states, or on the first ones, in parts."""
-        self._threads.share(partial(kernel, *arguments), states or self.process.states, FEW_PIECES)
+    def _shared(self, kernel: Callable[..., Any], *arguments: Any, states: int | None = None) -> list[Any]:
+        """Run a kernel on all states, or on the first ones, in parts; return what it returns for each."""
+        return self._threads.share(partial(kernel, *arguments), states or self.process.states, FEW_PIECES)
 
     def _arrays(self, step: int) -> tuple[Indices, Indices, Array]:
         """The sparse rows of a step."""
         kernel = self.process.kernel(step)
         return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
 
-    def _followed(self, step: int, policy: Array | Actions, ahead: Array, near: int | None = None) -> Array:
-        """Return the values (S, C) of a step from those of the next one, compiled, for actions (S,) or a table (S, A); of the first states only if given."""
-        values = np.zeros_like(ahead)
+    def _followed(self, step: int, policy: Array | Actions, ahead: Array, near: int, values: Array) -> Array:
+        """Write and return the values (S, C) of a step from those of the next one, compiled, for actions (S,) or a table (S, A), of the first states."""
         follow = follow_step if policy.ndim == 1 else mix_step
         whole = (np.ascontiguousarray(policy), self.problem.discount, ahead, values)
         self._shared(follow, *self._arrays(step), self._utility[:, step], *whole, states=near)
@@ -201,10 +215,10 @@ class FiniteHorizon(BaseEngine):
         steps, states, _ = self._shape
         table = policy.reshape(steps, states, *policy.shape[1:])
         if self._compiled:
-            values = np.zeros((states, self._columns))
+            values, spare = np.zeros((2, states, self._columns))
             for t in reversed(range(steps)):
                 self._tick()
-                values = self._followed(t, table[t], values)
+                values, spare = self._followed(t, table[t], values, int(self._near[t]), spare), values
             return self._bracket(values.T)
         value, everyone = np.zeros((2 * len(self._utility), states)), np.arange(states)
         for t in reversed(range(steps)):
@@ -235,7 +249,7 @@ class FiniteHorizon(BaseEngine):
         for t in range(steps - 1):
             self._tick()
             if self._compiled and policy.ndim == 1:
-                moved = (self.problem.discount, visits[t], visits[t + 1])
+                moved = (self.problem.discount, visits[t, : self._near[t]], visits[t + 1])
                 visit_step(*self._arrays(t), rows[t], actions, *moved)
             else:
                 taken = visits[t][:, None] * as_table(rows[t], actions)
@@ -252,15 +266,20 @@ class FiniteHorizon(BaseEngine):
         used = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
         if len(used) < 2 or any(policies[k].ndim == 2 for k in used):
             return super().mixed(policies, weights, precision)
-        often = np.array([weights[k] * self.visits(policies[k]) for k in used])
-        often[0, often.sum(0) == 0] = 1.0  # nobody comes there: as the heaviest does
-        often /= often.sum(0)
-        table: Array = np.zeros((often.shape[1], self.process.actions))
-        states = np.arange(len(table))
-        for share, k in zip(often, used, strict=True):
-            table[states, policies[k]] += share
-        table /= table.sum(1, keepdims=True)
-        return table, self.values(table)
+        often = [self.visits(policies[k]).reshape(self._shape[:2]) for k in used]
+        parts = [policies[k].reshape(self._shape[:2]) for k in used]
+        table, first = np.zeros(self._shape), self.process.actions * np.arange(self._shape[1])
+        for t, near in enumerate(self._near.tolist()):
+            share = np.array([weights[k] * one[t, :near] for k, one in zip(used, often, strict=True)])
+            share[0, share.sum(0) == 0] = 1.0  # nobody comes there: as the heaviest does
+            share /= share.sum(0)
+            pairs = table[t].reshape(-1)
+            for part, one in zip(share, parts, strict=True):
+                pairs[first[:near] + one[t, :near]] += part
+            table[t, :near] /= table[t, :near].sum(1, keepdims=True)
+            pairs[first[near:] + parts[0][t, near:]] = 1.0
+        whole = table.reshape(-1, self.process.actions)
+        return whole, self.values(whole)
 
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
         """Return Q of all utilities in some states (t, s), (J, n, A); −∞ where there is no action."""
@@ -271,12 +290,15 @@ class FiniteHorizon(BaseEngine):
     def reachable(self, policy: Array) -> Mask:
         """Return which states (t, s) a policy (H·S, A) may come to, (H·S,)."""
         steps, states, _ = self._shape
-        taken = (policy > 0).reshape(self._shape)
-        found = np.empty((steps, states), dtype=bool)
-        here = self.problem.initial[:states] > 0
-        for t in range(steps):
-            found[t] = here
-            here = self.process.flow(t, (here[:, None] & taken[t]).astype(np.float64)) > 0
+        rows = policy.reshape(self._shape)
+        found = np.zeros((steps, states), dtype=bool)
+        found[0] = self.problem.initial[:states] > 0
+        for t in range(steps - 1):
+            if self._compiled:
+                reach_step(*self._arrays(t), rows[t], found[t, : self._near[t]], found[t + 1])
+            else:
+                taken = found[t][:, None] & (rows[t] > 0)
+                found[t + 1] = self.process.flow(t, taken.astype(np.float64)) > 0
         return found.reshape(-1)
 
 

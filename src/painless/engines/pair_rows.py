@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.compiling import njit
+from painless.engines.sweeps.sparse_rows import Indices, unsigned
 from painless.problem import Transition
 
 COMPILED = 10_000  # states from which compiled code is worth its loading
@@ -30,6 +31,11 @@ class PairRows:
     def __init__(self, kernel: Any, state: Places, count: int) -> None:
         self.kernel, self.state = kernel, state
         self.first = np.searchsorted(state, np.arange(count))
+
+    @cached_property
+    def arrays(self) -> tuple[Indices, Indices, Array]:
+        """Where each pair begins, and its successors and their probabilities, if they are sparse."""
+        return unsigned(self.kernel.indptr), unsigned(self.kernel.indices), self.kernel.data
 
     @cached_property
     def terms(self) -> int:

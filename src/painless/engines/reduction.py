@@ -124,13 +124,7 @@ class Quotient:
         order = np.argsort(place, kind="stable")  # stopping comes first
         self.pair = np.append(np.full(len(stop), -1), taken)[order]  # (n,) s·A + a, −1 to stop
         self.is_stop = self.pair < 0
-        known = np.flatnonzero(self.node >= 0)
-        member = scipy.sparse.csr_array(
-            (np.ones(len(known)), (known, self.node[known])), (whole.states, self.count)
-        )
-        kernel = scipy.sparse.vstack(
-            [scipy.sparse.csr_array((len(stop), self.count)), whole.flat[taken] @ member], format="csr"
-        )[order]
+        kernel = self._kernel(taken, order, len(stop))
         ends = np.append(np.ones(len(stop)), whole.ending.reshape(-1)[taken])[order]
         self.ends = ends > 0  # (n,) whether a row may stop at once
         dense: Any = kernel.toarray() if self.count <= DENSE_NODES else scipy.sparse.csr_array(kernel)
@@ -156,6 +150,25 @@ class Quotient:
         going = np.flatnonzero((self.node >= 0) & (self.loops.label < 0))
         choice[self.node[going]] = self._row_of[going * self.whole.actions + actions[going]]
         return choice
+
+    def _kernel(self, taken: NDArray[np.intp], order: NDArray[np.intp], stops: int) -> Any:
+        """Return the transitions of pairs `taken` (m,) to the nodes, after as many empty rows as there are ways to stop, in another order (n,)."""
+        flat = self.whole.flat
+        some = flat if len(taken) == flat.shape[0] else flat[taken]
+        target = self.node[some.indices]
+        shape = (stops + len(taken), self.count)
+        if (
+            self.count < np.count_nonzero(self.node >= 0) or (target < 0).any()
+        ):  # some go together, or are not there
+            known = np.flatnonzero(self.node >= 0)
+            places = (known, self.node[known])
+            some = some @ scipy.sparse.csr_array(
+                (np.ones(len(known)), places), (self.whole.states, self.count)
+            )
+            target = some.indices
+        pointer = np.concatenate([np.zeros(stops, dtype=some.indptr.dtype), some.indptr])
+        kernel = scipy.sparse.csr_array((some.data, target.astype(some.indptr.dtype), pointer), shape)
+        return kernel if (np.diff(order) == 1).all() else kernel[order]
 
     @cached_property
     def _row_of(self) -> Places:

@@ -137,6 +137,8 @@ class Swept(BaseEngine):
 
     def _chosen(self, actions: Array | Actions) -> Indices:
         """Return the pairs of a deterministic policy, (S,)."""
+        if self.pricer.rows.action is None:
+            return self.pricer.rows.first[:-1] + actions.astype(np.uint32)
         return self._pairs[actions, np.arange(len(actions))]
 
     def chain(self, policy: Array | Actions) -> Chain:

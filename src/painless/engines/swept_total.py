@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from painless.bellman import Resolvent
 from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
-from painless.engines.pair_rows import Places
+from painless.engines.pair_rows import COMPILED, Places
 from painless.engines.reduction import Quotient
+from painless.engines.sweeps._proof_kernels import policy_residuals
 from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
 from painless.engines.total_iteration import Factorise, Improved, upper_bound
 from painless.problem import CMDP
@@ -44,7 +45,8 @@ class SweptTotal:
 
     def __init__(self, problem: CMDP, quotient: Quotient, start: Places, tick: Callable[[], None]) -> None:
         self.problem, self.quotient, self._tick = problem, quotient, tick
-        self.utility = quotient.utility(problem.utility)  # (J, n)
+        self.utility = np.ascontiguousarray(quotient.utility(problem.utility))  # (J, n)
+        self._size = np.abs(self.utility)
         known = quotient.sweeps.known
         first = known.place[start]
         self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
@@ -67,18 +69,24 @@ class SweptTotal:
         choice = self._kept[priced.choice.astype(np.intp)]
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
-        size = weight @ np.abs(self.utility)
-        rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * size
+        rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * (weight @ self._size)
         bound = upper_bound(
             *(self.quotient, rounded, found, self._tick, factorise),
             lambda steps: self.pricer.longest(steps[self._kept]),
         )
-        rows = self.quotient.rows
-        value = proved_values(
-            *(rows.chain(choice), self.utility[:, choice], self.quotient.initial),
-            *(priced, 3 * rows.terms + STEPS),
-        )
+        value = self._proved_values(choice, priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
+
+    def _proved_values(self, choice: Places, priced: TotalPriced) -> Bracket:
+        """Return proved bounds on V(ρ) of the policy that takes the rows `choice` (N,)."""
+        rows, start, terms = self.quotient.rows, self.quotient.initial, 3 * self.quotient.rows.terms + STEPS
+        if len(choice) <= COMPILED:
+            return proved_values(rows.chain(choice), self.utility[:, choice], start, priced, terms)
+        time, left = np.maximum(priced.time, 0.0), np.empty(len(self.utility))
+        held = policy_residuals(
+            *rows.arrays, self.utility, choice, priced.value, time, terms * UNIT_ROUNDOFF, left
+        )
+        return _bracket(priced.value.T, start, left, time, held)
 
     def mixed(
         self, policies: Sequence[NDArray[np.integer]], weights: Array, precision: float
@@ -144,7 +152,12 @@ def proved_values(chain: Any, gain: Array, start: Array, priced: TotalPriced, te
     left = np.abs(gain + ahead - value) + terms * UNIT_ROUNDOFF * (size + np.abs(gain) + np.abs(value))
     after = np.asarray(chain @ time)
     held = float((time - after - terms * UNIT_ROUNDOFF * (time + after)).min(initial=np.inf))
+    return _bracket(value, start, left.max(1), time, held)
+
+
+def _bracket(value: Array, start: Array, left: Array, time: Array, held: float) -> Bracket:
+    """Return values (J, N) at ρ and their errors: what is `left` of each, (J,), in all steps W, (N,), of which W − PW is at least `held`."""
     guess = value @ start
-    error = left.max(1) * float(time @ start) / held if held > 0 else np.full(len(guess), np.inf)
+    error = left * float(time @ start) / held if held > 0 else np.full(len(guess), np.inf)
     error = error * (1 + 1e-9) + 3 * (len(start) + STEPS) * UNIT_ROUNDOFF * (np.abs(value) @ start)
     return Bracket(guess - error, guess + error, guess)

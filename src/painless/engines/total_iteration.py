@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from painless.bellman import Resolvent, resolvent
 from painless.common.arrays import Array, Mask
 from painless.engines.iterated import OneClass, fills
-from painless.engines.pair_rows import Places
+from painless.engines.pair_rows import COMPILED, Places
 from painless.engines.reduction import DENSE_NODES, Quotient
+from painless.engines.sweeps._proof_kernels import largest_excess as compiled_excess
 
 UNIT_ROUNDOFF = 2.0**-53
 STEPS = 8  # roundings of a sum beside those of its terms
@@ -203,6 +204,15 @@ def excess(quotient: Quotient, utility: Array, value: Array) -> Array:
     return np.where(quotient.is_stop, -here, utility + ahead - here + rounding)
 
 
+def largest_excess(quotient: Quotient, utility: Array, value: Array) -> float:
+    """Return the largest of `excess`, in one compiled pass if there are many nodes."""
+    rows = quotient.rows
+    if quotient.count <= COMPILED or isinstance(rows.kernel, np.ndarray):
+        return float(excess(quotient, utility, value).max(initial=-np.inf))
+    rounding = (3 * rows.terms + STEPS) * UNIT_ROUNDOFF
+    return float(compiled_excess(*rows.arrays, rows.state, quotient.is_stop, utility, value, rounding))
+
+
 def at_start(quotient: Quotient, value: Array) -> float:
     """ρ·V, rounded up."""
     size = float(np.abs(value) @ quotient.initial)
@@ -222,18 +232,19 @@ def upper_bound(
     `longest` may know the largest totals of steps (n,) that any policy makes, (N,); rows that it need not make are worth −∞.
     """
     value = found.value
-    over = excess(quotient, utility, value)
-    missing = float(over.max(initial=0.0))
+    missing = max(largest_excess(quotient, utility, value), 0.0)
     if missing <= 0:
         return at_start(quotient, value)
     time = found.inverse.state_value(np.ones((1, quotient.count)))[0]  # W of the policy itself
     for attempt in range(1 + RAISES):
         raised = value + SPARE * 10.0 ** max(attempt - 1, 0) * missing * time
-        if np.isfinite(raised).all() and (excess(quotient, utility, raised) <= 0).all():
+        if np.isfinite(raised).all() and largest_excess(quotient, utility, raised) <= 0:
             return at_start(quotient, raised)
         if attempt == 0:  # W of all rows that are nearly as good
             scale = np.abs(value)[quotient.rows.state]
-            near = over > -np.maximum(NEAR * (scale + np.abs(value).mean()), 1e3 * missing)
+            near = excess(quotient, utility, value) > -np.maximum(
+                NEAR * (scale + np.abs(value).mean()), 1e3 * missing
+            )
             near[found.choice] = True
             steps = np.where(quotient.is_stop, 0.0, 1.0)
             known = longest(np.where(near, steps, -np.inf))

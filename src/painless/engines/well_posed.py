@@ -24,7 +24,7 @@ from painless.common.errors import InputError
 from painless.engines.components import end_components
 from painless.engines.reduction import DENSE_NODES, Quotient, Reduction
 from painless.engines.sweeps.total_pricing import TotalPricer
-from painless.engines.total_iteration import Factorise, Ray, excess, improved
+from painless.engines.total_iteration import Factorise, Ray, improved, largest_excess
 
 SPARE = 0.1  # of a step, by which a swept W exceeds what is asked for, so that its error does not matter
 CUTS = 200  # rounds of cutting planes; usually a few suffice
@@ -76,12 +76,12 @@ def _swept(quotient: Quotient, steps: Array, utility: Array, tick: Callable[[], 
     first = known.place[quotient.rows.first].astype(np.uint32)
     pricer, error = TotalPricer(rows, quotient.initial, first, tick), 0.5 * SPARE
     value = pricer.longest(more[known.kept], error)
-    if value is None or (excess(quotient, asked, value) > 0).any():
+    if value is None or largest_excess(quotient, asked, value) > 0:
         priced = pricer.price(np.ones(1), error, error)
         if priced is None:
             return None
         value = priced.value[:, 0]
-    return value if (excess(quotient, asked, value) <= 0).all() else None
+    return value if largest_excess(quotient, asked, value) <= 0 else None
 
 
 def _first_weights(whole: Reduction, limited: Mask) -> Array:

@@ -26,6 +26,7 @@ from painless.planning.game import Aim, Game
 from painless.planning.judgement import Relaxation
 from painless.planning.master import Mixture, best_mixture
 from painless.problem import Criterion
+from painless.problem.units import TOLERANCE
 
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies
@@ -204,4 +205,9 @@ class Certifier:
     def _assessed(self, policy: Any, value: Bracket) -> Answer:
         feasible = bool(self.relaxation.met(policy, value.low).all())
         known = np.where(np.isfinite(value.low), value.guess, np.nan)
+        # A limit of which nothing is used: the rounding of sweeps is not shown.
+        unused = (
+            (value.low <= 0) & (value.high >= 0) & (value.high - value.low <= TOLERANCE * self.engine.unit)
+        )
+        known[1:][unused[1:]] = 0.0
         return Answer(policy, known, value.low, self.game.upper, self.game.price, feasible)

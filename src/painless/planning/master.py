@@ -208,7 +208,12 @@ def _pivoted(matrix: Array, gain: Array, start: Basis) -> list[int] | None:
         if not most > least:
             return basis
         column = tableau[:, enter]
-        leave, step = _leaving(column[:-1].tolist(), right.tolist(), basis)
+        # The row that falls to 0 first (of ties, the one with the first column), and when.
+        leave, step = -1, np.inf
+        for i, (fall, held) in enumerate(zip(column[:-1].tolist(), right.tolist(), strict=True)):
+            ratio = max(held, 0.0) / fall if fall > PRECISION else np.inf
+            if ratio < step or (ratio == step < np.inf and basis[i] < basis[leave]):
+                leave, step = i, ratio
         if leave < 0:
             return None
         idle = 0 if step * most > PRECISION else idle + 1
@@ -217,14 +222,3 @@ def _pivoted(matrix: Array, gain: Array, start: Basis) -> list[int] | None:
         tableau[leave] = row
         basis[leave] = enter
     return None
-
-
-def _leaving(column: list[float], right: list[float], basis: list[int]) -> tuple[int, float]:
-    """Return which row of the basis falls to 0 first (of ties, the one with the first column), and when."""
-    leave, least = -1, np.inf
-    for i, (fall, held) in enumerate(zip(column, right, strict=True)):
-        if fall > PRECISION:
-            ratio = max(held, 0.0) / fall
-            if ratio < least or (ratio == least and basis[i] < basis[leave]):
-                leave, least = i, ratio
-    return leave, least

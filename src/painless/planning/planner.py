@@ -79,7 +79,7 @@ class Case:
         index = np.append(0, 1 + self.units.kept)
         result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
         result[..., index] += value * self.units.span[index]
-        return result * self.problem.sign
+        return result * self.problem.sign + 0.0  # no −0
 
 
 class Ending(Enum):

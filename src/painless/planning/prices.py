@@ -31,7 +31,7 @@ PRICINGS = 40  # maximum number of best responses for each end of a range; usual
 DIGITS = 1e-10  # relative width of a range that is narrow enough
 # The gap at which the ends of a swept model's ranges are sought, and the error of the responses there, relative to the gap that was asked for.
 CLOSER, CLOSEST = 0.1, 0.01
-ENOUGH = 10.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
+ENOUGH = 30.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
 # Such a width from which on responses beside the price come first, and how much farther away the next one is.
 INNER, FARTHER = 1e-6, 4.0
 EXACT = 0.03  # error of a policy's values, relative to the gap
@@ -79,7 +79,14 @@ def closed_in(
     if precise.gap > 0:
         propose = Smoothed(None, states, constraints)
     try:
-        game.play(lambda: game.open <= precise.gap, rounds, propose)
+        game.play(
+            lambda: (
+                game.open <= precise.gap
+                or (precise.gap > 0 and _Ranges(certifier, answer, precise).are_narrow)
+            ),
+            rounds,
+            propose,
+        )
         weights = game.mixture.weights
         used = np.flatnonzero(weights)
         game.proved.append(weights[used] @ game.columns.lows[used])
@@ -98,7 +105,7 @@ def price_ranges(
     precise: PricePrecision = FULL,
 ) -> PriceRanges:
     """Return a proved range for every price, narrowed by best responses at its ends until it is precise, or `tick` raises."""
-    ranges, stopped = _Ranges(certifier, answer, tick, precise), (TimeoutError, KeyboardInterrupt)
+    ranges, stopped = _Ranges(certifier, answer, precise, tick), (TimeoutError, KeyboardInterrupt)
     if precise.settled > 0:
         certifier.game.precision = EXACT * precise.settled
     with suppress(*stopped):
@@ -114,7 +121,11 @@ class _Ranges:
     """What the inequalities A·λ ≤ r of the policies known so far prove of each price."""
 
     def __init__(
-        self, certifier: Certifier, answer: Answer, tick: Callable[[], None], precise: PricePrecision
+        self,
+        certifier: Certifier,
+        answer: Answer,
+        precise: PricePrecision,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.certifier, self.answer, self.tick = certifier, answer, tick
         self.digits, self.settled = precise.digits, max(SETTLED * certifier.engine.unit, precise.settled)
@@ -128,6 +139,15 @@ class _Ranges:
         self.low, self.high = np.zeros(certifier.problem.shape[2]), ratio.min(0, initial=np.inf)
         dearest_first = np.argsort(-certifier.game.price, kind="stable")
         self._wide = [int(i) for i in dearest_first if self.high[i] > NONE]
+
+    @property
+    def are_narrow(self) -> bool:
+        """Whether all ranges are narrow enough by what is known; not looked at if there are many constraints."""
+        if len(self.low) > FEW:
+            return False
+        self.find()
+        low, high = self.low[self._wide], self.high[self._wide]
+        return bool((np.isfinite(high) & (high - low <= self.digits * high)).all())
 
     def find(self) -> None:
         """Find the ends of all ranges that may be wide."""

@@ -16,9 +16,11 @@ from painless.common.arguments import whole
 from painless.common.arrays import Array, frozen
 from painless.common.errors import InputError
 from painless.common.frames import to_frame
-from painless.policies.lazy_visits import Counted
+from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
 from painless.problem import CMDP, require_problem, validation
+from painless.problem.distributions import normalised
+from painless.problem.names import Names
 from painless.storage import files
 
 
@@ -35,13 +37,24 @@ class TimedPolicy:
 
     probabilities: Array  # (H, S, A)
     names: Mapping[str, Any] = field(default_factory=dict)  # lists of names of states and actions
-    visits: Array | None = None  # (H, S), where they are known; 0 in states that it never comes to
+    # (H, S), where they are known; 0 in states that it never comes to.
+    visits: LazyVisits = LazyVisits()  # noqa: RUF009 (a descriptor)
 
     def __post_init__(self) -> None:
         given = np.asarray(self.probabilities)
         table = frozen(policy_table("probabilities", given, (3,)) if len(given) else given)
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "names", validation.names(self.names, (*table.shape[1:], 0)))
+
+    @classmethod
+    def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TimedPolicy:
+        """Return the policy of a table (H, S, A) whose rows are distributions up to rounding, without checking them; it takes over the table."""
+        policy = object.__new__(cls)
+        policy.__dict__.update(probabilities=frozen(normalised(table)), names=dict(names), visits=visits)
+        return policy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "visits": self.visits}
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -118,12 +131,15 @@ class TimedPolicy:
 def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPolicy | TimedPolicy:
     """Return a table over the states of a problem, whose rows are distributions, as its policy.
 
-    For a horizon (H·S, A) becomes (H, S, A).
+    For a horizon (H·S, A) becomes (H, S, A), and the policy takes over the table, which is large.
     """
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
         return TabularPolicy.of_rows(table, names, visits)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
-    visits = visits() if callable(visits) else visits
-    seen = None if visits is None else visits.reshape(shape[:2])[:steps]
-    return TimedPolicy(table.reshape(shape)[:steps], names, seen)
+
+    def seen() -> Array | None:
+        counted = visits() if callable(visits) else visits
+        return None if counted is None else counted.reshape(shape[:2])[:steps]
+
+    return TimedPolicy.of_rows(table.reshape(shape)[:steps], names, seen)

@@ -80,8 +80,7 @@ class CMDP:
     """
 
     transition: Transition  # of one step; `stages` has all of them if they differ
-    reward: Array  # (S, A), or (H·S, A)
-    constraint_reward: Array  # (K, S, A)
+    step_utility: Array | None  # (J, S, A) of each step of a horizon, if all have the same utilities
     threshold: Array  # (K,)
     initial: Array  # (S,)
     discount: float
@@ -137,7 +136,7 @@ class CMDP:
             "constraint_cost": constraint_cost,
             "budget": budget,
         }
-        process, stops = None, None
+        process, stops, same = None, None, False
         criterion = Criterion.DISCOUNTED
         if is_average(average):
             refuse_beside_average(
@@ -153,7 +152,7 @@ class CMDP:
                 criterion = Criterion.HORIZON
                 ends = (final, constraint_final)
                 checked = stages.checked(transition, horizon, actions, start, discount, utilities, ends, copy)
-                start, process, available, utility, gained, lower, paid, upper, gamma = checked
+                start, process, available, utility, gained, lower, paid, upper, gamma, same = checked
                 kernel = process.kernel(0)
             elif final is not None or constraint_final is not None:
                 raise InputError("final and constraint_final come after a last step; give a horizon, too")
@@ -182,11 +181,13 @@ class CMDP:
                     utility, gained, paid = (
                         ending.stopped_utility(one, stops) for one in (utility, gained, paid)
                     )
+        objective = utility if cost is None else -utility
+        held = np.concatenate([gained, -paid]) if len(paid) else gained
         self._set(
             frozen if copy else read_only,
             transition=kernel,
-            reward=utility if cost is None else -utility,
-            constraint_reward=np.concatenate([gained, -paid]) if len(paid) else gained,
+            step_utility=np.concatenate([objective[None], held]) if same else None,
+            **({} if same else {"reward": objective, "constraint_reward": held}),
             threshold=frozen(np.concatenate([lower, -upper])),
             initial=frozen(start),
             discount=gamma,
@@ -210,12 +211,23 @@ class CMDP:
 
     def with_constraints(self, reward: Array, constraint_reward: Array, threshold: Array) -> CMDP:
         """Return the same process with other utilities, in the internal sense and without validation."""
+        return self._bare(threshold, {"reward": reward, "constraint_reward": constraint_reward})
+
+    def _bare(self, threshold: Array, utilities: Mapping[str, Array] | Array) -> CMDP:
+        """Return the same process with other utilities, in the internal sense and without names; an array (J, …) has the shape of `_stored`."""
+        if isinstance(utilities, np.ndarray) and self.step_utility is not None:
+            utilities = {"step_utility": utilities}
+        elif isinstance(utilities, np.ndarray):  # the reward and the constraints are parts of it
+            utilities = {
+                "utility": utilities,
+                "reward": utilities[0],
+                "constraint_reward": utilities[1:],
+            }
+        views = {name: read_only(given) for name, given in utilities.items()}
         kept = ("transition", "initial", "discount", "actions", "horizon", "stages", "criterion", "end")
         problem = object.__new__(CMDP)
         problem.__dict__.update(
-            {name: getattr(self, name) for name in kept},
-            reward=read_only(reward),
-            constraint_reward=read_only(constraint_reward),
+            {"step_utility": None} | {name: getattr(self, name) for name in kept} | views,
             threshold=read_only(threshold),
             sense=(">=",) * len(threshold),
             minimise=False,
@@ -223,26 +235,33 @@ class CMDP:
         )
         return problem
 
+    @property
+    def _stored(self) -> tuple[Array, Mask]:
+        """The utilities as they are stored, and their pairs: (J, S, A) and (S, A) if all steps of a horizon have the same, else all."""
+        if self.step_utility is None:
+            return self.utility, self.actions
+        steps = self.actions.reshape(-1, *self.step_utility.shape[1:])
+        return self.step_utility, np.asarray(steps.any(0))
+
     def rescaled(self, origin: Array, span: Array, kept: NDArray[np.intp], threshold: Array) -> CMDP:
         """Return the same process with utilities (u − origin)/span, (J,) each, and only some of the constraints."""
         chosen = np.append(0, 1 + kept)
-        scaled = self.utility[chosen]
+        utility, pairs = self._stored
+        scaled = utility[chosen]
         scaled -= origin[chosen, None, None]
         scaled /= span[chosen, None, None]
-        scaled[:, ~self.actions] = 0.0
-        problem = self.with_constraints(scaled[0], scaled[1:], threshold)
-        problem.__dict__["utility"] = read_only(scaled)  # the reward and the constraints are parts of it
-        return problem
+        scaled[:, ~pairs] = 0.0
+        return self._bare(threshold, scaled)
 
     def loosened(self, whole: CMDP, kept: NDArray[np.intp], share: Array, threshold: Array) -> CMDP:
         """Return the same process with share·|c|, (K,) each, added to its constraints; c are those `kept` of another problem."""
-        more = np.abs(whole.utility[1 + kept]) * share[:, None, None]
-        return self.with_constraints(self.reward, self.constraint_reward + more, threshold)
+        utility = self._stored[0].copy()
+        utility[1:] += np.abs(whole._stored[0][1 + kept]) * share[:, None, None]
+        return self._bare(threshold, utility)
 
     def with_utilities(self, chosen: Sequence[int], threshold: Array) -> CMDP:
         """Return the same process with some of its utilities, the first of them as the reward."""
-        utility = self.utility[list(chosen)]
-        return self.with_constraints(utility[0], utility[1:], threshold)
+        return self._bare(threshold, self._stored[0][list(chosen)])
 
     def with_limits(self, limit: Mapping[Any, float] | Sequence[float] | ArrayLike) -> CMDP:
         """Return the same problem with other thresholds and budgets, in the user's terms.
@@ -320,7 +339,8 @@ class CMDP:
 
     def _replace(self, **changes: Any) -> CMDP:
         problem = object.__new__(CMDP)
-        problem._set(**{name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
+        stored = (*self.__dataclass_fields__, "reward", "constraint_reward")
+        problem._set(**{name: self.__dict__[name] for name in stored if name in self.__dict__} | changes)
         return problem
 
     @property
@@ -370,17 +390,30 @@ class CMDP:
             )
 
     @cached_property
+    def reward(self) -> Array:
+        """What is maximised, (S, A), or (H·S, A) with a horizon; stored, or one of all utilities."""
+        return read_only(self.utility[0])
+
+    @cached_property
+    def constraint_reward(self) -> Array:
+        """What must reach the thresholds, (K, S, A), or (K, H·S, A); stored, or some of all utilities."""
+        return read_only(self.utility[1:])
+
+    @cached_property
     def utility(self) -> Array:
-        """The reward and the constraint rewards in one array, (J, S, A)."""
+        """The reward and the constraint rewards in one array, (J, S, A), or (J, H·S, A)."""
+        if self.step_utility is not None:
+            return read_only(stages.repeated(self.step_utility, self.actions))
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
 
     @cached_property
     def utility_range(self) -> tuple[Array, Array]:
         """The least and the largest of every utility over the available pairs, (J,) each."""
-        if self.actions.all():  # many times faster than with a mask
-            return read_only(self.utility.min((1, 2))), read_only(self.utility.max((1, 2)))
-        low = self.utility.min((1, 2), where=self.actions, initial=np.inf)
-        high = self.utility.max((1, 2), where=self.actions, initial=-np.inf)
+        utility, pairs = self._stored
+        if pairs.all():  # many times faster than with a mask
+            return read_only(utility.min((1, 2))), read_only(utility.max((1, 2)))
+        low = utility.min((1, 2), where=pairs, initial=np.inf)
+        high = utility.max((1, 2), where=pairs, initial=-np.inf)
         return read_only(low), read_only(high)
 
     @cached_property

@@ -15,7 +15,10 @@ def same_model(one: CMDP, other: CMDP) -> bool:
         or one.stages is not other.stages
     ):
         return False
-    pairs = ((one.initial, other.initial), (one.actions, other.actions), (one.utility, other.utility))
+    utilities = (one.utility, other.utility)
+    if one.step_utility is not None and other.step_utility is not None:
+        utilities = (one.step_utility, other.step_utility)
+    pairs = ((one.initial, other.initial), (one.actions, other.actions), utilities)
     return all(np.array_equal(x, y) for x, y in pairs) and _same_rows(one.transition, other.transition)
 
 

@@ -36,15 +36,19 @@ def normalised(rows: Array, where: Mask | bool = True) -> Array:
     >>> round(float(normalised(np.array([0.5, 0.5 + 2e-9])).sum()), 15)
     1.0
     """
-    sums = rows.sum(-1)
-    unsure = np.flatnonzero((np.abs(sums - 1) > HALF_ULP) & where)
-    flat, plain = rows.reshape(-1, rows.shape[-1]), sums.reshape(-1)
+    flat, ones = rows.reshape(-1, rows.shape[-1]), np.ones(rows.shape[-1])
+    every = range(0, len(flat), max(PIECE // max(len(ones), 1), 1))
+    known = [np.flatnonzero(np.abs(flat[k : k + every.step] @ ones - 1) > HALF_ULP) + k for k in every]
+    unsure = np.concatenate([np.empty(0, dtype=np.intp), *known])
+    unsure = unsure[np.broadcast_to(where, rows.shape[:-1]).reshape(-1)[unsure]]
+    if not len(unsure):
+        return rows
     divisor = np.ones(len(flat))
-    for part in _parts(unsure, flat.shape[1]):
+    for part in _parts(unsure, len(ones)):
         picked = flat[part]
-        off = np.abs(plain[part] - 1) > np.count_nonzero(picked, 1) * HALF_ULP
+        off = np.abs(picked @ ones - 1) > np.count_nonzero(picked, 1) * HALF_ULP
         divisor[part[off]] = [_divisor(row) for row in picked[off].tolist()]
-    return rows if (divisor == 1).all() else rows / divisor.reshape(*sums.shape, 1)
+    return rows if (divisor == 1).all() else rows / divisor.reshape(*rows.shape[:-1], 1)
 
 
 def sparse_divisors(data: Array, pointer: Indices, sums: Array, where: Mask) -> Array | None:

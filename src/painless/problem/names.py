@@ -97,15 +97,14 @@ class Names(tuple[Hashable, ...]):
             text.removeprefix("-").isdecimal() for text in self.texts
         )
 
-    def place(self, given: object) -> int | None:
+    def place(self, given: Any) -> int | None:
         """Return the place of a name, or None."""
         if isinstance(given, bool | list | np.ndarray):
             return None
         found = self.places.get(text_of(given))
-        return int(given) if found is None and is_whole(given) and self._holds(given) else found  # type: ignore[call-overload]
-
-    def _holds(self, place: Any) -> bool:
-        return not self.numbered and 0 <= place < len(self)
+        if found is None and is_whole(given) and not self.numbered and 0 <= given < len(self):
+            return int(given)
+        return found
 
     def as_array(self) -> NDArray[Any]:
         """Return the names as an array for a file: whole numbers, or texts."""

@@ -156,16 +156,27 @@ class _Product:
         """Return all (s, bits) that may be reached, and one for each other state, in order."""
         # What holds at the start is not counted yet
         new = np.flatnonzero(self.start > 0).astype(np.int64) * self.width
-        found = new
+        found = np.zeros(self.states * self.width, dtype=bool)
+        found[new] = True
+        last = np.empty(len(found), dtype=np.int64)  # where each of the latest was met last
         available = self.mask.reshape(-1)
         while len(new):
             (place, _), after = self._next(new)
             state = new // self.width
             pair = state[place // self.actions] * self.actions + place % self.actions
-            new = np.setdiff1d(after[available[pair]], found)
-            found = np.union1d(found, new)
-        absent = np.setdiff1d(np.arange(self.states), found // self.width)
-        return np.union1d(found, absent * self.width + self.member[absent])
+            after = after[available[pair]]
+            after = after[~found[after]]
+            last[after] = np.arange(len(after))
+            new = after[last[after] == np.arange(len(after))]  # each of them once
+            found[new] = True
+        absent = np.flatnonzero(~found.reshape(self.states, self.width).any(1))
+        found[absent * self.width + self.member[absent]] = True
+        return np.flatnonzero(found)
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """All transitions, as `_next` returns them."""
+        return self._next(self.code)
 
     @property
     def same(self) -> bool:
@@ -198,7 +209,7 @@ class _Product:
     def chance(self, index: int) -> Array:
         """Return the utility of one set, (S', A): the chance that it is reached for the first time."""
         bit = 1 << index
-        (place, entry), after = self._next(self.code)
+        (place, entry), after = self._steps
         source = place // self.actions
         had = self.bits[source] | self.member[self.state[source]]
         arrives = ((after % self.width) & bit > 0) & (had & bit == 0)
@@ -215,7 +226,7 @@ class _Product:
         if self.given.get("horizon") is not None and np.ndim(self.given["transition"]) == 4:
             raise InputError("reach needs the same transitions in every step")
         size = len(self.code)
-        (place, entry), after = self._next(self.code)
+        (place, entry), after = self._steps
         kernel = scipy.sparse.csr_array(
             (self.flat.data[entry], (place, self._index(after))), (size * self.actions, size)
         )

@@ -95,7 +95,7 @@ def stages(transition: Any, steps: int, actions: Any, states: int, copy: bool) -
         raise InputError(
             f"actions has shape {given.shape}, not (S, A) = {(states, n_actions)} or (H, S, A) = {(steps, states, n_actions)}"
         )
-    allowed: list[Any] = [mask.any(0)] if len(kernels) == 1 else list(mask)
+    allowed: list[Any] = [_ever(mask)] if len(kernels) == 1 else list(mask)
     for kernel in kernels:
         if transitions.action_count(kernel, states) != n_actions:
             raise InputError(
@@ -120,7 +120,7 @@ def _kernels(transition: Any, steps: int) -> list[Any]:
 
 
 def utility(name: str, values: Any, process: Stages, mask: Mask, copy: bool) -> Array:
-    """Check a utility (S, A), (S, A, S), (H, S, A) or (H, S, A, S); return it for every step, (H, S, A)."""
+    """Check a utility (S, A), (S, A, S), (H, S, A) or (H, S, A, S); return it for every step, (H, S, A), or (S, A) if it is the same in all."""
     array = as_floats(name, values)
     shape = (process.steps, process.states, process.actions)
     if array.shape[:3] == shape and array.ndim in (3, 4):
@@ -135,19 +135,27 @@ def utility(name: str, values: Any, process: Stages, mask: Mask, copy: bool) -> 
         )
     if array.ndim not in (2, 3):
         raise InputError(f"{name} has shape {array.shape}, not (S, A) = {shape[1:]} or (H, S, A) = {shape}")
-    ever: Any = mask.any(0)
-    once = validation.utility(name, array, process.kernel(0), ever, copy)
-    return np.where(mask, once, 0.0)
+    return validation.utility(name, array, process.kernel(0), _ever(mask), copy)
+
+
+def _ever(mask: Mask) -> Mask:
+    """Return the actions that a state has in some step, (S, A)."""
+    return np.asarray(mask[0] if is_repeated(mask) else mask.any(0))
+
+
+def is_repeated(mask: Mask) -> bool:
+    """Whether a mask (H, S, A) is one (S, A) in all steps, and takes no more memory."""
+    return mask.strides[0] == 0
 
 
 def constraints(
     name: str, values: Any, limit_name: str, limit: Any, process: Stages, mask: Mask, copy: bool
-) -> tuple[Array, Array]:
-    """Check constraints (K, S, A) or (K, H, S, A) and their limits (K,); K = 1 may drop its axis. Return (K, H, S, A)."""
+) -> tuple[list[Array], Array]:
+    """Check constraints (K, S, A) or (K, H, S, A) and their limits (K,); K = 1 may drop its axis. Return each as `utility` does."""
     validation.require_both(name, values, limit_name, limit)
     shape = (process.steps, process.states, process.actions)
     if values is None or limit is None:
-        return np.empty((0, *shape)), np.empty(0)
+        return [], np.empty(0)
     bound = validation.limits(limit_name, limit, -1.0 if limit_name == "budget" else 1.0)
     array = as_floats(name, values)
     several = array.ndim > 2 and len(array) == len(bound) and (len(bound) > 1 or array.shape != shape)
@@ -160,7 +168,7 @@ def constraints(
     found = [
         utility(f"{name}[{i}]" if several else name, one, process, mask, copy) for i, one in enumerate(each)
     ]
-    return np.array(found).reshape(len(bound), *shape), bound
+    return found, bound
 
 
 def last_utility(name: str, values: Any, count: int, states: int) -> Array:
@@ -177,20 +185,38 @@ def last_utility(name: str, values: Any, count: int, states: int) -> Array:
 
 
 def with_last(
-    utilities: Array, final: Array, process: Stages, discount: float, mask: Mask, horizon: int
+    utilities: Sequence[Array], final: Array, process: Stages, discount: float, mask: Mask, horizon: int
 ) -> Array:
-    """Add the last utilities (J, S) to the last step of (J, H, S, A); with no step at all they are all there is."""
-    result: Array = np.array(utilities, dtype=np.float64)
+    """Return the utilities, (S, A) or (H, S, A) each, in all steps, (J, H, S, A), with the last utilities (J, S) in the last one.
+
+    With no step at all they are all there is.
+    """
+    result = np.empty((len(utilities), *mask.shape))
+    for every, one in zip(result, utilities, strict=True):
+        every[:] = one
     if not horizon:
         result[:, 0] = final[:, :, None]
     elif final.any():
         result[:, -1] += discount * process.ahead(process.steps - 1, final)
-    return np.where(mask, result, 0.0)
+    if not mask.all():
+        result[:, ~mask] = 0.0
+    return result
 
 
 def flattened(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array (..., H, S, A) over the states (t, s), (..., H·S, A)."""
     return np.ascontiguousarray(array.reshape(*array.shape[:-3], -1, array.shape[-1]))
+
+
+def repeated(utility: Array, actions: Mask) -> Array:
+    """Return the utilities (J, S, A) of one step in all H steps, (J, H·S, A), 0 where there is no action, (H·S, A)."""
+    states, choices = utility.shape[1:]
+    steps = len(actions) // states
+    whole = np.broadcast_to(utility[:, None], (len(utility), steps, states, choices))
+    result = np.array(whole).reshape(len(utility), -1, choices)
+    if not actions.all():
+        result[:, ~actions] = 0.0
+    return result
 
 
 class Checked(NamedTuple):
@@ -199,12 +225,13 @@ class Checked(NamedTuple):
     initial: Array  # (H·S,) ρ in the first step
     transition: Stages
     actions: Mask  # (H·S, A)
-    objective: Array  # (H·S, A)
-    gained: Array  # (K, H·S, A) constraint rewards
+    objective: Array  # (H·S, A); (S, A) if all utilities are the same in every step
+    gained: Array  # (K, H·S, A) constraint rewards; (K, S, A)
     lower: Array  # (K,) their thresholds
-    paid: Array  # (K, H·S, A) constraint costs
+    paid: Array  # (K, H·S, A) constraint costs; (K, S, A)
     upper: Array  # (K,) their budgets
     discount: float
+    is_repeated: bool  # whether they are
 
 
 def checked(
@@ -234,8 +261,13 @@ def checked(
             last_utility("constraint_final", constraint_final, len(lower) + len(upper), states),
         ]
     )
-    everything = np.concatenate([first[None], low, high])
-    everything = flattened(with_last(everything, last, process, gamma, mask, count))
+    given_utilities = [first, *low, *high]
+    same = bool(count) and not last.any() and all(one.ndim == 2 for one in given_utilities)
+    same = same and is_repeated(mask)
+    if same:
+        everything = np.where(mask[0], given_utilities, 0.0)
+    else:
+        everything = flattened(with_last(given_utilities, last, process, gamma, mask, count))
     if not count:  # no step: one action, after which the last utilities are all there is
         mask = np.zeros_like(mask)
         mask[:, :, 0] = True
@@ -253,6 +285,7 @@ def checked(
             everything[split:],
             upper,
             gamma,
+            same,
         )
     )
 

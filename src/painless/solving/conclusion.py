@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
@@ -24,7 +24,7 @@ from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
-from painless.problem import CMDP, Criterion
+from painless.problem import CMDP
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
@@ -33,14 +33,15 @@ from painless.solving.status import Kind, Status
 from painless.storage.mapped import unchanged
 
 LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
-# CPU time of an answer; prices of a swept model, or of a horizon, that takes longer are only as precise as asked, and take at most
-QUICK_SECONDS = 0.1
-SHARE = 0.5  # of that time
+# CPU time of an answer, and states; prices of a swept model, or of a horizon, that takes longer or has more are only as precise as asked, and take at most
+QUICK_SECONDS, FEW_STATES = 0.1, 5000
+SHARE = 0.25  # of that time
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
 VISITS, TOLERATED = 1e-6, 0.1
 NAMED = 3  # states that a sentence lists
+ROWS = 1 << 16  # of a table that are written at a time
 
 
 def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
@@ -55,7 +56,7 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     in_time = not found.ending.out_of_time
     precise, share = PricePrecision(), 1.0
     stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
-    if stepwise and clock.work > QUICK_SECONDS:
+    if stepwise and (clock.work > QUICK_SECONDS or certifier.problem.shape[0] > FEW_STATES):
         target = found.case.target(task.tolerance)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if not in_time:
@@ -265,16 +266,26 @@ def _policy(
     if isinstance(policy, Drawn):
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
-    taken = None if response is None else policy[np.arange(len(response)), response]
-    if taken is not None and not (taken == 1).all():
+    problem, visits = case.problem, None
+    if response is not None and problem.stages is not None:
+        _complete(policy, response, case.engine.reachable(policy))
+    elif response is not None and not (policy[np.arange(len(response)), response] == 1).all():
         visited = case.engine.reachable(policy)
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
-    problem, visits = case.problem, None
-    if problem.criterion is Criterion.DISCOUNTED and not case.engine.exact:  # they cost as much as the policy
+    if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
     with suppress(TimeoutError):
         visits = _reached(case.engine, policy, precision)
     return policy_of(problem, policy, visits)
+
+
+def _complete(policy: Array, response: Actions, visited: Mask) -> None:
+    """Let a table (n, A) do in states that are not visited, (n,), what a response (n,) does; in place, since that of a horizon is large."""
+    for begin in range(0, len(policy), ROWS):
+        part = slice(begin, begin + ROWS)
+        rows, rest = policy[part], np.flatnonzero(~visited[part])
+        rows[rest] = 0.0
+        rows[rest, response[part][rest]] = 1.0
 
 
 @unchanged

@@ -18,7 +18,7 @@ from painless.common.render import number, number_beyond
 from painless.engines.engine import engine_of
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import Feasibility, attainable_slack, conflict
-from painless.planning.judgement import PRECISION, constant_shortfall, misses_constant
+from painless.planning.judgement import LEAST, PRECISION, constant_shortfall, misses_constant
 from painless.planning.planner import Case
 from painless.problem import CMDP
 from painless.problem.units import Units, normalise, rounded
@@ -116,8 +116,9 @@ class _Search:
         """Return a limit with few digits, in the user's terms, that a policy with at least this value meets."""
         sign = float(self.problem.sign[1 + index])
         span = float(self.units.span[1 + index]) * self.problem.unit
-        nearest = float(f"{sign * value:.9g}")
-        if abs(nearest - sign * value) <= NEAR * abs(value):  # counts as met (see `judgement`)
+        least = LEAST * span
+        nearest = float(f"{sign * value:.9g}") if abs(value) > NEAR * least else 0.0
+        if abs(nearest - sign * value) <= NEAR * max(abs(value), least):  # counts as met (see `judgement`)
             return nearest
         return float(number_beyond(sign * value, up=sign < 0, digits=9, resolution=RESOLUTION * span))
 

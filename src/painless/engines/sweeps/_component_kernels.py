@@ -13,6 +13,7 @@ from painless.common.compiling import njit
 
 # Sweeps up and down after which no more than this share of the states of a component should move by half of the last largest change
 SWEEPS, MOVING = 16, 0.45
+MISSED = 1  # spans for which their sweeps do not suffice, after which the others are left out
 
 Indices = NDArray[np.uint32]
 
@@ -158,7 +159,7 @@ def best_in_order(
     probability: Array,
     utility: Array,
     order: Indices,
-    bounds: Indices,
+    spans: Indices,
     turns: bool,
     least: float,
     floor: float,
@@ -166,16 +167,17 @@ def best_in_order(
     value: Array,
     choice: Indices,
 ) -> int:
-    """Sweep V = max u + PV, (S,), in each component in turn, with the best pair of each state as choice, until no value changes by more than in `sweep_values`.
+    """Sweep V = max u + PV, (S,), in each span in turn, with the best pair of each state as choice, until no value changes by more than in `sweep_values`.
 
-    Sweeps follow the order, and with `turns` every other one goes backwards. A self-loop counts as if it were taken until it is left. A state keeps its pair unless
+    A span (n, 3) has the states order[span[0]..span[1] − 1], and takes at most span[2] sweeps, or as many as it needs if that is 0. Once some do not suffice, those with a limit
+    are left out up to the next one without. Sweeps follow the order, and with `turns` every other one goes backwards. A self-loop counts as if it were taken until it is left. A state keeps its pair unless
     another is better by more than rounding. Return how often a state was looked at; −1 if that is more often than `most`,
     or if all states of a component go on moving by about as much: then there is no direction in which to sweep.
     """
-    work = 0
-    for c in range(len(bounds) - 1):
-        low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
-        done, descending, sweeps, change = False, False, 0, 0.0
+    work, missed = 0, 0
+    for c in range(len(spans)):
+        low, high, limit = np.uint64(spans[c, 0]), np.uint64(spans[c, 1]), int(spans[c, 2])
+        done, descending, sweeps, change = limit > 0 and missed > MISSED, False, 0, 0.0
         while not done:
             work += int(high - low)
             if work > most:
@@ -210,9 +212,13 @@ def best_in_order(
                 value[s] = best
             descending = turns and not descending
             done = high - low == np.uint64(1) or change <= max(least * size, floor)
+            if sweeps == limit and not done:
+                done, missed = True, missed + 1
             astray = turns and sweeps == SWEEPS and moving > MOVING * float(high - low)
             if not np.isfinite(size) or (astray and not done):
                 return -1
+        if limit == 0:
+            missed = 0
     return work
 
 
@@ -225,23 +231,24 @@ def values_in_order(
     stay: Array,
     gain: Array,
     order: Indices,
-    bounds: Indices,
+    spans: Indices,
     turns: bool,
     least: float,
     floor: Array,
     most: int,
     value: Array,
 ) -> int:
-    """Sweep V = u + PV of several utilities, (S, M) each, in each component in turn, until none changes by more than its `floor` (M,), or `least` of its largest value there.
+    """Sweep V = u + PV of several utilities, (S, M) each, in each span in turn as `best_in_order` does, until none changes by more than its `floor` (M,), or `least` of its largest value there.
 
     Return how often a state was looked at; −1 if that is more often than `most`.
     """
-    work, columns = 0, gain.shape[1]
+    work, missed, columns = 0, 0, gain.shape[1]
     change, size, total = np.empty(columns), np.empty(columns), np.empty(columns)
-    for c in range(len(bounds) - 1):
-        low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
-        done, descending = False, False
+    for c in range(len(spans)):
+        low, high, limit = np.uint64(spans[c, 0]), np.uint64(spans[c, 1]), int(spans[c, 2])
+        done, descending, sweeps = limit > 0 and missed > MISSED, False, 0
         while not done:
+            sweeps += 1
             work += int(high - low)
             if work > most:
                 return -1
@@ -263,4 +270,8 @@ def values_in_order(
             if high - low > np.uint64(1):
                 for j in range(columns):
                     done = done and change[j] <= max(least * size[j], floor[j])
+            if sweeps == limit and not done:
+                done, missed = True, missed + 1
+        if limit == 0:
+            missed = 0
     return work

@@ -153,14 +153,18 @@ def sweep(
     x: Array,
     forward: bool,
 ) -> None:
-    """One Gauss–Seidel sweep of D x = W x + b in an order, or backwards, in place."""
+    """One Gauss–Seidel sweep of D x = W x + b in an order, or backwards, in place.
+
+    Each state waits for the one before it, so that the division is done beside that.
+    """
     states = len(order)
     for n in range(states):
         i = np.uint64(order[n if forward else states - 1 - n])
-        total = right[i]
+        scale = 1.0 / diagonal[i]
+        total = scale * right[i]
         for k in range(start[i], stop[i]):
-            total += weight[k] * x[target[k]]
-        x[i] = total / diagonal[i]
+            total += (scale * weight[k]) * x[target[k]]
+        x[i] = total
 
 
 @njit
@@ -228,18 +232,17 @@ def coarse_cycle(
 ) -> None:
     """One cycle over levels that lie behind each other, level n at begin[n]..begin[n + 1] − 1: the first has a right side and is improved in place.
 
-    Each is gone through, the next one twice, and each gone through backwards. The last one is solved by its inverse, if that is not empty.
+    Each is gone through, the next one twice, and each gone through backwards. The last one is solved by its inverse, given by columns, if that is not empty.
     """
     last, depth, down = len(begin) - 2, 0, True
     turns, even = np.zeros(len(begin), np.intp), np.empty(0)
     while True:
         low, high = begin[depth], begin[depth + 1]
         if down and depth == last and len(inverse):
-            for i in range(high - low):
-                total = 0.0
-                for k in range(high - low):
-                    total += inverse[i, k] * right[low + k]
-                x[low + i] = total
+            x[low:high] = 0.0
+            for k in range(high - low):
+                for i in range(high - low):
+                    x[low + i] += inverse[k, i] * right[low + k]
             down = False
         elif down:
             rows = (start[low:high], stop[low:high], target, weight, diagonal[low:high])

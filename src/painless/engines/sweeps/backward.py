@@ -32,10 +32,13 @@ def best_step(
     value: Array,
     begin: int,
     end: int,
-) -> None:
-    """Write the best actions of a step for a utility (S, A), (S,), and their values (S,), on states begin..end − 1; without a mask it is empty."""
+) -> float:
+    """Write the best actions of a step for a utility (S, A), (S,), and their values (S,), on states begin..end − 1; without a mask it is empty.
+
+    Return the largest absolute value.
+    """
     choices = np.uint64(utility.shape[1])
-    masked = len(mask) > 0
+    masked, largest = len(mask) > 0, 0.0
     for s in range(np.uint64(begin), np.uint64(end)):
         best, row = -np.inf, s * choices
         at: Any = choices  # none yet
@@ -49,6 +52,8 @@ def best_step(
             if total > best:
                 best, at = total, a
         actions[s], value[s] = at, best
+        largest = max(largest, abs(best))
+    return largest
 
 
 @njit
@@ -131,3 +136,19 @@ def visit_step(
             row = s * np.uint64(choices) + np.uint64(actions[s])
             for k in range(pointer[row], pointer[row + np.uint64(1)]):
                 after[successor[k]] += moved * probability[k]
+
+
+@njit
+def reach_step(
+    pointer: Indices, successor: Indices, probability: Array, table: Array, here: Mask, after: Mask
+) -> None:
+    """Set in `after` (S,) what may be reached from the states `here` (n,), the first ones, by the actions of a table (S, A)."""
+    choices = np.uint64(table.shape[1])
+    for s in range(np.uint64(len(here))):
+        if here[s]:
+            for a in range(choices):
+                if table[s, a] > 0:
+                    row = s * choices + a
+                    for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                        if probability[k] > 0:
+                            after[successor[k]] = True

@@ -44,7 +44,7 @@ def eliminate(
     """
     if order is not None and order.is_known:
         return order.solve(chain, right, transposed)
-    if _is_dense(int((chain.stop - chain.start).sum()), len(chain.stay)):
+    if fills_in_much(int((chain.stop - chain.start).sum()), len(chain.stay)):
         return None
     states = len(chain.stay)
     rank = np.arange(states)
@@ -80,16 +80,16 @@ def eliminate(
     return solution[rank]
 
 
-def _is_dense(arrows: int, states: int) -> bool:
-    """Whether a chain has so many transitions that it fills in much in any order, and lies in no band."""
+def fills_in_much(arrows: int, states: int) -> bool:
+    """Whether a chain of so many states has so many transitions (or more) that it fills in much in any order, and lies in no band."""
     return states > SMALL and arrows > 0.5 * ENTRIES * states and not _fits(arrows // (2 * states), states)
 
 
 def _own_width(chain: Chain) -> int:
     """Return how far a state leads, at most, as states are numbered."""
     pointer, target = arrows(chain)
-    target -= np.repeat(np.arange(len(chain.stay), dtype=np.int32), np.diff(pointer))
-    return int(max(target.max(initial=0), -target.min(initial=0)))
+    ahead = target - np.repeat(np.arange(len(chain.stay), dtype=np.int32), np.diff(pointer))
+    return int(max(ahead.max(initial=0), -ahead.min(initial=0)))
 
 
 def _width(rank: Places, state: Places, target: Places) -> int:

@@ -25,8 +25,10 @@ WORK, TURNED = 400, 120
 # Looks that take no time beside the other ways, and the most between two looks at the clock
 NOTHING, MOST = 3_000_000, 60_000_000
 ROUGH = 1e-3  # the same for times that are only bounds
-SHARE = 0.02  # of the tolerance that the sweeps of components leave
+SHARE = 0.25  # of the tolerance that the sweeps of components leave
 BACK = 0.3  # of the transitions within components that lead back, from which on sweeps go up and down
+# States of a window, relative to how far transitions lead; the sweeps that it may take; and how much larger a component is that has some
+WINDOW, FEW, LARGE = 32, 80, 6
 ATTEMPTS = 3  # until the time to stop is known, on which the error of a component counts
 LONGER = 2.0  # times the time that was expected: another attempt
 
@@ -58,6 +60,7 @@ class OrderedRows:
         self.bounds: Indices = np.flatnonzero(
             np.diff(label[self.order].astype(np.intp), prepend=-1, append=-1)
         ).astype(np.uint32)
+        self._spans = _spans(rows, label, self.order, self.bounds, self._turns)
         self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
         self._value = np.zeros(states)
 
@@ -81,7 +84,7 @@ class OrderedRows:
         for _ in range(ATTEMPTS):
             self._tick()
             floor = SHARE * tolerance / time
-            arrays = (*self.rows[:4], utility, self.order, self.bounds, self._turns)
+            arrays = (*self.rows[:4], utility, self.order, self._spans, self._turns)
             if kernels.best_in_order(*arrays, PRECISE, floor, self._most, self._value, choice) < 0:
                 return None
             if not self.evaluate(chain.follow(choice), precision / time, found):
@@ -97,7 +100,7 @@ class OrderedRows:
         They are rough, or such that another sweep changes no value by more than `change`.
         """
         value = np.zeros(len(choice))
-        arrays = (*self.rows[:4], steps, self.order, self.bounds, self._turns)
+        arrays = (*self.rows[:4], steps, self.order, self._spans, self._turns)
         precise = (ROUGH, 0.0) if change is None else (PRECISE, change)
         work = kernels.best_in_order(*arrays, *precise, self._most, value, choice.copy())
         return value if work >= 0 else None
@@ -108,7 +111,7 @@ class OrderedRows:
         floor = np.full(value.shape[1], SHARE * left)
         floor[-1] = SHARE
         gain = np.column_stack([chain.gain, np.ones(len(chain.stay))])
-        arrays = (*chain[:-1], gain, self.order, self.bounds, self._turns)
+        arrays = (*chain[:-1], gain, self.order, self._spans, self._turns)
         return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
 
     def visits(self, chain: Chain, initial: Array) -> Array:
@@ -128,3 +131,36 @@ def _upward(rows: SparseRows, label: Indices) -> float:
         return 0.0
     weight = rows.probability[inside]
     return float(weight @ (rows.successor[inside] > origin[inside]) / weight.sum())
+
+
+def _spans(rows: SparseRows, label: Indices, order: Indices, bounds: Indices, turns: bool) -> Indices:
+    """Return what is swept one after the other, (n, 3): where it begins and ends in the order, and how often at most; 0 if as often as it takes.
+
+    Sweeps along a direction carry a change on by a few states each if some transitions lead back. So windows come before a large component, each over half of the last one,
+    which converge in a few sweeps; the component then has little left to do.
+    """
+    whole = np.column_stack([bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1)]).astype(np.uint32)
+    large = np.flatnonzero(np.diff(bounds) > LARGE * WINDOW)
+    if turns or not len(large):
+        return whole
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    pointer = rows.pointer[rows.first].astype(np.intp)  # of each state
+    origin = np.repeat(np.arange(len(label)), np.diff(pointer))
+    inside = label[origin] == label[rows.successor]
+    component, ahead = label[origin[inside]], place[origin[inside]] - place[rows.successor[inside]]
+    chance = rows.probability[inside] * (ahead > 0)
+    mean = np.bincount(component, chance * ahead) / np.maximum(np.bincount(component, chance), 1e-300)
+    reach = np.maximum(mean, 1.0).astype(np.intp)  # the mean ahead, and the longest way back
+    np.maximum.at(reach, component, -ahead)
+    parts, last = [], 0
+    for c in large.tolist():
+        low, high = int(bounds[c]), int(bounds[c + 1])
+        width = WINDOW * int(reach[label[order[low]]])
+        if high - low < LARGE * width:
+            continue
+        begin = np.arange(low, high - width // 2, width // 2)
+        windows = np.column_stack([begin, np.minimum(begin + width, high), np.full(len(begin), FEW)])
+        parts += [whole[last:c], windows.astype(np.uint32)]
+        last = c
+    return np.concatenate([*parts, whole[last:]])

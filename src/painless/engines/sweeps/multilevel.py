@@ -35,8 +35,10 @@ WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
 PUSHED = 4  # sweeps that carry mass to where the chain stays
 LEAST_MASS = 1e-3  # of a state, relative to the mean
 NO_MASS: Array = np.empty(0)  # stands for 1 everywhere
+NEARLY = 0.8  # share of what is asked for at which a start of GMRES ends: rounding leaves more
 RESTART = 20  # steps of GMRES from one start
 ALIKE = 0.1  # share of the states in which a policy may differ from the one whose groups it has
+DEEP = 1e-5  # share of the residual's norm below which rounding spoils a basis that is made orthogonal once
 SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 
 
@@ -163,10 +165,11 @@ class Multilevel:
 
     @cached_property
     def _inverse(self) -> Array:
+        """The inverse of the last level by columns, empty if it is large."""
         last = self.levels[-1]
         if len(last.diagonal) > MOST_DIRECT:
             return np.empty((0, 0))
-        return np.asarray(np.linalg.inv(_dense(last)), dtype=np.float64)
+        return np.asarray(np.linalg.inv(_dense(last).T), dtype=np.float64)
 
     def follow(self, chain: Chain) -> None:
         """Solve the system of another chain from now on, with the groups of the one before."""
@@ -184,7 +187,7 @@ class Multilevel:
         kernels.residual(*self.levels[0].rows, right, x, left)
         norm, reached = float(np.sqrt(left @ left)), measure(left)
         while reached > goal and norm > 0:
-            step = self._krylov(left, 0.3 * goal / reached)
+            step = self._krylov(left, measure, NEARLY * goal)
             x += step
             kernels.residual(*self.levels[0].rows, right, x, left)
             before, norm = norm, float(np.sqrt(left @ left))
@@ -196,31 +199,33 @@ class Multilevel:
                 break
         return reached
 
-    def _krylov(self, right: Array, share: float) -> Array:
-        """Return an approximate solution, by one start of GMRES; it ends when that share of the residual's norm is left."""
+    def _krylov(self, right: Array, measure: Callable[[Array], float], goal: float) -> Array:
+        """Return an approximate solution, by one start of GMRES; it ends when `measure` of the residual is at most `goal`."""
         size, count = len(right), 0
         basis, triangle = np.empty((RESTART + 1, size)), np.zeros((RESTART + 1, RESTART))
         norm = float(np.sqrt(right @ right))
         basis[0] = right / norm
+        left = basis[0].copy()  # the residual, relative to its norm
         zero, turns, aims = np.zeros(size), list[tuple[float, float]](), [norm]
         for n in range(RESTART):
             new = basis[n + 1]
             kernels.residual(*self.levels[0].rows, zero, self.cycle(basis[n]), new)
             np.negative(new, out=new)
-            column = []
-            for k in range(n + 1):
-                column.append(float(basis[k] @ new))
-                new -= column[k] * basis[k]
-            length = float(np.sqrt(new @ new))
             count = n + 1
+            column = _taken_out(basis[:count], new, twice=abs(aims[n]) < DEEP * norm)
+            length = float(np.sqrt(new @ new))
             self.tick(2)
             turn = _turned(column, turns, length)
             triangle[:count, n] = column
             turns.append(turn)
             aims[n:] = [turn[0] * aims[n], -turn[1] * aims[n]]
-            if length <= 1e-14 * norm or abs(aims[count]) <= share * norm:
+            if length <= 1e-14 * norm:
                 break
             new /= length
+            left *= -turn[1]
+            left += turn[0] * new
+            if abs(aims[count]) * measure(left) <= goal:
+                break
         weights = np.linalg.lstsq(triangle[:count, :count], np.array(aims[:count]), rcond=None)[0]
         return self.cycle(np.asarray(weights, dtype=np.float64) @ basis[:count]).copy()
 
@@ -228,7 +233,7 @@ class Multilevel:
         """Return M⁻¹b by one cycle, in scratch space that the next one overwrites."""
         x, first, coarse = self._x, self.levels[0], self._coarse
         if coarse is None and len(self._inverse):
-            np.dot(self._inverse, right, out=x)
+            np.dot(right, self._inverse, out=x)
             return x
         x.fill(0.0)
         kernels.sweep(*first[:6], right, x, True)
@@ -259,6 +264,17 @@ class KeptLevels:
         else:
             self._levels.follow(chain)
         return self._levels
+
+
+def _taken_out(basis: Array, new: Array, twice: bool) -> list[float]:
+    """Take out of a vector (S,), in place, what lies along an orthonormal basis (n, S); return how much, (n,)."""
+    column = basis @ new
+    new -= column @ basis
+    if twice:
+        more = basis @ new
+        new -= more @ basis
+        column += more
+    return [float(part) for part in column]
 
 
 def _turned(column: list[float], turns: list[tuple[float, float]], length: float) -> tuple[float, float]:

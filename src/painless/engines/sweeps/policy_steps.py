@@ -1,7 +1,8 @@
 """Policy iteration on slowly mixing models: few steps, each with the values of one policy by `multilevel`.
 
 The first policy is greedy for the values of the uniform policy, which see rewards from anywhere in the model: from there policy iteration
-takes a handful of steps where it takes hundreds from a bad start. The values of a policy are found to a share of the largest improvement,
+takes a handful of steps where it takes hundreds from a bad start. If the uniform policy leads to many more states than others do, its values cost more than some
+steps, and come into play only where these do not suffice. The values of a policy are found to a share of the largest improvement,
 η·max(TV − V) (inexact policy iteration; Gargiani et al. 2024), and only for the weighted utility.
 """
 
@@ -20,6 +21,8 @@ from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 
 INEXACT = 0.02  # residual of a policy's values, relative to the range of the last improvement
+# Transitions of the uniform policy, relative to those of one that takes pairs with the most successors, above which its values are dear; steps that are tried without them.
+SPREAD, UNAIDED = 3.0, 10
 TRIES = 60  # times that a policy is evaluated and improved again; usually a few suffice
 # Policy iteration is given up after so many steps in a row that leave more than this share of the range.
 STEADY, IDLE = 0.7, 6

@@ -21,6 +21,7 @@ In the limit both are policy iteration. A state changes its action only for a ga
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,14 +33,16 @@ from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, ChainValues
-from painless.engines.sweeps.elimination import eliminate
+from painless.engines.sweeps.elimination import eliminate, fills_in_much
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import KeptLevels
 from painless.engines.sweeps.policy_steps import (
     IDLE,
     INEXACT,
+    SPREAD,
     STEADY,
     TRIES,
+    UNAIDED,
     Progress,
     evaluate_inexactly,
     uniform_chain,
@@ -52,7 +55,8 @@ from painless.problem import CMDP
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
 STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
-STRETCH = 40  # the work of so many Bellman sweeps on active states, at most, before the policy is evaluated
+# The work of so many Bellman sweeps on active states, at most, before the policy is evaluated: by sweeps, or by elimination, which costs as much as a few of them; twice as much after eight policies.
+STRETCH, BRIEF = 40, 6
 ALONE = 2  # policies after the uniform one that are evaluated by elimination before improvements spread from state to state
 CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
 SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
@@ -131,7 +135,8 @@ class Pricer:
         Its values are exact to `value_tolerance`.
         """
         self.solves += 1
-        utility = weight @ self.rows.utility
+        alone = len(weight) == 1 and weight[0] == 1.0  # the utility as it is stored
+        utility = self.rows.utility[0] if alone else weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = None
         margin, steps = 4 * EPSILON, ALONE
@@ -167,7 +172,7 @@ class Pricer:
                 last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
                 precision = precision if changed and idle < IDLE else 0.1 * precision
                 if not self.values.by_elimination or steps >= ALONE:
-                    self._improve_active(utility, value, least)
+                    self._improve_active(utility, value, least, rounds)
                 steps += 1
                 if self.values.by_elimination or len(weight) == 1:
                     asked = precision
@@ -197,6 +202,8 @@ class Pricer:
 
     def _first_values(self, weight: Array) -> Array | None:
         """Return the uniform policy's values of the weighted utility (S,) by elimination, once; None if chains fill in much."""
+        if self.values.by_elimination is None and fills_in_much(self._transitions, len(self._choice)):
+            self.values.by_elimination = False
         if self._started or self.values.by_elimination is False:
             return None
         chain, gain = uniform_chain(self.rows, self.discount)
@@ -225,13 +232,13 @@ class Pricer:
 
     def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
         """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound."""
-        if not self._started:
-            self._started = True
-            value = uniform_values(self.rows, self.discount, utility, self.count, self._uniform)
-            self._uniform = None
         bound, progress = np.inf, Progress()
         self._error = np.inf
-        while True:
+        for step in itertools.count():
+            if not self._started and (step == UNAIDED or not self._is_spread):
+                self._started = True
+                value = uniform_values(self.rows, self.discount, utility, self.count, self._uniform)
+                self._uniform = None
             size = float(np.abs(value).max())
             at_start, low, high, _ = self._bellman(utility, value, 4 * EPSILON * size)
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
@@ -242,7 +249,7 @@ class Pricer:
             chain = self._chain.follow(self._choice)
             levels = self._levels.of(chain, self._choice)
             evaluate_inexactly(levels, chain, weight, value, max(INEXACT * (high - low), needed))
-        self._steps_pay = width <= goal
+        self._steps_pay, self._started, self._uniform = width <= goal, True, None
         unit = 1 / (1 - self.discount)
         value += 0.5 * unit * (low + high)
         if len(weight) == 1:  # the bounds are those of the policy's own values
@@ -251,6 +258,18 @@ class Pricer:
         else:
             self._weighted = weight, value
         return bound
+
+    @property
+    def _transitions(self) -> int:
+        """How many transitions the chain of a policy has that takes the pairs with the most successors, but for self-loops."""
+        return len(self._chain.chain.target) - len(self._choice)
+
+    @property
+    def _is_spread(self) -> bool:
+        """Whether the uniform policy leads to many more states than others do, or even these to many."""
+        if self._uniform is None:
+            return fills_in_much(self._transitions, len(self._choice))
+        return len(self._uniform.target) > SPREAD * self._transitions
 
     def _weighted_value(self, weight: Array, value: Array, tolerance: float) -> tuple[Array, float]:
         """Return the current policy's values of the weighted utility alone, (S,), from `value` on, and their error."""
@@ -270,13 +289,14 @@ class Pricer:
         values.elimination = self.values.elimination
         return values
 
-    def _improve_active(self, utility: Array, value: Array, least: float) -> None:
+    def _improve_active(self, utility: Array, value: Array, least: float, rounds: int) -> None:
         self.count.tick()
         if self._active is None:
             self._active = ActiveStates(self.rows, self.discount, self.threads)
         self._error = np.inf  # an interruption leaves another policy than the one that was evaluated
+        most = min(BRIEF << rounds // 8, STRETCH) if self.values.by_elimination else STRETCH
         self.bellman_sweeps += self._active.improve(
-            utility, value, self._choice, least, STRETCH, self.count.tick
+            utility, value, self._choice, least, most, self.count.tick
         )
 
     def _macqueen(
@@ -337,7 +357,8 @@ class Pricer:
 
         Where the time is up on the way, the error is larger than `tolerance`.
         """
-        values = self._beside(self.values.value.copy())
+        start = self.values.value  # which elimination leaves as it is
+        values = self._beside(start if self.values.by_elimination else start.copy())
         error = values.solve_in_time(chain, tolerance)
         return self.initial @ values.value - error, error
 

@@ -45,6 +45,7 @@ def read(path: str | os.PathLike[str], given: Mapping[str, Any]) -> dict[str, An
 
 
 def _read(path: str | os.PathLike[str], given: dict[str, Any]) -> dict[str, Any]:
+    files.open_file(path).close()  # what is missing beside a file that is not there does not matter yet
     criterion = {name: given.pop(name) for name in ("discount", "horizon", "average") if name in given}
     utilities = [name for role in (*OBJECTIVES, *LIMITS) for name in _listed(given.get(role))]
     if not criterion and "end" not in given and any(map(sought, utilities)):

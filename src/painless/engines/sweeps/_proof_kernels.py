@@ -1,0 +1,79 @@
+"""What proofs of totals look at in every row, compiled: one pass in the place of several arrays of all rows. `total_iteration` and `swept_total` have the equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array, Mask
+from painless.common.compiling import njit
+
+Indices = NDArray[np.uint32]
+
+
+@njit
+def largest_excess(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    state: Any,
+    is_stop: Mask,
+    utility: Array,
+    value: Array,
+    rounding: float,
+) -> float:
+    """Return the most by which a row (n,) may exceed the value of its state, or that stopping does; −∞ if there is no row, not a number if some is none."""
+    largest = -np.inf
+    for row in range(np.uint64(len(state))):
+        here = value[np.uint64(state[row])]
+        over = -here
+        if not is_stop[row]:
+            ahead, size = 0.0, 0.0
+            for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                part = probability[k] * value[successor[k]]
+                ahead += part
+                size += abs(part)
+            over = utility[row] + ahead - here + rounding * (size + abs(here) + abs(utility[row]))
+        if over > largest or over != over:
+            largest = over
+            if over != over:
+                return largest
+    return largest
+
+
+@njit
+def policy_residuals(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    choice: Any,
+    value: Array,
+    time: Array,
+    rounding: float,
+    left: Array,
+) -> float:
+    """Write the largest |u + PV − V| of the rows that a policy takes, (N,), for utilities (J, n) and values (N, J), rounded up, (J,).
+
+    Return the least of W − PW, rounded down, for times W (N,).
+    """
+    held, columns = np.inf, np.uint64(value.shape[1])
+    left[:] = 0.0
+    for s in range(np.uint64(len(choice))):
+        row = np.uint64(choice[s])
+        after = 0.0
+        for k in range(pointer[row], pointer[row + np.uint64(1)]):
+            after += probability[k] * time[successor[k]]
+        held = min(held, time[s] - after - rounding * (time[s] + after))
+        for j in range(columns):
+            gain, here, ahead, size = utility[j, row], value[s, j], 0.0, 0.0
+            for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                part = probability[k] * value[successor[k], j]
+                ahead += part
+                size += abs(part)
+            over = abs(gain + ahead - here) + rounding * (size + abs(gain) + abs(here))
+            if over > left[j] or over != over:
+                left[j] = over
+    return held
