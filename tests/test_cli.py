@@ -476,6 +476,8 @@ def test_large_problems_have_no_optimal_value(run):
         (("train", "cartpole", "--multiplier-bound", "-1"), "positive number"),
         (("train", "gym:CartPole-v1", "--constraint", "cost<=25"), "info has no key 'cost'"),
         (("train", "gym:CartPole-v1", "--constraint", "cost"), "is not a constraint"),
+        (("train", "CartPole-v1"), "write gym:CartPole-v1"),
+        (("train", "my_module:MyEnv"), "write gym:my_module:MyEnv"),
         (("train", "gym:no_such_module:Env-v0"), "cannot import no_such_module"),
         (("train", "gym:FrozenLake-v1", "--import", "no_such_module"), "cannot import no_such_module"),
         (("train", "gym:FrozenLake-v1", "-p", "map_name"), "not of the form name=value"),

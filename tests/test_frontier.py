@@ -622,3 +622,9 @@ def test_command_errors(run, tmp_path):
     assert "no policy meets" in err
     assert run("nowhere.npz")[0] == 2
     assert run("cartpole")[0] == 2
+
+
+def test_no_two_vertices_show_the_same_limit():
+    shown = [row[1] for row in painless.frontier(painless.make("queueing")).rows()]
+    assert len(set(shown)) == len(shown) > 20
+    assert shown[-1] == "≥ 0.5"

@@ -172,6 +172,19 @@ def test_states_are_sorted_and_found(visit):  # noqa: F811
     assert view.page.locator("table.states tbody tr").count() == 1
 
 
+@pytest.mark.parametrize("constraint", [0, 1], ids=["threshold", "budget"])
+def test_the_strip_of_a_state_runs_in_the_direction_of_the_slider(visit, constraint):  # noqa: F811
+    view = visit(page_of(painless.make("queueing"), constraint))
+    dot = view.page.locator("circle.strip-now").first
+    places = []
+    for key in ("Home", "End"):
+        view.page.locator("#limit").focus()
+        view.page.keyboard.press(key)
+        view.evaluate("painless.explorer.redraw()")  # now, not with the next frame
+        places.append(float(dot.get_attribute("cx")))
+    assert places == pytest.approx([4, 68], abs=0.1)
+
+
 def test_a_slider_goes_through_the_steps_of_a_horizon(visit):  # noqa: F811
     problem = painless.make("maintenance", horizon=30, budget=0.068)
     page = visit(page_of(problem))

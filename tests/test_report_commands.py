@@ -118,6 +118,15 @@ def test_report_option(run, tmp_path, command):
     assert "must end in .html" in err
 
 
+@pytest.mark.parametrize("verb", ["solve", "frontier"])
+def test_a_page_does_not_show_the_folders_of_a_file(run, tmp_path, verb):
+    painless.gridworld().save(tmp_path / "model.npz")
+    assert run(verb, tmp_path / "model.npz", "--report", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>model.npz</h1>" in page
+    assert str(tmp_path) not in page
+
+
 def test_frontier_from_its_json_alone(run, saved, tmp_path):
     text = (saved / "frontier" / "frontier.json").read_text()
     (tmp_path / "one.json").write_text(text)

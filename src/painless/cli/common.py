@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -17,12 +17,9 @@ from painless.common.errors import InputError, either
 from painless.common.render import shortened, visible
 from painless.problem.formats import registry as formats
 
-if TYPE_CHECKING:
-    pass
-
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
-PICTURES = (".png", ".pdf", ".svg")
+PICTURES, PAGE = (".png", ".pdf", ".svg"), (".html",)  # endings of files
 WIDEST = 30  # characters of a column heading
 
 

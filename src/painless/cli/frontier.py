@@ -9,6 +9,7 @@ import typer
 
 from painless.cli.common import (
     INFEASIBLE,
+    PAGE,
     PICTURES,
     STOPPED,
     AsJson,
@@ -29,7 +30,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.parsing import find_problem
-from painless.cli.report import Report, check_report, report_frontier
+from painless.cli.report import Report, report_frontier
 from painless.common.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def frontier(
     check_file(out, (".json", *PICTURES))
     check_folder(save)
     check_folder(certificate)
-    check_report(report_file)
+    check_file(report_file, PAGE)
     if log:
         from painless.cli.logs import answer_frontier, read_log, refuse_with_log
 

@@ -96,7 +96,9 @@ def read_log(
 ) -> LoggedModel:
     """Read a log."""
     from painless.logs.from_log import from_log
+    from painless.storage.files import open_file
 
+    open_file(path).close()  # what is missing beside a file that is not there does not matter yet
     return from_log(Path(path), **log_arguments(parameters, discount, threshold, limits, horizon, average))
 
 
@@ -121,7 +123,7 @@ def answer_log(
         from painless.report.html import write_page
         from painless.report.page_log import log_page
 
-        write_page(log_page(solution, path), report_file)
+        write_page(log_page(solution, Path(path).name), report_file)
     if as_json:
         say_json({"problem": path, **solution.as_dict()})
     else:
@@ -158,7 +160,7 @@ def answer_frontier(
         from painless.report.html import write_page
         from painless.report.page_log import band_page
 
-        write_page(band_page(band, log, path), report_file)
+        write_page(band_page(band, log, Path(path).name), report_file)
     if as_json:
         say_json({"problem": path, **band.as_dict()})
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from painless.cli.common import check_file, say
+from painless.cli.common import PAGE, check_file, say
 
 if TYPE_CHECKING:
     from painless.problem import CMDP
@@ -32,24 +32,26 @@ def report(
     from painless.report.html import write_page
     from painless.report.saved_pages import page_of
 
-    check_report(out)
+    check_file(out, PAGE)
     page = page_of(folder, title)
     default = folder.with_suffix(".html") if folder.is_file() else folder / "report.html"
     say(f"Written: {write_page(page, out or default)}")
 
 
-def check_report(path: Path | None) -> None:
-    """Raise an error for a path that cannot be a page, before anything is computed."""
-    check_file(path, (".html",))
+def page_title(problem: str) -> str:
+    """Return the name of a problem for a page, which others read: of a file, without its folders."""
+    from painless.problems import is_file
+
+    return Path(problem).name if is_file(problem) else problem
 
 
-def report_solution(path: Path | None, solution: Solution, problem: CMDP, title: str) -> None:
+def report_solution(path: Path | None, solution: Solution, problem: CMDP, name: str) -> None:
     """Write the page of a solution, if one is wanted."""
     if path is not None:
         from painless.report.html import write_page
         from painless.report.page_solution import solution_page
 
-        write_page(solution_page(solution, problem, title), path)
+        write_page(solution_page(solution, problem, page_title(name)), path)
 
 
 def report_training(path: Path | None, training: Training, title: str) -> None:
@@ -61,10 +63,10 @@ def report_training(path: Path | None, training: Training, title: str) -> None:
         write_page(training_page(TrainingRecord.of(training), title), path)
 
 
-def report_frontier(path: Path | None, frontier: Any, title: str) -> None:
+def report_frontier(path: Path | None, frontier: Any, name: str) -> None:
     """Write the page of a frontier, if one is wanted."""
     if path is not None:
         from painless.report.html import write_page
         from painless.report.page_builder import frontier_page
 
-        write_page(frontier_page([frontier.as_dict()], title), path)
+        write_page(frontier_page([frontier.as_dict()], page_title(name)), path)

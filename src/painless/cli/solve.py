@@ -11,6 +11,7 @@ import typer
 
 from painless.cli.common import (
     INFEASIBLE,
+    PAGE,
     STOPPED,
     AsJson,
     Average,
@@ -22,6 +23,7 @@ from painless.cli.common import (
     Seed,
     Settings,
     Threshold,
+    check_file,
     check_folder,
     interruptible,
     print_table,
@@ -30,7 +32,7 @@ from painless.cli.common import (
     say_json,
 )
 from painless.cli.parsing import find_problem, make_algorithm
-from painless.cli.report import Report, check_report, report_solution
+from painless.cli.report import Report, report_solution
 from painless.common.errors import InputError
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
@@ -98,7 +100,7 @@ def solve(
 
     Ctrl-C returns the best result so far.
     """
-    check_report(report_file)
+    check_file(report_file, PAGE)
     check_folder(save)
     check_folder(certificate)
     if log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ import typer
 
 from painless.cli.backend_options import with_backend
 from painless.cli.common import (
+    PAGE,
     STOPPED,
     AsJson,
     Discount,
@@ -36,7 +38,7 @@ from painless.cli.parsing import (
     make_simulator,
     problem_arguments,
 )
-from painless.cli.report import Report, check_report, report_training
+from painless.cli.report import Report, report_training
 from painless.cli.solve import Start, about_average, answer, first_policy
 from painless.common import extras
 from painless.common.errors import InputError, either
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from painless.training.result import Training
 
 DEEP = "deep"  # the name of networks
+VERSIONED = re.compile(r"-v\d+$")  # how ids of Gymnasium end
 
 
 @with_backend
@@ -145,9 +148,9 @@ def train(
 
     Ctrl-C returns the best result so far.
     """
-    from painless.problems import SIMULATORS
+    from painless.problems import SIMULATORS, is_file
 
-    check_report(report_file)
+    check_file(report_file, PAGE)
     check_folder(save)
     if resume and save is None:
         raise InputError("--resume needs --save FOLDER, where the checkpoint is")
@@ -157,6 +160,10 @@ def train(
     name, deep = algorithm or "cbp", algorithm == DEEP
     chosen = make_algorithm(name, Deep if deep else find_algorithm(name), settings, entropy=entropy)
     gym = problem.startswith("gym:")
+    if not gym and (":" in problem or VERSIONED.search(problem)) and not is_file(problem):
+        raise InputError(
+            f"'{problem[:100]}' is no problem here; for a Gymnasium environment write gym:{problem[:50]}"
+        )
     if deep and not gym:
         raise InputError("networks are trained on environments, gym:ID; choose another --algorithm")
     if not gym and any(one is not None for one in (constraint or None, objective, features, time_limit)):

@@ -33,14 +33,14 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind} '{name}'; {hint}Known: {', '.join(known[:NAMED])}{more}")
 
 
-def shown(value: object) -> str:
-    """Return any value as one short line for a message.
+def shown(value: object, most: int = SHOWN) -> str:
+    """Return any value as one short line for a message, of at most so many characters.
 
     >>> shown([1, 2]), len(shown("x" * 1000))
     ('[1, 2]', 60)
     """
     text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def either(names: Iterable[str]) -> str:

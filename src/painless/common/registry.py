@@ -38,11 +38,6 @@ def settings_of(make: Callable[..., Any]) -> Mapping[str, Parameter]:
     return signature(make).parameters
 
 
-def takes_any(known: Mapping[str, Parameter]) -> bool:
-    """Whether a function takes any settings, by `**`."""
-    return any(one.kind is Parameter.VAR_KEYWORD for one in known.values())
-
-
 def require_settings(
     name: str, given: Iterable[str], known: Iterable[str], word: str = "setting", written: str = ""
 ) -> None:
@@ -64,7 +59,7 @@ def require_settings(
 def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
     """Return the object of an entry; unknown, missing or invalid settings raise an `InputError`."""
     known = settings_of(make)
-    if not takes_any(known):
+    if all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):  # `**` takes any settings
         require_settings(name, given, known, word)
     needed = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     missing = [

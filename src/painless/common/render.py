@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
 from unicodedata import category
 
 import numpy as np
@@ -66,6 +67,21 @@ def number(value: float) -> str:
     ('1.65272', '–', '0')
     """
     return "–" if np.isnan(value) else f"{value + 0.0:.6g}"
+
+
+def distinct_numbers(values: Sequence[float]) -> list[str]:
+    """Return numbers with six significant digits, or as many more as it takes to tell each from the next.
+
+    >>> distinct_numbers([0.25, 0.4999999, 0.49999999, 0.5])
+    ['0.25', '0.4999999', '0.49999999', '0.5']
+    """
+    digits = [6] * len(values)
+    for i, (one, other) in enumerate(pairwise(values)):
+        needed = next((d for d in range(6, 18) if f"{one:.{d}g}" != f"{other:.{d}g}"), 6)
+        digits[i : i + 2] = [max(digits[i], needed), max(digits[i + 1], needed)]
+    return [
+        number(value) if d == 6 else f"{value + 0.0:.{d}g}" for value, d in zip(values, digits, strict=True)
+    ]
 
 
 def number_beyond(value: float, up: bool, digits: int = 6, resolution: float = np.inf) -> str:

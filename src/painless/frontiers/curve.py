@@ -230,11 +230,12 @@ class Frontier:
         """Return the rows of the printed table, one for each vertex."""
         sign = render.SIGNS[self.sense]
         found: list[Sequence[str]] = []
+        limits = render.distinct_numbers(self.threshold.tolist())
         for i, (limit, value, (low, high)) in enumerate(
-            zip(self.threshold, self.reward_value, self.multiplier, strict=True)
+            zip(limits, self.reward_value, self.multiplier, strict=True)
         ):
             prices = f"{render.number(low)} to {render.number(high) if np.isfinite(high) else '∞'}"
-            found.append((str(i), f"{sign} {render.number(limit)}", render.number(value), prices))
+            found.append((str(i), f"{sign} {limit}", render.number(value), prices))
         return found
 
     @property

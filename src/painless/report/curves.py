@@ -65,7 +65,10 @@ def numbers_table(panels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "title": "The curves as numbers",
         "folded": True,
-        "header": ["iteration", *(f"{title}: {series['name']}" for title, series in columns)],
+        "header": [
+            panels[0].get("x", "iteration"),
+            *(f"{title}: {series['name']}" for title, series in columns),
+        ],
         "rows": [[str(steps[i]), *(number(_missing(series["y"][i])) for _, series in columns)] for i in rows],
     }
 

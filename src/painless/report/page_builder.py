@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from painless.common.render import counted, number
+from painless.common.render import counted, distinct_numbers, number
 from painless.report.html import render
 
 
@@ -46,6 +46,7 @@ def build_page(
         summary=summary,
         groups=numbered,
         number=number,
+        distinct_numbers=distinct_numbers,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from painless.common.arrays import Array
 from painless.loop.framework import Trace
 from painless.problem import CMDP
+from painless.report.curves import numbers_table
 from painless.report.page_builder import build_page
 from painless.report.page_frontiers import MOST
 from painless.report.page_model import counts_group, model_explorer
@@ -19,7 +20,7 @@ from painless.training.result import HEADER, Training, effort, estimate_rows, re
 
 MOVED = "Below, the limits can be moved on the learned model, as if it were the truth."
 CURVES = {  # what is drawn, by algorithm
-    "counted": "Estimates of the learned model for the answer after each batch of steps, and their averages over time.",
+    "counted": "What the learned model said of the answers on the way; the last one is the answer of the run.",
     "deep": "What the episodes that finished in each stretch of the training collected, the multipliers that weighed them, and averages "
     "over time. The answer is a mixture of checkpoints of this run, judged above on fresh episodes.",
 }
@@ -81,7 +82,16 @@ def training_groups(run: TrainingRecord) -> list[dict[str, Any]]:
     )
     for group in groups if run.algorithm in CURVES else ():
         group["text"] = CURVES[run.algorithm]
-    return groups
+    return [_answers(group) for group in groups] if run.algorithm == "counted" else groups
+
+
+def _answers(group: dict[str, Any]) -> dict[str, Any]:
+    """Return curves without averages over time, which nobody plays if a model was learned."""
+    panels = [
+        {**one, "x": "answer", "series": [{**one["series"][-1], "name": "answer", "thin": False}]}
+        for one in group["panels"]
+    ]
+    return {**group, "panels": panels, "tables": [numbers_table(panels)]}
 
 
 def training_page(run: TrainingRecord, title: str) -> str:

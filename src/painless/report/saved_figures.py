@@ -160,7 +160,7 @@ def _draw(axis: Axes, panel: Mapping[str, Any]) -> None:
         axis.axhline(rule["y"], color="black", linewidth=0.9, linestyle=":", label=literal(name))
     values = np.concatenate(seen)
     set_range(axis, np.nanmin(values), np.nanmax(values), 0.08)
-    axis.set(xlabel="iteration", title=literal(panel["title"]))
+    axis.set(xlabel=panel.get("x", "iteration"), title=literal(panel["title"]))
     axis.margins(x=0)
     axis.legend(fontsize=8)
 

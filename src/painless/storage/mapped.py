@@ -130,7 +130,8 @@ def require_unchanged(problem: Any) -> None:
     """Reject a problem whose mapped file was written over since it was loaded."""
     kernel = getattr(problem, "transition", None)
     parts = [getattr(kernel, name, None) for name in ("data", "indices", "indptr")]
-    arrays = [getattr(problem, name, None) for name in ("reward", "constraint_reward", "initial", "actions")]
+    held = getattr(problem, "__dict__", {})  # what is made on first use is no part of a file
+    arrays = [held.get(name) for name in ("reward", "constraint_reward", "initial", "actions")]
     for array in (kernel, *parts, *arrays):
         owner = array
         while isinstance(owner, np.ndarray):

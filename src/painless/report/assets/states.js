@@ -90,19 +90,20 @@ function stateTable(element, data, names, moving, time) {
   };
 }
 
-/** The frontier as a line from loose to tight, with a tick on each edge where a state's action changes. */
+/** The frontier as a line of ascending limits, as on the slider, with a tick on each edge where a state's action changes. */
 function changeStrip(frontier, { v, w }, s) {
-  const { step } = frontier;
-  const share = (at) => 4 + (64 * (at - step[0])) / (step[step.length - 1] - step[0] || 1);
+  const { limit } = frontier;
+  const ends = [Math.min(frontier.loosest, frontier.tightest), Math.max(frontier.loosest, frontier.tightest)];
+  const share = (at) => 4 + (64 * (at - ends[0])) / (ends[1] - ends[0] || 1);
   const list = frontier.changes.get(s) || [];
   const words = list.map(([k]) => `between ${number(frontier.limit[k - 1], 4)} and ${number(frontier.limit[k], 4)}`);
   const strip = svg('svg', { viewBox: '0 0 72 14', width: 72, height: 14, role: 'img', 'aria-label': words.join('; ') },
     svg('title', { text: words.join('; ') }), svg('line', { class: 'strip', x1: 4, x2: 68, y1: 7, y2: 7 }));
   for (const [k] of list) {
-    const x = share((step[k - 1] + step[k]) / 2);
+    const x = share((limit[k - 1] + limit[k]) / 2);
     strip.append(svg('line', { class: 'strip-tick', x1: x, x2: x, y1: 2, y2: 12 }));
   }
-  const here = share(w === 0 ? step[v] : (1 - w) * step[v] + w * step[v + 1]);
+  const here = share(w === 0 ? limit[v] : (1 - w) * limit[v] + w * limit[v + 1]);
   strip.append(svg('circle', { class: 'strip-now', cx: here, cy: 7, r: 2.6 }));
   return strip;
 }
