@@ -575,9 +575,13 @@ def test_progress_without_a_terminal(monkeypatch, capsys):
 def test_a_client_whose_thread_does_not_start(monkeypatch):
     """Distributed fails with an empty AssertionError if that takes ten seconds."""
 
-    def slow(*ignored, **named):
-        raise AssertionError
+    class Slow:
+        def __init__(self, *ignored, **named):
+            raise AssertionError
 
-    monkeypatch.setattr("distributed.Client", slow)
+        def close(self):
+            raise AttributeError  # it has not begun
+
+    monkeypatch.setattr("distributed.Client", Slow)
     with pytest.raises(InputError, match="its client did not start"):
         Dask("tcp://127.0.0.1:1").__enter__()
