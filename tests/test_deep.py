@@ -1,6 +1,7 @@
 """Networks: advantages by hand, what is drawn and how likely it is, answers that hold, runs that repeat and continue."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import gymnasium
@@ -31,6 +32,7 @@ from painless.training.deep.selection import (
     refining,
     spread_evenly,
     training_evidence,
+    with_sharpened,
 )
 from painless.training.result import Training
 from tests.extras import library
@@ -160,6 +162,31 @@ def test_actions_are_drawn_with_their_probabilities():
     share = np.bincount(2 * actions[:, 0] + actions[:, 1], minlength=4) / len(actions)
     np.testing.assert_allclose(share, head.probabilities(outputs[:1])[0], atol=0.015)
     np.testing.assert_allclose(head.probabilities(outputs[:1])[0], [0.125, 0.125, 0.375, 0.375])
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_sharpened_networks_do_what_is_likeliest(name):
+    head, rng = HEADS[name], np.random.default_rng(0)
+    weight = rng.normal(size=(head.outputs, 8)).astype(np.float32)
+    bias = rng.normal(size=head.outputs).astype(np.float32)
+    features = rng.normal(size=(500, 8)).astype(np.float32)
+    likeliest = head.likeliest(features @ weight.T + bias)
+    sharp_weight, sharp_bias = head.sharpened(weight, bias)
+    drawn, _ = head.draw(features @ sharp_weight.T + sharp_bias, rng)
+    if head.continuous:
+        np.testing.assert_allclose(drawn, likeliest, atol=0.1)  # five deviations
+    else:
+        assert (drawn == likeliest).mean() > 0.99
+    noisy, _ = head.draw(features @ weight.T + bias, rng)
+    assert (np.abs(noisy - likeliest) > 0.1).mean() > 0.1
+
+
+def test_exploration_is_no_part_of_an_answer(torch):
+    """With bonuses this large training ends half random."""
+    settings = replace(SMALL, entropy=0.5, barrier=0.5)
+    training = painless.train(Corridor, settings, constraints="cost<=100", discount=0.9, steps=4_000)
+    likeliest = [one.at(np.zeros((1, 2))).max() for one in training.policy.policies]
+    assert min(likeliest) > 0.999
 
 
 def test_points_of_a_box_stay_inside():
@@ -330,6 +357,13 @@ def test_training_says_where_a_moving_policy_is():
     assert (np.abs(evidence.mean - truth) < 3 * evidence.error).all()
     assert (evidence.error < 0.7).all()
     np.testing.assert_allclose(evidence.deviation, 1.0, atol=0.15)  # 200 episodes or more: three errors
+
+
+def test_training_tells_little_of_sharpened_checkpoints():
+    noisy = Evidence(np.array([[1.0, 2.0]]), np.full((1, 2), 0.1), np.full((1, 2), 3.0))
+    both = with_sharpened(noisy).known()
+    np.testing.assert_allclose(both.value, [[1.0, 2.0], [1.0, 2.0]])
+    np.testing.assert_allclose(both.error, [[0.2, 0.2], [6.0, 6.0]], rtol=0.01)
 
 
 def test_few_episodes_of_training_leave_their_doubts():
@@ -554,8 +588,6 @@ def test_an_environment_of_another_mind_restarts_its_open_episodes(torch, tmp_pa
 
 
 def test_worker_processes_do_the_same(torch):
-    from dataclasses import replace
-
     one, other = corridor(steps=512), corridor(steps=512, algorithm=replace(SMALL, workers=2))
     assert same(one, other)
 

@@ -24,6 +24,7 @@ UNBOUNDED = 1e300  # stands for infinity
 SHIFT, LEAST, MOST = -0.5, -4.0, 1.0  # of the logarithm of a deviation: the start, and its bounds
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 MOST_OUTPUTS = 10**6
+SHARP = 1e3  # by which the logits of a sharpened product are multiplied
 
 Rows = NDArray[Any]  # (n, m): whole numbers of a product, or points of a Gaussian
 
@@ -110,6 +111,14 @@ class ActionHead:
         if self.continuous:
             return self.gaussian(outputs)[0]
         return np.stack([part.argmax(1) for part in self._split(outputs)], 1)
+
+    def sharpened(self, weight: Rows, bias: Rows) -> tuple[Rows, Rows]:
+        """Return a last layer (outputs, F), (outputs,) whose draws are all but certainly the likeliest actions."""
+        if not self.continuous:
+            return weight * np.float32(SHARP), bias * np.float32(SHARP)
+        box, weight, bias = len(self.low), weight.copy(), bias.copy()
+        weight[box:], bias[box:] = 0.0, LEAST - SHIFT
+        return weight, bias
 
     def probabilities(self, outputs: Rows) -> Array:
         """Return the probabilities of all combinations, (n, A), in the order of `numpy.unravel_index`."""

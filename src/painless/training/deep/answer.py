@@ -61,11 +61,9 @@ def estimate_of(
 
 def _unverified(found: DeepFound, specification: Specification, confidence: float) -> Estimate:
     """Return what training and selection say, where no fresh episode was possible: all limits are unclear."""
-    known = found.evidence.known() if found.evidence is not None else None
-    sign = specification.sign
-    value = np.zeros(len(sign)) if known is None else known.value[-1] * sign
-    width = np.full(len(sign), np.inf) if known is None else 2.5 * known.error[-1]
-    return Estimate.unverified(value, width, specification, confidence)
+    return Estimate.unverified(
+        found.told.value * specification.sign, 2.5 * found.told.error, specification, confidence
+    )
 
 
 def trace_of(history: list[Record], sign: Array) -> tuple[Trace, Array]:

@@ -172,6 +172,12 @@ class Networks:
             module.load_state_dict(self.actor.state_dict())
         return replace(policy, forward=Forward(module), body=self.about)
 
+    def sharpened(self, policy: NetworkPolicy) -> NetworkPolicy:
+        """Return a policy that does what another is likeliest to do."""
+        *body, weight, bias = policy.weights
+        sharp = replace(policy, weights=(*body, *self.head.sharpened(weight, bias)))
+        return sharp if self.plain else self.restored(sharp)
+
     @property
     def about(self) -> dict[str, Any]:
         """What a policy that is not of plain layers says of its body."""

@@ -21,7 +21,7 @@ from painless.training.deep.fresh_episodes import LEAST_EPISODES, FreshEpisodes
 from painless.training.deep.history import Record, mean_length, recent_samples
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
-from painless.training.deep.selection import Evidence, mixture, training_evidence
+from painless.training.deep.selection import Evidence, Known, mixture, training_evidence, with_sharpened
 from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
@@ -38,7 +38,7 @@ class DeepFound:
     weights: Array
     history: list[Record]
     returns: Finished  # fresh episodes
-    evidence: Evidence | None
+    told: Known  # of the answer, (J,) each, by training and selection
     extremes: Array  # (2, J) the least and the largest of a step
     steps: dict[str, int]
     stopped: str
@@ -124,13 +124,16 @@ class DeepRun:
             if not self.kept or stopped:
                 self._keep()
             policies = [one for _, one in self.kept]
-            evidence = self._evidence()
+            policies += [self.networks.sharpened(one) for one in policies]
+            evidence = with_sharpened(self._evidence())
             fresh = self._fresh_episodes(stopped)
             self.phase = "selecting"
             again = self._try(lambda: fresh.select(policies, evidence))
             stopped = fresh.stopped = stopped or again
-            weights = mixture(evidence.known(), self.specification.threshold, self.settings.margin)
+            known = evidence.known()
+            weights = mixture(known, self.specification.threshold, self.settings.margin)
             used = np.flatnonzero(weights)
+            told = Known(weights @ known.value, weights @ known.error)
             policies, weights = [policies[k] for k in used], weights[used]
             self.phase = "verifying"
             parts: list[Finished] = []
@@ -140,7 +143,7 @@ class DeepRun:
                 weights,
                 self.history,
                 parts[0] if parts else Finished.of([], self.utilities),
-                evidence,
+                told,
                 self.extremes,
                 self.steps,
                 stopped or last,

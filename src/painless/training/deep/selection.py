@@ -1,5 +1,6 @@
 """Which mixture of checkpoints to answer with: fresh episodes where they may matter, and the program of all mixtures.
 
+Each checkpoint is there twice: as it was trained, and sharpened to what it is likeliest to do, since exploration is of no use to an answer.
 What the episodes of training say of each checkpoint is a start: a line through those around it, with its error doubled since the policy moved. Then, an
 episode at a time, values are drawn within the errors, the best mixture of these draws is found, and one of its policies is drawn and played:
 checkpoints that cannot win get no episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits.
@@ -80,6 +81,12 @@ def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
         rows.append(_line((times[near] - place) / width, samples[near], pooled))
     mean, error, spread = (np.array(column) for column in zip(*rows, strict=True))
     return Evidence(mean, error, _median_of_neighbours(spread))
+
+
+def with_sharpened(noisy: Evidence) -> Evidence:
+    """Return the evidence of checkpoints, and after it that of the same ones sharpened, of which training tells little."""
+    mean, deviation = np.tile(noisy.mean, (2, 1)), np.tile(noisy.deviation, (2, 1))
+    return Evidence(mean, np.concatenate([noisy.error, np.hypot(noisy.error, noisy.deviation)]), deviation)
 
 
 def _line(times: Array, samples: Array, pooled: Array) -> tuple[Array, Array, Array]:
