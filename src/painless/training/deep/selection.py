@@ -24,7 +24,7 @@ REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the on
 BEND = 0.25  # of the change over half a window, which a line may be wrong by
 LEAST_WEIGHT = 0.02  # of a policy in a mixture: those that verify it would see a smaller part hardly ever
 FINEST = 0.01  # steps in which margins are searched for
-ENOUGH = 256  # episodes of a checkpoint after which no more are needed
+ENOUGH = 1000  # episodes of a checkpoint after which no more are needed, as many as judge an answer
 
 
 class Known(NamedTuple):
