@@ -56,7 +56,7 @@ class Deep:
             of nearly random actions, collected: multipliers that press at once end exploration.
             Coming down from the worst that episodes collected so far frees a pendulum with two limits (−136 in place of −286), but it misses
             one of them then, and fewer runs are called met (29 of 38, in place of 53 of 60).
-        checkpoints: policies that are kept for the answer, from an eighth of the run on.
+        checkpoints: policies that are kept for the answer, from an eighth of the run on; each is tried as it is, and as what it is likeliest to do.
         margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
             other episodes; with two here every other answer would stay unclear. The multipliers aim twice as many errors of the
             verdict's episodes beyond the limits, once for the selection and once for the verdict: policies right at a limit leave nothing to
