@@ -26,8 +26,9 @@ from painless.counting.known_plans import Known
 from painless.counting.learned_model import LearnedModel
 from painless.engines.drawn import Drawn
 from painless.engines.engine import FEW_STATES, engine_of
+from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
-from painless.planning.planner import Case, Task
+from painless.planning.planner import Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
 

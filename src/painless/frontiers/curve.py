@@ -19,8 +19,8 @@ from painless.common.errors import InputError
 from painless.engines.drawn import as_answer
 from painless.engines.engine import engine_of, visitor
 from painless.frontiers import json_data, storage
+from painless.planning.case import LEAST, allowance
 from painless.planning.certificate import NEAR
-from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of

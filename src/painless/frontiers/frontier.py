@@ -18,15 +18,13 @@ from painless.frontiers import Frontier
 from painless.frontiers.logged import LoggedFrontier, logged_frontier
 from painless.logs.answer import checked_confidence
 from painless.logs.logged_model import LoggedModel
+from painless.planning.case import Case, misses_constant
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import misses_constant
 from painless.planning.parametric import Graph, Vertex, trace
-from painless.planning.planner import Case
 from painless.planning.pool import REWARD, Pool
 from painless.problem import CMDP, Criterion, require_problem
 from painless.problem.names import Names, naming
-from painless.problem.presolve import presolve
-from painless.problem.units import Units, normalise
+from painless.problem.units import Units, normalise, presolve
 from painless.storage.mapped import unchanged
 
 FINE_STATES = 2000  # states up to which every vertex is found by default

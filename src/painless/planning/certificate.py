@@ -20,11 +20,10 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.engine import Actions, Bracket, Engine
-from painless.planning.columns import Column, Columns
+from painless.planning.case import Relaxation
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Aim, Game
-from painless.planning.judgement import Relaxation
-from painless.planning.master import Mixture, best_mixture
+from painless.planning.master import Column, Columns, Mixture, best_mixture
 from painless.problem import Criterion
 from painless.problem.units import TOLERANCE
 

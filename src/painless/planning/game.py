@@ -24,15 +24,24 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
-from painless.planning.columns import Column, Columns
-from painless.planning.master import Mixture, best_mixture, largest_slack
+from painless.planning.interpolation import interpolated
+from painless.planning.master import AMPLE, Column, Columns, Mixture, best_mixture, largest_slack
 from painless.problem import CMDP
+from painless.problem.units import TOLERANCE
 
 ROUNDS = 1000  # usually a few suffice
 COARSE = 1e-2  # the open gap assumed for the first responses, in the engine's unit
 SHARE = 0.1  # tolerance of a best response, relative to the open gap
 FINEST = 1e-13  # the smallest tolerance of a response, in the engine's unit
 ROUNDING = 1e-12  # smaller gains are rounding, in the engine's unit
+SLACK_COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
+SLACK_FINEST = (
+    0.01 * TOLERANCE
+)  # the highest precision of best responses in the game for it, in the same unit
+DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the engine sweeps
+BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
+SMOOTH_STATES = 5000  # states from which values are smooth enough in the multipliers to interpolate
+SMOOTH_CONSTRAINTS = 4  # constraints up to which they are
 PATIENCE = 60  # rounds in a row without progress, after which the rest is rounding
 
 
@@ -248,3 +257,76 @@ class Game:
         if columns.taken > columns.memory or len(columns.known) > columns.most:
             columns.drop(columns.values @ self.aim.weight(self.mix().multiplier))
         return place
+
+
+class SlackGame(Game):
+    """The game for the joint slack of some constraints.
+
+    Arguments:
+        members: the constraints that play; all by default.
+        columns: initial policies.
+        enough: the share of the largest slack at which the game may end, unless that is close to 0.
+        precision: of the policies' values; by default a share of the open gap.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        members: list[int] | None = None,
+        columns: Columns | None = None,
+        *,
+        enough: float = 1.0,
+        precision: float | None = None,
+    ) -> None:
+        aim = Aim.slack(engine.problem, members)
+        super().__init__(
+            *(engine, aim, columns),
+            precision=precision,
+            coarse=SLACK_COARSE,
+            finest=SLACK_FINEST,
+            cautious=not engine.exact,
+        )
+        self.enough = enough
+
+    def find(self, rounds: int = ROUNDS) -> None:
+        """Play until the slack is known."""
+        if not self.columns.known:
+            self.respond(self.price)
+        if len(self.aim.held):
+            self.play(self._is_known, rounds)
+
+    def _is_known(self) -> bool:
+        """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
+        slack, least = self.mixture.value, TOLERANCE * self.engine.unit
+        if slack >= AMPLE and self.columns.loops.any():
+            return True
+        if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
+            return True
+        open_sign = slack <= least and self.upper >= -least
+        digits = 0.0 if self.engine.exact or open_sign else DIGITS
+        return self.open <= max(0.1 * least, digits * abs(slack))
+
+
+class Smoothed:
+    """The multipliers at which column generation prices: the master's, blended with those that prove the bound, or interpolated.
+
+    Smoothing towards those of the best bound (Wentges 1997) saves responses for K > 1. If the frontier is smooth, they are interpolated (see
+    `interpolation`). After a response that does not help the master, its own multipliers are used.
+    """
+
+    def __init__(self, share: float | None, states: int, constraints: int) -> None:
+        usual = 0.2 if constraints == 1 else 0.5  # which needs the fewest solves on Garnets and grids
+        self.share = usual if share is None else share
+        self.smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
+        self._guessed, self._last = False, np.inf
+
+    def __call__(self, game: Game) -> Array:
+        """Return the multipliers for the next response, (K,)."""
+        guess, share = None, self.share if game.useful else 0.0
+        if self.smooth and share > 0 and not (self._guessed and game.open > BRISK * self._last):
+            guess = interpolated(game.columns.known, game.mixture.weights, game.aim.reached)
+        self._guessed, self._last = guess is not None, game.open
+        if guess is not None:
+            return guess
+        master = game.mixture.multiplier
+        return master if share == 0 else share * game.price + (1 - share) * master

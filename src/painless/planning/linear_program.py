@@ -18,10 +18,10 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.reduction import Reduction
 from painless.planning import highs
+from painless.planning.case import Case, is_solved
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import is_solved
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.planner import Ending, Planned, Task
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP, Criterion
 from painless.problem.transitions import require_sound

@@ -16,9 +16,8 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, Actions, engine_of
-from painless.planning.columns import Columns
-from painless.planning.feasibility import SlackGame
-from painless.planning.game import ROUNDING, Aim, Game
+from painless.planning.game import ROUNDING, Aim, Game, SlackGame
+from painless.planning.master import Columns
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 

@@ -21,8 +21,8 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import Answer, Certifier, better
+from painless.planning.game import Smoothed
 from painless.planning.master import NOTHING
-from painless.planning.smoothing import Smoothed
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit

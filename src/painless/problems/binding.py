@@ -8,10 +8,10 @@ import numpy as np
 
 from painless.bellman import policy_value
 from painless.common.arrays import Array
-from painless.engines.policy_iteration import policy_iteration
-from painless.planning.columns import Column, Columns
+from painless.engines.factorised import policy_iteration
 from painless.planning.feasibility import slater_policy
 from painless.planning.game import Aim, Game
+from painless.planning.master import Column, Columns
 from painless.problem import CMDP
 from painless.problem.units import normalise
 

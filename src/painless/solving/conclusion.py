@@ -14,11 +14,11 @@ from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
 from painless.engines.engine import EXACT_STATES, Actions, Engine, as_table, engine_of
 from painless.loop.framework import Trace
+from painless.planning.case import Case, constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
-from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.planner import Ending, Planned, Task
 from painless.planning.prices import NONE, PricePrecision, PriceRanges, closed_in, price_ranges
 from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy

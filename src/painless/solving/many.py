@@ -17,9 +17,10 @@ from painless.common import arguments
 from painless.common.arrays import one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
-from painless.planning.columns import Column
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.master import Column
+from painless.planning.planner import Ending, Planned, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.comparison import same_model
 from painless.problem.names import naming

@@ -22,12 +22,12 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
-from painless.planning import choose
+from painless.planning.case import Case, is_solved
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.column_generation import choose
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
+from painless.planning.planner import Ending, Planned, Planner, Progress, Task
 from painless.policies.learning_table import LearningTable
 from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import as_policy
