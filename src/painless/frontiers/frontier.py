@@ -23,7 +23,7 @@ from painless.planning.feasibility import Feasibility
 from painless.planning.parametric import Graph, Vertex, trace
 from painless.planning.pool import REWARD, Pool
 from painless.problem import CMDP, Criterion, require_problem
-from painless.problem.names import Names, naming
+from painless.problem.names import Names, add_names
 from painless.problem.units import Units, normalise, presolve
 from painless.storage.mapped import unchanged
 
@@ -101,18 +101,22 @@ def frontier(
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread(), clock.interruptible(), naming(problem.names):
-        smaller, met = presolve(without_limit(problem, index))
-        normal, units = normalise(smaller, met)
-        if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
-            normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
-        pool = _pool(smaller, normal, units, index, clock)
-        varied = np.flatnonzero(units.kept == index)
-        if len(varied):
-            graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
-        else:  # constant for all policies
-            response = _in_time(lambda: pool.best(REWARD, None))
-            graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
+    try:
+        with one_thread(), clock.interruptible():
+            smaller, met = presolve(without_limit(problem, index))
+            normal, units = normalise(smaller, met)
+            if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
+                normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
+            pool = _pool(smaller, normal, units, index, clock)
+            varied = np.flatnonzero(units.kept == index)
+            if len(varied):
+                graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
+            else:  # constant for all policies
+                response = _in_time(lambda: pool.best(REWARD, None))
+                graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
+    except InputError as error:
+        add_names(error, problem.names)
+        raise
     return _frontier(problem, units, index, graph, pool, clock.seconds)
 
 

@@ -41,12 +41,15 @@ def allowance(unit: float) -> float:
     return max(PRECISION, ROUNDINGS * UNIT_ROUNDOFF * unit)
 
 
-def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
-    """Return the gap to prove, given the bound, both in the user's units."""
+def gap_target(problem: CMDP, tolerance: float, units: Units | None = None) -> Callable[[float], float]:
+    """Return the gap to prove, given the bound, both in the user's units, or in normalised `units`."""
     low, high = (float(side[0]) for side in problem.utility_range)
     size = (high - low) or abs(high) or 1.0
     least = LEAST * size * problem.unit
-    return lambda bound: tolerance * (max(abs(bound), least) if np.isfinite(bound) else least)
+    span, offset = (1.0, 0.0) if units is None else (float(units.span[0]), float(units.offset[0]))
+    return lambda bound: (
+        tolerance * max(abs(own) if np.isfinite(own := bound * span + offset) else 0.0, least) / span
+    )
 
 
 def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
@@ -132,7 +135,7 @@ class Case:
         """Presolve, normalise the units, and remove constant constraints."""
         smaller, met = presolve(problem)
         normal, units = normalise(smaller, met)
-        missed = bool(misses_constant(problem, units).any())
+        missed = len(units.removed) > 0 and bool(misses_constant(problem, units).any())
         return cls(problem, normal, units, Relaxation(smaller, normal, units), tick, missed)
 
     @cached_property
@@ -161,12 +164,6 @@ class Case:
         from painless.planning.feasibility import Feasibility
 
         return Feasibility.NONE if self.misses_constant else self.slater.feasibility
-
-    def target(self, tolerance: float) -> Callable[[float], float]:
-        """Return the gap to prove, given the bound, in normalised units."""
-        target = gap_target(self.problem, tolerance)
-        span, offset = float(self.units.span[0]), float(self.units.offset[0])
-        return lambda bound: target(bound * span + offset) / span
 
     def value(self, value: Array) -> Array:
         """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""

@@ -22,19 +22,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from painless.common.arguments import number, whole
-from painless.common.arrays import Array, Mask
+from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
 from painless.engines.iterated import FACTORISED
-from painless.planning.case import LEAST, Case, Relaxation
+from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import SHARE, SlackGame, Smoothed
 from painless.planning.interpolation import implied_prices
 from painless.planning.linear_program import LinearProgram
-from painless.planning.master import Column, Mixture, best_mixture
+from painless.planning.master import Column, best_mixture
 from painless.planning.planner import Ending, Planned, Planner, Progress, Task
 from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
@@ -132,29 +132,25 @@ class ColumnGeneration:
         engine = engine_of(case.normal, FEW_STATES)
         if task.before is not None:
             engine.continue_from(task.before)
-        found = self.plan(
-            case.normal,
-            case.target(task.tolerance),
-            engine=engine,
-            clock=task.clock,
+        target = gap_target(case.problem, task.tolerance, case.units)
+        search = Searcher(
+            *(engine, target, task.clock, case.relaxation),
+            rounds=self.rounds,
+            share=self.smoothing,
             progress=report,
-            relaxation=case.relaxation,
-            start=task.start,
-            columns=task.columns,
-            prices=task.prices,
-            bounds=task.bounds,
         )
-        small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
+        found = search.run(task.start, task.columns, task.prices, task.bounds)
+        small = case.normal.shape[0] <= EXACT_STATES and not engine.exact
         stored = not isinstance(case.normal, FunctionModel)
         if stored and (found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small)):
             why = "The constraints are feasible only at the boundary (no Slater point)"
             if found.ending is Ending.ROUNDING:
                 why = "Sweeps cannot prove this tolerance"
-            elif found.slack is not None and found.slack.upper > TOLERANCE * found.certifier.engine.unit:
+            elif found.slack is not None and found.slack.upper > TOLERANCE * engine.unit:
                 why = "It is not known whether any policy meets all constraints"
             reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
-        case = case.known(found.certifier.engine, found.slater)
+        case = case.known(engine, found.slater)
         if found.ending is Ending.INFEASIBLE:
             return Planned(self.name, case)
         note = f"{counted(found.solves, 'unconstrained problem')} {'was' if found.solves == 1 else 'were'} solved."
@@ -170,23 +166,7 @@ class Searched(NamedTuple):
     feasible: bool  # whether the answer provably meets every constraint
     ending: Ending
     solves: int  # of unconstrained MDPs
-
-    @property
-    def slater(self) -> SlaterPolicy:
-        """The slack that the search found; the answer serves as its policy."""
-        answer, engine = self.answer, self.certifier.engine
-        slack = answer.low[1:] - engine.problem.threshold
-        joint, weight = -np.inf, np.empty(0)
-        if self.slack is not None:
-            joint, weight = self.slack.mixture.value, self.slack.price
-        found = Feasibility.UNKNOWN
-        if self.ending is Ending.INFEASIBLE:
-            found = Feasibility.NONE
-        elif joint > TOLERANCE * engine.unit or (slack >= 0).all():
-            found = Feasibility.SLACK
-        return SlaterPolicy(
-            *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, found, slack)
-        )
+    slater: SlaterPolicy  # the slack that the search found; the answer serves as its policy
 
 
 class Searcher:
@@ -221,6 +201,8 @@ class Searcher:
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING
         self._aim = AIM  # the share of the target at which a mixture is evaluated
+        # Error of the values of a response, relative to its tolerance.
+        self._coarse = EXACT * SHARE if self.problem.shape[2] else LAST
 
     def run(
         self,
@@ -255,31 +237,43 @@ class Searcher:
             answer = proved or self._final(ending)
         except TimeoutError:
             ending, answer = Ending.TIMEOUT, self.certifier.known()
-        feasible = ending is not Ending.INFEASIBLE and bool(self._meets(answer.low))
-        answer = self.certifier.bounded(answer)
-        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
-        return Searched(self.certifier, answer, self.slack, feasible, ending, solves)
+        answer, game = self.certifier.bounded(answer), self.slack
+        slack = answer.low[1:] - self.problem.threshold
+        met = ending is not Ending.INFEASIBLE and bool((slack >= 0).all())
+        joint, weight = (-np.inf, np.empty(0)) if game is None else (game.mixture.value, game.price)
+        feasibility = Feasibility.NONE if ending is Ending.INFEASIBLE else Feasibility.UNKNOWN
+        if met or (joint > TOLERANCE * self.engine.unit and ending is not Ending.INFEASIBLE):
+            feasibility = Feasibility.SLACK
+        slater = SlaterPolicy(
+            *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, feasibility, slack)
+        )
+        solves = self.game.responses + (0 if game is None else game.responses)
+        return Searched(self.certifier, answer, game, met, ending, solves, slater)
 
     def _start_near(self, multiplier: Array) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
         for step in AROUND:
             columns = self.game.columns
-            met = self._meets(columns.lows[~columns.loops]) if columns.known else np.empty(0, dtype=bool)
+            low = columns.lows[~columns.loops] if columns.known else np.empty((0, 1 + len(multiplier)))
+            met = np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
             if met.any() and not met.all():
                 break
             for factor in (1 + step, 1 - step) if not len(met) else (1 - step,) if met[0] else (1 + step,):
-                self._respond(factor * multiplier, self.target(self.game.upper))
+                tolerance = self.target(self.game.upper)
+                self.game.precision = max(self._precision(), self._coarse * tolerance)
+                self.game.respond(factor * multiplier, tolerance)
 
     def _search(self) -> Ending:
-        columns = self.game.columns
+        columns, first = self.game.columns, COARSE * self.engine.unit
         if not columns.known:
-            self._respond(self.game.price, COARSE * self.engine.unit)
-        if not self._meets(columns.lows[~columns.loops]).any() and not self._has_slack():
+            self.game.precision = max(self._precision(), self._coarse * first)
+            self.game.respond(self.game.price, first)
+        met = (columns.lows[~columns.loops, 1:] >= self.problem.threshold).all(-1)
+        if not met.any() and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
             return Ending.INFEASIBLE if disproved else Ending.TIGHT
-        states, _, constraints = self.problem.shape
-        self.game.play(self._is_closed, self.rounds, Smoothed(self.share, states, constraints))
+        self.game.play(self._is_closed, self.rounds, Smoothed(self.share))
         return self._ending
 
     def _has_slack(self) -> bool:
@@ -288,29 +282,25 @@ class Searcher:
         Values as rough as the gap may be can hide a small slack: then they become as fine as it takes.
         """
         least = TOLERANCE * self.engine.unit
-        for precision in (None,) if self.engine.exact else (self._precision, None):
+        for precision in (None,) if self.engine.exact else (self._precision(), None):
             self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
             self.slack.proved = self.game.proved
             self.slack.watch = self.game.watch
-            self.slack.find(self.rounds)
+            self.slack.play(self.slack.is_known, self.rounds)
             self.game.safe = self.slack.mixture.weights
             if self.slack.mixture.value > least or self.slack.upper < -least:
                 break
         assert self.slack is not None
         return self.slack.mixture.value > least
 
-    def _meets(self, low: Array) -> Mask:
-        """Return whether policies with at least the values `low` (..., J) meet every constraint."""
-        return np.asarray((low[..., 1:] >= self.problem.threshold).all(-1))
-
     def _is_closed(self) -> bool:
         """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
         game, target = self.game, self.target(self.game.upper)
-        game.precision = self._precision
-        if game.open > self._aim * target:
+        game.precision = self._precision()
+        if game.upper - game.mixture.value > self._aim * target:
             return False
         self.answer = self.polished()
-        met = bool(self._meets(self.answer.low))
+        met = bool((self.answer.low[1:] >= self.problem.threshold).all())
         if met and game.upper - self.answer.low[0] <= target:
             self._ending = Ending.PROVED
         elif game.safe is None and not met and not self._has_slack():
@@ -318,13 +308,8 @@ class Searcher:
         self._aim *= 0.3
         return self._ending is not Ending.ROUNDING or self._aim < LEAST_AIM
 
-    def _respond(self, multiplier: Array, tolerance: float) -> None:
-        coarse = EXACT * SHARE if self.problem.shape[2] else LAST
-        self.game.precision = max(self._precision, coarse * tolerance)
-        self.game.respond(multiplier, tolerance)
-
-    @property
     def _precision(self) -> float:
+        """Return the error that a policy's values may have now."""
         target = self.target(self.game.upper)
         if self.problem.shape[2]:
             return EXACT * target
@@ -345,11 +330,12 @@ class Searcher:
         if not self.engine.exact and self.engine.refines and self._refresh(weights, margin):
             weights = game.mix().weights
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
-            mixture = self._beyond(margin)
+            columns, threshold = game.columns, self.problem.threshold
+            mixture = best_mixture(columns.values, threshold + margin, game.safe, columns.loops)
             loss = np.inf if mixture is None else game.mixture.value - mixture.value
             if loss > DEAREST * target:  # beyond the thresholds the multipliers differ
                 margin *= DEAREST * target / loss
-                mixture = self._beyond(margin)
+                mixture = best_mixture(columns.values, threshold + margin, game.safe, columns.loops)
             if mixture is not None:
                 weights = mixture.weights
                 precision = 0.2 * margin * (self._aim / AIM) ** 2  # finer if an answer was not good enough
@@ -369,12 +355,6 @@ class Searcher:
                 columns.add(column._replace(value=known.guess, low=known.low))
                 found = True
         return found
-
-    def _beyond(self, margin: float) -> Mixture | None:
-        """Return the best mixture that exceeds all thresholds by a margin."""
-        columns, safe = self.game.columns, self.game.safe
-        padded = None if safe is None else columns.padded(safe)
-        return best_mixture(columns.values, self.problem.threshold + margin, padded, columns.loops)
 
     def _final(self, ending: Ending) -> Answer:
         """Return the best mixture, or the one with the largest slack."""

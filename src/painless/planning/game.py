@@ -26,7 +26,6 @@ from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
 from painless.planning.interpolation import interpolated
 from painless.planning.master import AMPLE, Column, Columns, Mixture, best_mixture, largest_slack
-from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
 ROUNDS = 1000  # usually a few suffice
@@ -53,25 +52,6 @@ class Aim:
     held: NDArray[np.intp]  # (H,) the utilities that are held
     threshold: Array  # (H,) for which the bound is proved
     reached: Array  # (H,) which mixtures must reach: a little lower if there is no Slater point
-
-    @classmethod
-    def reward(cls, problem: CMDP, reached: Array | None = None) -> Aim:
-        """Return the aim of a constrained problem: the largest reward that meets all constraints."""
-        constraints = problem.shape[2]
-        threshold = problem.threshold
-        return cls(
-            *(np.eye(1 + constraints)[0], 1 + np.arange(constraints)),
-            *(threshold, threshold if reached is None else reached),
-        )
-
-    @classmethod
-    def slack(cls, problem: CMDP, members: list[int] | None = None) -> Aim:
-        """Return the aim of feasibility: the largest joint slack of some constraints, by default all; the reward if there are none."""
-        if not problem.shape[2] or members == []:
-            return cls(np.eye(1 + problem.shape[2])[0], *(np.empty(0, np.intp), np.empty(0), np.empty(0)))
-        chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
-        threshold = problem.threshold[chosen]
-        return cls(np.zeros(1 + problem.shape[2]), 1 + chosen, threshold, threshold)
 
     def weight(self, price: Array) -> Array:
         """Return o + λ, (J,)."""
@@ -168,7 +148,8 @@ class Game:
             self.mix()
             if stop():
                 return True
-            least, idle = (self.open, 0) if not self.open >= 0.99 * least else (least, idle + 1)
+            gap = self.upper - self.mixture.value
+            least, idle = (gap, 0) if not gap >= 0.99 * least else (least, idle + 1)
             self.exhausted = idle > PATIENCE
             if turn == rounds or self.exhausted:
                 break
@@ -178,7 +159,8 @@ class Game:
             weight, value = self.aim.weight(master), column.low if self.cautious else column.value
             gain = float(value @ weight) - float(master @ self.aim.reached) - self.mixture.value
             rounding = ROUNDING * self.engine.unit * (1 + float(master.sum()))
-            self.useful = self.looped or gain > max(0.1 * self._share * self.open, rounding)
+            gap = self.upper - self.mixture.value
+            self.useful = self.looped or gain > max(0.1 * self._share * gap, rounding)
             if self.useful:
                 self._share = SHARE
             elif price is master:  # the same prices would give the same response
@@ -194,15 +176,15 @@ class Game:
         aim, columns = self.aim, self.columns
         if columns.known:
             values = columns.lows if self.cautious else columns.values
-            safe = None if self.safe is None else columns.padded(self.safe)
             held = values[:, aim.held]
             if aim.objective.any():
                 table = np.column_stack([values @ aim.objective, held])
-                mixture = best_mixture(table, aim.reached, safe, columns.loops)
+                mixture = best_mixture(table, aim.reached, self.safe, columns.loops)
             else:
                 mixture = largest_slack(held, aim.reached, columns.loops)
             if mixture is None:
-                weights = np.eye(len(values))[0] if safe is None else safe
+                safe, weights = np.ones(1) if self.safe is None else self.safe, np.zeros(len(values))
+                weights[: len(safe)] = safe
                 mixture = Mixture(weights, self.price, float(weights @ values @ aim.objective))
             self.mixture = mixture
         return self.mixture
@@ -213,8 +195,8 @@ class Game:
         By default its tolerance is a share of the open gap, which falls while responses do not help.
         """
         if tolerance is None:
-            open_gap = SHARE * min(self.open, self.coarse) if self.goal is None else self.goal(self.upper)
-            tolerance = self._share / SHARE * open_gap
+            gap = SHARE * min(self.upper - self.mixture.value, self.coarse)
+            tolerance = self._share / SHARE * (gap if self.goal is None else self.goal(self.upper))
         wanted = self.tolerance = max(tolerance, self.finest)
         weight = self.aim.weight(price)
         precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
@@ -278,9 +260,13 @@ class SlackGame(Game):
         enough: float = 1.0,
         precision: float | None = None,
     ) -> None:
-        aim = Aim.slack(engine.problem, members)
+        problem = engine.problem
+        chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
+        objective, threshold = np.zeros(1 + problem.shape[2]), problem.threshold[chosen]
+        if not len(chosen):  # the reward, if nothing must be met
+            objective[0] = 1.0
         super().__init__(
-            *(engine, aim, columns),
+            *(engine, Aim(objective, 1 + chosen, threshold, threshold), columns),
             precision=precision,
             coarse=SLACK_COARSE,
             finest=SLACK_FINEST,
@@ -293,9 +279,9 @@ class SlackGame(Game):
         if not self.columns.known:
             self.respond(self.price)
         if len(self.aim.held):
-            self.play(self._is_known, rounds)
+            self.play(self.is_known, rounds)
 
-    def _is_known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
         slack, least = self.mixture.value, TOLERANCE * self.engine.unit
         if slack >= AMPLE and self.columns.loops.any():
@@ -304,9 +290,10 @@ class SlackGame(Game):
             return True
         open_sign = slack <= least and self.upper >= -least
         digits = 0.0 if self.engine.exact or open_sign else DIGITS
-        return self.open <= max(0.1 * least, digits * abs(slack))
+        return self.upper - slack <= max(0.1 * least, digits * abs(slack))
 
 
+@dataclass
 class Smoothed:
     """The multipliers at which column generation prices: the master's, blended with those that prove the bound, or interpolated.
 
@@ -314,18 +301,21 @@ class Smoothed:
     `interpolation`). After a response that does not help the master, its own multipliers are used.
     """
 
-    def __init__(self, share: float | None, states: int, constraints: int) -> None:
-        usual = 0.2 if constraints == 1 else 0.5  # which needs the fewest solves on Garnets and grids
-        self.share = usual if share is None else share
-        self.smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
-        self._guessed, self._last = False, np.inf
+    share: float | None = (
+        None  # of the multipliers that prove the bound; by default the one that needs the fewest solves on Garnets and grids
+    )
+    guessed: bool = False  # whether the last ones were interpolated
+    last: float = np.inf  # the gap that was open then
 
     def __call__(self, game: Game) -> Array:
         """Return the multipliers for the next response, (K,)."""
-        guess, share = None, self.share if game.useful else 0.0
-        if self.smooth and share > 0 and not (self._guessed and game.open > BRISK * self._last):
+        states, _, constraints = game.engine.problem.shape
+        share = (0.2 if constraints == 1 else 0.5) if self.share is None else self.share
+        share, guess, gap = share if game.useful else 0.0, None, game.upper - game.mixture.value
+        smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
+        if smooth and share > 0 and not (self.guessed and gap > BRISK * self.last):
             guess = interpolated(game.columns.known, game.mixture.weights, game.aim.reached)
-        self._guessed, self._last = guess is not None, game.open
+        self.guessed, self.last = guess is not None, gap
         if guess is not None:
             return guess
         master = game.mixture.multiplier

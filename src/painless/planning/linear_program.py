@@ -18,7 +18,7 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.reduction import Reduction
 from painless.planning import highs
-from painless.planning.case import Case, is_solved
+from painless.planning.case import Case, gap_target, is_solved
 from painless.planning.certificate import Certifier, better
 from painless.planning.feasibility import Feasibility
 from painless.planning.planner import Ending, Planned, Task
@@ -106,7 +106,7 @@ class LinearProgram:
             with suppress(TimeoutError):
                 answer = certifier.assess(case.slater.policy)
             return Planned(self.name, case, certifier, answer, Ending.of(case.slater.stopped))
-        target = case.target(task.tolerance)
+        target = gap_target(case.problem, task.tolerance, case.units)
         try:
             case.tick()
             optimum = self._occupancy(case, certifier.game.aim.reached, task.clock)

@@ -20,7 +20,7 @@ start from always exists. The largest reduced gain enters; after many steps with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +57,7 @@ class Column(NamedTuple):
         return self.weight[1:] / self.weight[0] if self.weight is not None and self.weight[0] > 0 else None
 
 
+@dataclass
 class Columns:
     """The policies found so far, in bounded memory.
 
@@ -65,27 +66,20 @@ class Columns:
         most: maximum number of policies.
     """
 
-    def __init__(self, columns: Iterable[Column] = (), memory: float = np.inf, most: float = np.inf) -> None:
-        self.memory, self.most = memory, most
-        self.known: list[Column] = []
-        self.taken = 0  # bytes of the policies
-        self.values = self.lows = np.empty((0, 0))  # (n, J) estimates, and what is proved
-        self.loops = np.empty(0, dtype=bool)  # (n,) which are loops
-        self._place: dict[int, int] = {}  # of deterministic policies, by their hash
-        for column in columns:
-            self.add(column)
+    memory: float = np.inf
+    most: float = np.inf
+    known: list[Column] = field(default_factory=list)
+    taken: int = 0  # bytes of the policies
+    values: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, J) estimates
+    lows: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, J) what is proved
+    loops: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))  # (n,) which are loops
+    _place: dict[int, int] = field(default_factory=dict)  # of deterministic policies, by their hash
 
     def __len__(self) -> int:
         return len(self.known)
 
     def __getitem__(self, index: int) -> Column:
         return self.known[index]
-
-    def padded(self, weights: Array) -> Array:
-        """Return weights (n,) of all policies from those of the first ones, with 0 for the others."""
-        padded = np.zeros(len(self.known))
-        padded[: len(weights)] = weights
-        return padded
 
     def add(self, column: Column) -> int:
         """Add a policy and return its index; a known policy keeps its index and the more precise values."""
@@ -134,7 +128,8 @@ def best_mixture(
 ) -> Mixture | None:
     """Return the mixture with the largest reward that meets the constraints, or None if there is none.
 
-    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are the weights of a mixture that meets them. What are
+    `value` holds V_r and V_c of each policy, (n, J). `safe` (m,) are the weights of the first policies in
+    a mixture that meets them. What are
     `loops` (n,) take no part in the simplex: a mixture may have any number of their rounds.
     """
     count, rows = len(value), len(threshold)
@@ -150,9 +145,10 @@ def best_mixture(
     if safe is None or rows > FEW:
         return _best_by_highs(value, threshold)
     # The safe mixture joins as one more column, from which the simplex method starts.
+    safe = np.append(safe, np.zeros(count - len(safe)))
     table = np.vstack([value, safe @ value])
     reward, slack = table[:, 0] - table[-1, 0], slack_of(table[:, 1:], threshold)
-    size, unit = _size(reward), _size(slack)
+    size, unit = (float(np.abs(part).max()) or 1.0 for part in (reward, slack))
     basis = np.append(count + 1 + np.arange(rows), count)
     found = maximise(reward / size, slack / unit, count + 1, basis)
     if found is None:
@@ -181,7 +177,7 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
         return Mixture(np.eye(count)[best], np.eye(rows)[slack[best].argmin()], float(slack[best].min()))
     if rows > FEW:
         return _slack_by_highs(slack)
-    unit = _size(slack)
+    unit = float(np.abs(slack).max()) or 1.0
     reach = float(slack.max()) / unit + 1.0
     columns = np.concatenate([slack / unit - reach, np.ones((1, rows))])
     surplus = [count + 1 + i for i in range(rows) if i != int(slack[0].argmin())]
@@ -196,10 +192,6 @@ def slack_of(constraint_value: Array, threshold: Array) -> Array:
     """V_c − b, (..., K), where next to nothing is 0."""
     slack = constraint_value - threshold
     return np.where(np.abs(slack) < NOTHING, 0.0, slack)
-
-
-def _size(numbers: Array) -> float:
-    return float(np.abs(numbers).max()) or 1.0
 
 
 def _best_by_highs(value: Array, threshold: Array, loops: Mask | None = None) -> Mixture | None:

@@ -57,7 +57,7 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     precise, share = PricePrecision(), 1.0
     stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
     if stepwise and (clock.work > QUICK_SECONDS or certifier.problem.shape[0] > FEW_STATES):
-        target = found.case.target(task.tolerance)
+        target = gap_target(found.case.problem, task.tolerance, found.case.units)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if not in_time:
         clock.extend()
@@ -244,10 +244,10 @@ def _solution(
         policy=_policy(case, policy, response, visits),
         reward_value=float(values[0]),
         constraint_value=values[1:],
-        threshold=problem.limit,
+        threshold=problem.threshold * problem.sign[1:],
         sense=problem.sense,
         minimise=problem.minimise,
-        constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
+        constraint_names=problem.constraint_names,
         algorithm=found.planner,
         reason=found.reason,
         seconds=clock.seconds,
