@@ -223,11 +223,13 @@ class BaseEngine:
         π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k.
         """
         del precision  # as precise as visits are
-        largest = as_table(policies[int(weights.argmax())], self.problem.shape[1])
-        used = np.flatnonzero(weights).tolist()
+        used, actions = np.flatnonzero(weights).tolist(), self.problem.shape[1]
+        largest = as_table(policies[int(weights.argmax())], actions)
         if len(used) > 1:
-            total = sum(weights[k] * occupancy(self, policies[k]) for k in used)
-            largest = occupancy_policy(np.asarray(total), largest)
+            total = np.zeros_like(largest)
+            for k in used:
+                total += weights[k] * (self.visits(policies[k])[:, None] * as_table(policies[k], actions))
+            largest = occupancy_policy(total, largest)
         return largest, self.values(largest)
 
 

@@ -57,7 +57,7 @@ class Factorised(BaseEngine):
         super().__init__(problem)
         if not isinstance(problem.transition, np.ndarray):
             require_sound(problem.transition)
-        self.rounding = value_rounding(problem, problem.most_successors)
+        self.unit, self.rounding = problem.unit, value_rounding(problem, problem.most_successors)
         self._last: NDArray[np.intp] | None = None
         self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
 
@@ -99,7 +99,8 @@ class Factorised(BaseEngine):
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
         inverse = resolvent(chain, problem.discount)
-        visits, reached = inverse.state_occupancy(problem.initial), reachable(chain, problem.initial)
+        visits = inverse.state_occupancy(problem.initial)
+        reached = None if (problem.initial > 0).all() else reachable(chain, problem.initial)
         return bracket(problem, chain, gain, inverse, visits, reached).within(self.extent)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
@@ -139,30 +140,26 @@ def bracket(
     So errors count where the policy goes, not where values are large. Rounding errors of r and d̂ are included; states that
     are not `reached` do not count.
     """
-    value = inverse.state_value(gain)
-    visits = np.maximum(visits, 0.0)
-    residual, terms = _residual(chain, problem.discount, gain, value)
-    size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
+    value, gamma, visits = inverse.state_value(gain), problem.discount, np.maximum(visits, 0.0)
+    # The residual, and the roundings of its sums and of the rows; in extended precision where that costs little.
+    if isinstance(chain, np.ndarray):
+        kind: Any = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
+        wide, rows = value.astype(kind), chain.T.astype(kind)
+        residual = (gain + gamma * (wide @ rows) - wide).astype(np.float64)
+        off = float(np.abs(rows.sum(0) - 1).max())
+        terms = (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
+    else:
+        residual = gain + gamma * (chain @ value.T).T - value
+        terms = 3 * float(np.diff(chain.indptr).max(initial=1))
+    size = np.abs(value) + gamma * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
     error = np.abs(residual) + (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
-    unit, left = problem.unit, problem.initial + problem.discount * (chain.T @ visits) - visits
+    unit, left = problem.unit, problem.initial + gamma * (chain.T @ visits) - visits
     missing = float(np.abs(left).sum()) + (terms + STEPS) * 4 * UNIT_ROUNDOFF * unit
     worst = error.max(1) if reached is None else error[:, reached].max(1)
     slip = (error @ visits) * (1 + len(visits) * UNIT_ROUNDOFF) + missing * unit * worst
     at_start = value @ problem.initial
     slip = slip + np.count_nonzero(problem.initial) * UNIT_ROUNDOFF * (np.abs(value) @ problem.initial)
     return Bracket(at_start - slip, at_start + slip, at_start)
-
-
-def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> tuple[Array, float]:
-    """Return u + γPV − V, (J, S), and the roundings of its sums and of the rows; in extended precision where that costs little."""
-    if not isinstance(chain, np.ndarray):
-        terms = float(np.diff(chain.indptr).max(initial=1))
-        return gain + discount * (chain @ value.T).T - value, 3 * terms
-    kind: Any = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
-    wide, rows = (part.astype(kind) for part in (value, chain.T))
-    residual = gain + discount * (wide @ rows) - wide
-    off = float(np.abs(rows.sum(0) - 1).max())
-    return residual.astype(np.float64), (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
 
 
 class Plan(NamedTuple):
@@ -196,7 +193,22 @@ def policy_iteration(
     >>> policy_iteration(two, two.reward).value
     2.0
     """
-    actions, value, q, inverse, evaluations = _improved(problem, utility, start, tick)
+    states = np.arange(len(utility))
+    masked = np.where(problem.actions, utility, -np.inf)
+    proposed, evaluations, most = masked.argmax(1) if start is None else start, 0, -np.inf
+    while True:
+        evaluations += 1
+        tick()
+        factors = resolvent(action_transition(problem, proposed), problem.discount)
+        found = factors.state_value(utility[states, proposed][None])[0]
+        if evaluations > 1 and not found.sum() > most:
+            break
+        actions, value, inverse, most = proposed, found, factors, found.sum()
+        q = action_value(problem, masked[None], value[None])[0]  # −∞ where there is no action
+        better = q.max(1) > q[states, actions] + ROUNDING * np.abs(value).max()
+        if not better.any():
+            break
+        proposed = np.where(better, q.argmax(1), actions)
     size = np.abs(q) + np.abs(value)[:, None]
     # Of the sums, and of rows that sum to about 1.
     roundings = (3 * problem.most_successors + STEPS) * UNIT_ROUNDOFF
@@ -206,39 +218,6 @@ def policy_iteration(
     slip = len(value) * UNIT_ROUNDOFF * float(np.abs(value) @ problem.initial)
     excess = float(gain.max()) / (1 - problem.discount)
     if excess > max(tolerance, CLOSE * abs(at_start)):
-        excess = min(excess, _weighed(problem, gain, actions, tick))
+        excess = min(excess, policy_iteration(problem, gain, actions, tick).upper_bound)
     lost = float(rounding.max()) / (1 - problem.discount)
     return Plan(actions, at_start, at_start + excess + slip, inverse, evaluations, min(lost, excess) + slip)
-
-
-def _improved(
-    problem: CMDP, utility: Array, start: NDArray[np.intp] | None, tick: Callable[[], None]
-) -> tuple[NDArray[np.intp], Array, Array, Resolvent, int]:
-    """Return an optimal policy, its values, action values (−∞ where there is no action), factors, and the evaluations it took."""
-    states = np.arange(len(utility))
-    masked = np.where(problem.actions, utility, -np.inf)
-    actions = masked.argmax(1) if start is None else start
-    best: tuple[NDArray[np.intp], Array, Array, Resolvent] | None = None
-    evaluations = 0
-    while True:
-        evaluations += 1
-        tick()
-        inverse = resolvent(action_transition(problem, actions), problem.discount)
-        value = inverse.state_value(utility[states, actions][None])[0]
-        if best is not None and not value.sum() > best[1].sum():
-            break
-        q = action_value(problem, masked[None], value[None])[0]
-        best = (actions, value, q, inverse)
-        better = q.max(1) > q[states, actions] + ROUNDING * np.abs(value).max()
-        if not better.any():
-            break
-        actions = np.where(better, q.argmax(1), actions)
-    return (*best, evaluations)
-
-
-def _weighed(problem: CMDP, gain: Array, start: NDArray[np.intp], tick: Callable[[], None]) -> float:
-    """Return a bound on max_π Σ d(s, a)·w(s, a) for w ≥ 0: W(ρ), and twice what its own inexactness may add."""
-    _, value, q, _, _ = _improved(problem, gain, start, tick)
-    off = np.maximum(np.where(problem.actions, q - value[:, None], 0.0), 0.0).max()
-    rounding = (3 * problem.most_successors + STEPS) * UNIT_ROUNDOFF * 2 * float(np.abs(value).max())
-    return float(value @ problem.initial) + 2 * (float(off) + rounding) / (1 - problem.discount)

@@ -34,10 +34,8 @@ class Ending(Enum):
         """Return the ending after a TimeoutError or a KeyboardInterrupt."""
         return cls.INTERRUPT if isinstance(error, KeyboardInterrupt) else cls.TIMEOUT
 
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the answer is wanted at once."""
-        return self in (Ending.TIMEOUT, Ending.INTERRUPT)
+
+OUT_OF_TIME = (Ending.TIMEOUT, Ending.INTERRUPT)  # the answer is wanted at once
 
 
 class Planned(NamedTuple):

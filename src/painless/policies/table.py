@@ -63,9 +63,9 @@ class TabularPolicy:
 
     @classmethod
     def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TabularPolicy:
-        """Return the policy of a table (S, A) whose rows are distributions up to rounding, without checking them."""
-        policy, rows = object.__new__(cls), normalised(table)
-        rows = frozen(rows.copy() if rows is table else rows)
+        """Return the policy of a table (S, A) whose rows were divided by their sums, without checking them."""
+        policy, rows = object.__new__(cls), table.copy()
+        rows.flags.writeable = False
         policy.__dict__.update(probabilities=rows, names=dict(names), visits=visits)
         return policy
 

@@ -135,7 +135,7 @@ def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPol
     """
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
-        return TabularPolicy.of_rows(table, names, visits)
+        return TabularPolicy.of_rows(normalised(table), names, visits)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
 
     def seen() -> Array | None:
