@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,9 +113,6 @@ class Engine(Protocol):
         The search starts from where the last one ended.
         """
 
-    def everywhere(self, actions: Actions, weight: Array) -> Actions:
-        """Return a best response to `weight` (J,) with the best actions also in states that `best` left out, since nothing can reach them."""
-
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 
@@ -193,11 +190,6 @@ class BaseEngine:
             policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
         )
 
-    def everywhere(self, actions: Actions, weight: Array) -> Actions:
-        """Return a best response to weights (J,) in all states; here `best` leaves none out."""
-        del weight
-        return actions
-
     @property
     def allowed(self) -> Mask:
         """The pairs that learners may take, (S, A)."""
@@ -231,6 +223,14 @@ class BaseEngine:
                 total += weights[k] * (self.visits(policies[k])[:, None] * as_table(policies[k], actions))
             largest = occupancy_policy(total, largest)
         return largest, self.values(largest)
+
+
+@runtime_checkable
+class Completes(Protocol):
+    """An engine whose best responses leave out states that nothing can reach, to save time."""
+
+    def everywhere(self, actions: Actions, weight: Array) -> Actions:
+        """Return a best response to `weight` (J,) with the best actions also in states that `best` left out."""
 
 
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:

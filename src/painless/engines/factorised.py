@@ -57,9 +57,14 @@ class Factorised(BaseEngine):
         super().__init__(problem)
         if not isinstance(problem.transition, np.ndarray):
             require_sound(problem.transition)
-        self.unit, self.rounding = problem.unit, value_rounding(problem, problem.most_successors)
+        self.unit = problem.unit
         self._last: NDArray[np.intp] | None = None
         self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the rounding error of a value of this model."""
+        return value_rounding(self.problem, self.problem.most_successors)
 
     def continue_from(self, other: Any) -> None:
         """Start the next search from the last best response of another engine, if it has the same pairs."""

@@ -14,7 +14,6 @@ is a CMDP too: "infeasible" means that some weights of its constraints prove tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -119,9 +118,9 @@ def misses_constant(problem: CMDP, units: Units) -> Mask:
     return constant_shortfall(problem, units) > allowed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Case:
-    """A problem in normalised units."""
+    """A problem in normalised units; its engine and its Slater policy are those of a search that found them, or found on first use."""
 
     problem: CMDP
     normal: CMDP  # without pairs that no feasible policy takes
@@ -151,12 +150,6 @@ class Case:
         from painless.planning.feasibility import slater_policy  # which asks what counts as feasible
 
         return slater_policy(self.normal, self.engine, self.relaxation)
-
-    def known(self, engine: Engine, slater: SlaterPolicy) -> Case:
-        """Return the case with a Slater policy that a search found."""
-        case = copy(self)
-        case.__dict__.update(engine=engine, slater=slater)
-        return case
 
     @property
     def feasibility(self) -> Feasibility:

@@ -25,7 +25,6 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
@@ -150,10 +149,10 @@ class ColumnGeneration:
                 why = "It is not known whether any policy meets all constraints"
             reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
-        case = case.known(engine, found.slater)
+        case.engine, case.slater = engine, found.slater
         if found.ending is Ending.INFEASIBLE:
             return Planned(self.name, case)
-        note = f"{counted(found.solves, 'unconstrained problem')} {'was' if found.solves == 1 else 'were'} solved."
+        note = f"{found.solves:,} unconstrained problem{' was' if found.solves == 1 else 's were'} solved."
         return Planned(self.name, case, found.certifier, found.answer, found.ending, note=note)
 
 
@@ -228,7 +227,17 @@ class Searcher:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and prices.any():
                 self._start_near(prices)
-            ending = self._search()
+            found, first = self.game.columns, COARSE * self.engine.unit
+            if not found.known:
+                self.game.precision = max(self._precision(), self._coarse * first)
+                self.game.respond(self.game.price, first)
+            met = (found.lows[~found.loops, 1:] >= self.problem.threshold).all(-1)
+            if met.any() or self._has_slack():
+                self.game.play(self._is_closed, self.rounds, Smoothed(self.share))
+            elif self.slack is not None:
+                disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
+                self._ending = Ending.INFEASIBLE if disproved else Ending.TIGHT
+            ending = self._ending
         except (TimeoutError, KeyboardInterrupt) as stop:
             ending = Ending.of(stop)
             self.clock.extend()
@@ -239,16 +248,16 @@ class Searcher:
             ending, answer = Ending.TIMEOUT, self.certifier.known()
         answer, game = self.certifier.bounded(answer), self.slack
         slack = answer.low[1:] - self.problem.threshold
-        met = ending is not Ending.INFEASIBLE and bool((slack >= 0).all())
+        feasible = ending is not Ending.INFEASIBLE and bool((slack >= 0).all())
         joint, weight = (-np.inf, np.empty(0)) if game is None else (game.mixture.value, game.price)
         feasibility = Feasibility.NONE if ending is Ending.INFEASIBLE else Feasibility.UNKNOWN
-        if met or (joint > TOLERANCE * self.engine.unit and ending is not Ending.INFEASIBLE):
+        if feasible or (joint > TOLERANCE * self.engine.unit and ending is not Ending.INFEASIBLE):
             feasibility = Feasibility.SLACK
         slater = SlaterPolicy(
             *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, feasibility, slack)
         )
         solves = self.game.responses + (0 if game is None else game.responses)
-        return Searched(self.certifier, answer, game, met, ending, solves, slater)
+        return Searched(self.certifier, answer, game, feasible, ending, solves, slater)
 
     def _start_near(self, multiplier: Array) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
@@ -262,19 +271,6 @@ class Searcher:
                 tolerance = self.target(self.game.upper)
                 self.game.precision = max(self._precision(), self._coarse * tolerance)
                 self.game.respond(factor * multiplier, tolerance)
-
-    def _search(self) -> Ending:
-        columns, first = self.game.columns, COARSE * self.engine.unit
-        if not columns.known:
-            self.game.precision = max(self._precision(), self._coarse * first)
-            self.game.respond(self.game.price, first)
-        met = (columns.lows[~columns.loops, 1:] >= self.problem.threshold).all(-1)
-        if not met.any() and not self._has_slack():
-            assert self.slack is not None
-            disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
-            return Ending.INFEASIBLE if disproved else Ending.TIGHT
-        self.game.play(self._is_closed, self.rounds, Smoothed(self.share))
-        return self._ending
 
     def _has_slack(self) -> bool:
         """Play the game for the joint slack; return whether there is a Slater point.
@@ -381,31 +377,22 @@ def choose(problem: CMDP) -> tuple[Planner, str]:
     (ColumnGeneration(smoothing=None, rounds=1000), 'Column generation is the fastest planner for 25 states: it factorises systems of this size.')
     """
     states, _, constraints = problem.shape
+    size = f"{states:,} state{'' if states == 1 else 's'}"
     if isinstance(problem, FunctionModel):
-        size = counted(states, "state")
-        return (
-            ColumnGeneration(),
-            f"Column generation sweeps a model of {size} whose transitions are not stored.",
-        )
-    if constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
+        why = f"Column generation sweeps a model of {size} whose transitions are not stored."
+    elif constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
         why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
         return LinearProgram(), why
-    if problem.horizon is not None:
-        steps = counted(problem.horizon, "step")
-        return ColumnGeneration(), f"Column generation solves a horizon of {steps} by backward induction."
-    if problem.criterion is Criterion.AVERAGE:
-        size = counted(states, "state")
-        return (
-            ColumnGeneration(),
-            f"Column generation solves the average over {size} by policy iteration in end components.",
-        )
-    if problem.criterion is Criterion.TOTAL:
-        size = counted(states, "state")
+    elif problem.horizon is not None:
+        steps = f"{problem.horizon:,} step{'' if problem.horizon == 1 else 's'}"
+        why = f"Column generation solves a horizon of {steps} by backward induction."
+    elif problem.criterion is Criterion.AVERAGE:
+        why = f"Column generation solves the average over {size} by policy iteration in end components."
+    elif problem.criterion is Criterion.TOTAL:
         way = "factorises" if states <= FACTORISED else "sweeps"
-        return (
-            ColumnGeneration(),
-            f"Column generation solves totals over {size} by policy iteration, which {way} the chain of each policy.",
-        )
-    way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
-    size = counted(states, "state")
-    return ColumnGeneration(), f"Column generation is the fastest planner for {size}: it {way}."
+        way = f"by policy iteration, which {way} the chain of each policy"
+        why = f"Column generation solves totals over {size} {way}."
+    else:
+        way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
+        why = f"Column generation is the fastest planner for {size}: it {way}."
+    return ColumnGeneration(), why

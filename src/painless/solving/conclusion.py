@@ -12,7 +12,7 @@ from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
-from painless.engines.engine import EXACT_STATES, Actions, as_table, engine_of
+from painless.engines.engine import EXACT_STATES, Actions, Completes, as_table, engine_of
 from painless.loop.framework import Trace
 from painless.planning.case import Case, constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.certificate import Answer, Certifier
@@ -128,7 +128,7 @@ def _feasible(
     multiplier = np.where(nothing, low, multiplier)  # rounding
     iterations = 0 if trace is None else len(trace)
     response = game.response
-    if response is not None:
+    if response is not None and isinstance(game.engine, Completes):
         with suppress(TimeoutError):  # in all states, if there is time
             response = game.engine.everywhere(response, game.aim.weight(game.price))
     return _solution(

@@ -122,7 +122,7 @@ def solve(
         raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
     _check_arguments(algorithm, iterations, tolerance, output)
     clock, reason = Clock(None if time_limit is None else arguments.seconds(time_limit)), ""
-    seed = arguments.seed(seed)
+    seed = arguments.whole("seed", seed, least=0, most=np.inf)  # however large
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
         if function is not None:
             arguments.function(given_name, function)
