@@ -28,7 +28,7 @@ from painless.evaluators import ExactEvaluator, SweptEvaluator
 from painless.learners import RegretMatching
 from painless.policies.learning_table import LearningTable
 from painless.policies.table import uniform_policy
-from painless.problem.distributions import normalised, sparse_divisors
+from painless.problem.transitions import normalised, sparse_divisors
 from painless.simulation.sampling import table_sampler
 from painless.simulation.simulator import TableSimulator
 

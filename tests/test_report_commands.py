@@ -10,7 +10,7 @@ import painless
 from painless import InputError
 from painless.engines import engine as engine_module
 from painless.engines import factorised as factorised_module
-from painless.frontiers.grid_layout import grid_layout
+from painless.frontiers.json_data import grid_layout
 from painless.report.curves import curve, shown_steps
 from painless.report.html import data_block, plain, render, write_page
 from painless.report.page_frontiers import frontiers_of

@@ -8,7 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from painless import __version__
-from painless.cli.common import BAD_INPUT, FAILED, STOPPED, fail, say_aside
+from painless.cli.common import (
+    BAD_INPUT,
+    FAILED,
+    STOPPED,
+    UNREAD,
+    drop_output,
+    fail,
+    flush_output,
+    prepare_streams,
+    say_aside,
+)
 from painless.cli.evaluate import evaluate
 from painless.cli.frontier import frontier
 from painless.cli.inspect import check, problems
@@ -19,7 +29,6 @@ from painless.cli.report import report
 from painless.cli.reproduce import reproduce
 from painless.cli.score import score
 from painless.cli.solve import solve
-from painless.cli.streams import UNREAD, drop_output, flush_output, prepare_streams
 from painless.cli.sweep import sweep
 from painless.cli.train import train
 from painless.cli.verify import verify

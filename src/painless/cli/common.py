@@ -1,7 +1,8 @@
-"""Shared by all commands: options, output, progress and exit codes."""
+"""Shared by all commands: options, output, progress and exit codes. Any encoding works, and closed, full or unread streams are handled."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -12,13 +13,26 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from painless.cli.streams import encodable
 from painless.common.errors import InputError, either
 from painless.common.render import shortened, visible
 from painless.problem.formats import registry as formats
 
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
+UNREAD = 141  # exit code of a process whose output pipe was closed, 128 + SIGPIPE
+HANDLER = "painless"  # codec error handler for characters that an encoding lacks
+SPELLED = {
+    "≥": ">=",
+    "≤": "<=",
+    "∞": "inf",
+    "–": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "±": "+/-",
+    "·": "*",
+    "’": "'",
+}
 PICTURES, PAGE = (".png", ".pdf", ".svg"), (".html",)  # endings of files
 WIDEST = 30  # characters of a column heading
 
@@ -65,6 +79,49 @@ Limit = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that cannot be encoded: signs by ASCII, all others by escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(SPELLED.get(one) or _escape(one) for one in missing), error.end
+
+
+def _escape(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode("ascii")
+
+
+codecs.register_error(HANDLER, _spelled)
+
+
+def encodable(text: str) -> str:
+    """Return text as standard output can show it, so that the columns of a table stay aligned."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, HANDLER).decode(encoding)
+
+
+def prepare_streams() -> None:
+    """Reopen closed streams, and replace characters that the encoding lacks."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        with suppress(AttributeError, ValueError):  # a replaced stream
+            getattr(sys, name).reconfigure(errors=HANDLER)
+
+
+def flush_output() -> None:
+    """Flush standard output while an error can still be reported."""
+    sys.stdout.flush()
+
+
+def drop_output() -> None:
+    """Discard buffered output, which the interpreter would otherwise try to write at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        nothing: Any = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
 
 
 def say(line: object = "") -> None:

@@ -20,8 +20,7 @@ from painless.logs.answer import checked_confidence
 from painless.logs.logged_model import LoggedModel
 from painless.planning.case import Case, misses_constant
 from painless.planning.feasibility import Feasibility
-from painless.planning.parametric import Graph, Vertex, trace
-from painless.planning.pool import REWARD, Pool
+from painless.planning.parametric import REWARD, Graph, Pool, Vertex, trace
 from painless.problem import CMDP, Criterion, require_problem
 from painless.problem.names import Names, add_names
 from painless.problem.units import Units, normalise, presolve

@@ -1,4 +1,4 @@
-"""A frontier as JSON for pages and other programs: compact, and enough to mix any two neighbouring vertices.
+"""A frontier as JSON, and the grid that its states lie in, for pages and other programs: compact, and enough to mix any two neighbouring vertices.
 
 The policy of the first vertex is given for every state, those of the others by what changes from the one before. A
 change carries the visits of both vertices to its state, so that the mixture between them is known in full; the
@@ -8,15 +8,16 @@ format is described in the documentation of frontiers.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import re
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.frontiers.grid_layout import grid_layout
 from painless.problem import CMDP, Criterion
+from painless.problem.names import Names
 from painless.storage import results
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 NUMBERS = 100_000  # of visits that are listed in all; of a large model only some vertices have theirs listed
 DIGITS, FINE_DIGITS = 4, 9  # significant digits of visits, and of those that a change carries
 FAINT = 1e-6  # visits below this share of the most visited state are listed as 0
+CELL = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0), "stay": (0, 0)}
 CERTAIN = 1e-12  # a smaller probability is none
 
 
@@ -161,3 +164,34 @@ def _rounded(values: Array, digits: int) -> list[float]:
     """Return numbers with some significant digits; whole ones without a point, which is shorter."""
     rounded = (float(f"{value:.{digits}g}") for value in values)
     return [int(value) if value == int(value) else value for value in rounded]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The cells of a grid: (row, column) for each state and (down, right) for each action, None if unknown."""
+
+    rows: int
+    columns: int
+    cells: tuple[tuple[int, int] | None, ...]  # (S,)
+    moves: tuple[tuple[int, int] | None, ...]  # (A,)
+
+
+def grid_layout(problem: CMDP) -> Layout | None:
+    """Return the layout of a problem whose states are mostly named "(row, column)", each cell once.
+
+    Actions named left, right, up, down and stay are moves. With a horizon, all steps share the layout.
+
+    >>> import painless
+    >>> layout = grid_layout(painless.gridworld())
+    >>> layout.rows, layout.columns, layout.cells[7], layout.moves[0]
+    (5, 5, (1, 2), (0, -1))
+    """
+    names = problem.names.get("states", Names())
+    found = [CELL.fullmatch(name) for name in names.texts]
+    cells = tuple(None if cell is None else (int(cell[1]), int(cell[2])) for cell in found)
+    placed = [cell for cell in cells if cell is not None]
+    if 2 * len(placed) <= problem.transition.shape[-1] or len(set(placed)) < len(placed):
+        return None
+    rows, columns = (1 + max(cell[i] for cell in placed) for i in range(2))
+    moves = tuple(MOVES.get(problem.name("actions", a)) for a in range(problem.shape[1]))
+    return Layout(rows, columns, cells, moves)

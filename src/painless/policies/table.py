@@ -27,9 +27,8 @@ from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.problem import CMDP, require_problem, validation
-from painless.problem.distributions import normalised
 from painless.problem.names import Names, locate, text_of
-from painless.problem.transitions import owned
+from painless.problem.transitions import normalised, owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions

@@ -19,8 +19,8 @@ from painless.common.frames import to_frame
 from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
 from painless.problem import CMDP, require_problem, validation
-from painless.problem.distributions import normalised
 from painless.problem.names import Names
+from painless.problem.transitions import normalised
 from painless.storage import files
 
 

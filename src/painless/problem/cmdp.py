@@ -22,11 +22,12 @@ from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
 from painless.problem import ending, reaching, stages, transitions, validation
-from painless.problem.criterion import Criterion, is_average, is_one, refuse_beside_average
+from painless.problem.criterion import Criterion
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS
 from painless.problem.names import Names, add_names, is_whole, locate
 from painless.problem.stages import Stages
+from painless.problem.validation import is_average, is_one, refuse_beside_average
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 

@@ -10,8 +10,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.engine import visitor
 from painless.frontiers import Frontier
-from painless.frontiers.grid_layout import grid_layout
-from painless.frontiers.json_data import as_dict, limit_data, row_data
+from painless.frontiers.json_data import as_dict, grid_layout, limit_data, row_data
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion

@@ -13,7 +13,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
-from painless.frontiers.grid_layout import Layout, grid_layout
+from painless.frontiers.json_data import Layout, grid_layout
 from painless.problem import CMDP, Criterion
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
