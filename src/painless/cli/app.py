@@ -15,7 +15,6 @@ from painless.cli.common import (
     UNREAD,
     drop_output,
     fail,
-    flush_output,
     prepare_streams,
     say_aside,
 )
@@ -70,23 +69,16 @@ def main() -> None:
     prepare_streams()
     with quiet_libraries():
         try:
-            code = _run()
-            flush_output()
-        except SystemExit as end:
-            code = end.code
+            try:
+                code = _command()
+            except SystemExit as end:
+                if isinstance(end.__context__, BrokenPipeError):  # libraries turn it into exit code 1
+                    raise end.__context__ from None
+                code = end.code
+            sys.stdout.flush()  # while an error can still be reported
         except OSError as error:
             code = _lost(error)
     sys.exit(code)
-
-
-def _run() -> Any:
-    """Run a command; return its exit code."""
-    try:
-        return _command()
-    except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # libraries turn it into exit code 1
-            raise end.__context__ from None
-        return end.code
 
 
 def _lost(error: OSError) -> int:

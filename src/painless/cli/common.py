@@ -34,6 +34,7 @@ SPELLED = {
     "’": "'",
 }
 PICTURES, PAGE = (".png", ".pdf", ".svg"), (".html",)  # endings of files
+BEFORE_THE_FIRST = "interrupted before the first result"
 WIDEST = 30  # characters of a column heading
 
 
@@ -109,11 +110,6 @@ def prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
         with suppress(AttributeError, ValueError):  # a replaced stream
             getattr(sys, name).reconfigure(errors=HANDLER)
-
-
-def flush_output() -> None:
-    """Flush standard output while an error can still be reported."""
-    sys.stdout.flush()
 
 
 def drop_output() -> None:
@@ -210,7 +206,7 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
 
 
 @contextmanager
-def interruptible(message: str = "interrupted before the first result") -> Iterator[None]:
+def interruptible(message: str = BEFORE_THE_FIRST) -> Iterator[None]:
     """Exit with code 4 if Ctrl-C comes before the first result."""
     try:
         yield
@@ -224,18 +220,12 @@ def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    def cell(text: str) -> Text:
-        return Text(encodable(visible(text)))
-
-    table = Table(title=cell(title), title_justify="left")
-    for index, name in enumerate(header):
+    lines = ((title,), [shortened(name, WIDEST) for name in header], *rows)
+    (head,), names, *cells = [[Text(encodable(visible(text))) for text in line] for line in lines]
+    table = Table(title=head, title_justify="left")
+    for index, name in enumerate(names):
         first = index == 0
-        table.add_column(
-            cell(shortened(name, WIDEST)),
-            justify="left" if first else "right",
-            no_wrap=not first,
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*map(cell, row))
+        table.add_column(name, justify="left" if first else "right", no_wrap=not first, overflow="fold")
+    for row in cells:
+        table.add_row(*row)
     Console().print(table)

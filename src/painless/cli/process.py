@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from painless.cli.common import say_aside
-from painless.common.compiling import before_compiling
+from painless.common import compiling
 
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 COMPILING = "Compiling for this machine, once; this takes a few seconds …"
@@ -75,9 +75,10 @@ def quiet_libraries() -> Iterator[None]:
         warnings.showwarning = lambda *ignored, **named: None
         os.environ["PYTHONWARNINGS"] = "ignore::UserWarning"
     try:
-        with before_compiling(_announce):
-            yield
+        compiling.LISTENERS.append(_announce)
+        yield
     finally:
+        compiling.LISTENERS.clear()
         warnings.showwarning = shown
         if quiet:
             del os.environ["PYTHONWARNINGS"]

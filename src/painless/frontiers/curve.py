@@ -76,7 +76,7 @@ class Frontier:
     @property
     def name(self) -> str:
         """The name of the constraint whose limit varies."""
-        return self.problem.name("constraints", self.constraint)
+        return self.problem.constraint_names[self.constraint]
 
     @property
     def sense(self) -> str:
@@ -162,7 +162,7 @@ class Frontier:
     def table(self, vertex: int, occupancy: Array | None = None) -> Array:
         """Return the `policy` of a vertex as one table, (S, A); with a horizon, (H·S, A)."""
         parts = self.mixtures[self._vertex(vertex)]
-        table = self._table(max(parts, key=lambda part: part[1])[0])
+        table = np.eye(self.problem.shape[1])[self.actions[max(parts, key=lambda part: part[1])[0]]]
         if len(parts) == 1:
             return table
         return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
@@ -211,9 +211,6 @@ class Frontier:
             raise InputError(f"vertex is {vertex}; the frontier has {len(self)}, from 0")
         return int(vertex)
 
-    def _table(self, row: int) -> Array:
-        return np.eye(self.problem.shape[1])[self.actions[row]]
-
     def _visits(self) -> Callable[[int], Array]:
         """Return a function that gives d(s) of a row of `actions`, (S,), and remembers the latest."""
         visits = visitor(self.problem)
@@ -221,9 +218,9 @@ class Frontier:
 
     def _mixed(self, mixture: Iterable[tuple[int, float]], visits: Callable[[int], Array]) -> Array:
         """Return the occupancy of a mixture of rows of `actions`, (S, A)."""
-        total = np.zeros(self.problem.actions.shape)
+        total, one = np.zeros(self.problem.actions.shape), np.eye(self.problem.shape[1])
         for row, weight in mixture:
-            total += weight * visits(row)[:, None] * self._table(row)
+            total += weight * visits(row)[:, None] * one[self.actions[row]]
         return total
 
     def rows(self) -> list[Sequence[str]]:

@@ -41,6 +41,18 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
     }
     if problem.stages is not None:
         names["states"] = [problem.name("states", i) for i in range(problem.shape[0])]
+    limits, gaps = frontier.threshold.tolist(), [*(float(gap) for gap in frontier.gap), None]
+    columns = (limits, frontier.reward_value, frontier.constraint_value, frontier.multiplier, gaps)
+    vertices = [
+        {
+            "threshold": limit,
+            "reward_value": float(value),
+            "constraint_value": [float(one) for one in values],
+            "multiplier": [float(low), float(high) if np.isfinite(high) else None],
+            "gap": gap,
+        }
+        for limit, value, values, (low, high), gap in zip(*columns, strict=True)
+    ]
     return {
         "format": "painless-frontier",
         "version": results.VERSIONS["frontier"],
@@ -53,17 +65,17 @@ def as_dict(frontier: Frontier) -> dict[str, Any]:
         "state_names": names["states"],
         "action_names": names["actions"],
         "constraints": [
-            limit_data(problem.name("constraints", i), problem.sense[i], problem.limit[i])
-            for i in range(problem.shape[2])
+            limit_data(*one)
+            for one in zip(problem.constraint_names, problem.sense, problem.limit, strict=True)
         ],
         "constraint": frontier.constraint,
-        "slack_from": frontier.slack_from,
-        "feasible_to": frontier.feasible_to,
+        "slack_from": limits[0],
+        "feasible_to": limits[-1],
         "error": frontier.error,
         "status": frontier.status,
         "solves": frontier.solves,
         "seconds": frontier.seconds,
-        "vertices": _vertices(frontier),
+        "vertices": vertices,
         **_policies(frontier),
         "initial": [[int(s), float(problem.initial[s])] for s in np.flatnonzero(problem.initial)],
         "layout": None if layout is None else asdict(layout),
@@ -92,27 +104,6 @@ def _marks(problem: CMDP, utility: int) -> list[list[float]]:
     if 2 * counts.max() <= len(largest):
         return []
     return [[int(s), float(largest[s])] for s in np.flatnonzero(largest != values[counts.argmax()])]
-
-
-def _vertices(frontier: Frontier) -> list[dict[str, Any]]:
-    gaps = [*(float(gap) for gap in frontier.gap), None]
-    columns = (
-        frontier.threshold,
-        frontier.reward_value,
-        frontier.constraint_value,
-        frontier.multiplier,
-        gaps,
-    )
-    return [
-        {
-            "threshold": float(threshold),
-            "reward_value": float(value),
-            "constraint_value": [float(one) for one in values],
-            "multiplier": [float(low), float(high) if np.isfinite(high) else None],
-            "gap": gap,
-        }
-        for threshold, value, values, (low, high), gap in zip(*columns, strict=True)
-    ]
 
 
 def _policies(frontier: Frontier) -> dict[str, Any]:
@@ -193,5 +184,6 @@ def grid_layout(problem: CMDP) -> Layout | None:
     if 2 * len(placed) <= problem.transition.shape[-1] or len(set(placed)) < len(placed):
         return None
     rows, columns = (1 + max(cell[i] for cell in placed) for i in range(2))
-    moves = tuple(MOVES.get(problem.name("actions", a)) for a in range(problem.shape[1]))
+    named = problem.names["actions"].texts if "actions" in problem.names else [""] * problem.shape[1]
+    moves = tuple(map(MOVES.get, named))
     return Layout(rows, columns, cells, moves)

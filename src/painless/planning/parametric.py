@@ -27,7 +27,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, Actions, engine_of
+from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, engine_of
 from painless.planning.game import ROUNDING, Aim, Game, SlackGame
 from painless.planning.master import Columns
 from painless.problem import CMDP
@@ -59,16 +59,6 @@ class Pool:
         self.columns = Columns()
         self.solves = 0
         self._safe: Array | None = None  # weights of the first policies: the largest joint slack
-
-    @property
-    def actions(self) -> list[Array | Actions]:
-        """The policies, (S,) each."""
-        return [column.policy for column in self.columns.known]
-
-    @property
-    def values(self) -> Array:
-        """Their values, (n, J)."""
-        return self.columns.values
 
     def meet(self) -> float:
         """Find the largest joint slack of the held constraints, and return an upper bound on it."""
@@ -108,7 +98,7 @@ class Pool:
         self.solves += game.responses
         used = np.flatnonzero(weights)
         parts = tuple((int(k), float(weights[k])) for k in used)
-        return Supported(weights[used] @ self.values[used], parts, game.upper)
+        return Supported(weights[used] @ self.columns.values[used], parts, game.upper)
 
 
 class Vertex(NamedTuple):
@@ -150,10 +140,11 @@ def trace(
     waiting = [(first, last)]
     while waiting:
         start, end = waiting.pop()
-        weight = _slope(start, end, pool.rounding)
-        if weight is None:  # the chord is horizontal or vertical up to rounding
+        dx, dr = end.constraint - start.constraint, start.reward - end.reward
+        if dx <= pool.rounding or dr <= pool.rounding:  # the chord is horizontal or vertical up to rounding
             edges.append(Edge(start, end, 0.0, 0.0))
             continue
+        weight = np.array([dx, dr]) / (dx + dr)  # (1, λ)/(1 + λ)
         try:
             middle = _vertex(pool, weight, varied)
         except (TimeoutError, KeyboardInterrupt):
@@ -200,18 +191,6 @@ def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
     return Vertex(float(response.value[0]), float(response.value[1 + varied]), response)
 
 
-def _slope(start: Vertex, end: Vertex, rounding: float) -> Array | None:
-    """Return (1, λ)/(1 + λ) with the λ of a chord, or None if it falls or rises by no more than rounding."""
-    dx, dr = end.constraint - start.constraint, start.reward - end.reward
-    if dx <= rounding or dr <= rounding:
-        return None
-    return np.array([dx, dr]) / (dx + dr)
-
-
-def _is_steep(start: Vertex, end: Vertex) -> bool:
-    return start.reward - end.reward >= STEEPEST * (end.constraint - start.constraint)
-
-
 def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
     """Drop ends that another vertex dominates, and points on a straight line."""
     vertices = [edges[0].start, *(edge.end for edge in edges)]
@@ -219,7 +198,10 @@ def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
     low, high = 0, len(vertices) - 1
     while low < high and vertices[low + 1].reward >= vertices[0].reward - area.rounding:
         low += 1
-    while low < high and _is_steep(vertices[high - 1], vertices[high]):
+    while low < high:
+        start, end = vertices[high - 1], vertices[high]
+        if start.reward - end.reward < STEEPEST * (end.constraint - start.constraint):
+            break
         high -= 1
     kept, anchor = [low], low
     for k in range(low + 2, high + 1):

@@ -61,7 +61,7 @@ def _sweep_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
 def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     del limit
     solution, problem = read_solution(folder)
-    curves = [] if problem is None else frontiers_of(problem, solution).found
+    curves = [] if problem is None else frontiers_of(problem, solution)[0]
     found = _curves(solution_groups(solution, problem, curves))
     if problem is None:
         return found
