@@ -149,16 +149,21 @@ def fail(message: str, code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-def check_folder(path: Path | None) -> None:
-    """Raise an error for a folder that cannot be written to, before anything is computed."""
+def check_folder(path: Path | None, file: Path | None = None) -> None:
+    """Raise an error for a folder that cannot be written to, or a file in it that is a folder, before anything is computed."""
     if path is None:
         return
-    with _usable(path):
+    try:
+        if file is not None and file.is_dir():
+            raise InputError(f"{file} is a folder; give a file")
         place = next(one for one in (path, *path.absolute().parents) if one.exists())
         if not place.is_dir():
             raise InputError(f"{place} is a file; give a folder")
         if not os.access(place, os.W_OK):
             raise InputError(f"cannot write into {place}; choose another folder")
+    except OSError as error:  # such as a name of 300 characters
+        where = file or path
+        raise InputError(f"cannot use {where}: {error.strerror or error}; choose another place") from error
 
 
 def check_file(path: Path | None, endings: Sequence[str]) -> None:
@@ -167,18 +172,7 @@ def check_file(path: Path | None, endings: Sequence[str]) -> None:
         return
     if path.suffix not in endings:
         raise InputError(f"{path} must end in {either(endings)}")
-    with _usable(path):
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; give a file")
-    check_folder(path.absolute().parent)
-
-
-@contextmanager
-def _usable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:  # such as a name of 300 characters
-        raise InputError(f"cannot use {path}: {error.strerror or error}; choose another place") from error
+    check_folder(path.absolute().parent, path)
 
 
 @contextmanager

@@ -113,8 +113,8 @@ def _policies(frontier: Frontier) -> dict[str, Any]:
     first: list[Any] = []
     changes: list[list[list[Any]]] = []
     before: tuple[Array, Array] | None = None
-    for vertex, occupancy in enumerate(frontier.occupancies()):
-        table, visited = frontier.table(vertex, occupancy), occupancy.sum(1)
+    for vertex, (table, occupancy) in enumerate(frontier.tables()):
+        visited = occupancy.sum(1)
         if vertex in listed:
             visits.append(_rounded(np.where(visited < FAINT * visited.max(), 0.0, visited), DIGITS))
         if before is None:
@@ -134,13 +134,13 @@ def _policies(frontier: Frontier) -> dict[str, Any]:
 
 def _listed(frontier: Frontier) -> list[int]:
     """Return the vertices whose visits are listed: all, or some that lie evenly along the frontier."""
-    count = max(2, NUMBERS // frontier.problem.shape[0])
-    if len(frontier) <= count:
-        return list(range(len(frontier)))
+    count, vertices = max(2, NUMBERS // frontier.problem.shape[0]), len(frontier.threshold)
+    if vertices <= count:
+        return list(range(vertices))
     steps = [np.abs(np.diff(values)) for values in (frontier.threshold, frontier.reward_value)]
     length = np.cumsum(np.concatenate([[0.0], sum(step / step.sum() for step in steps)]))
     chosen: NDArray[np.intp] = np.searchsorted(length, np.linspace(0, length[-1], count) * (1 - 1e-12))
-    return sorted({int(i) for i in chosen} | {0, len(frontier) - 1})
+    return sorted({int(i) for i in chosen} | {0, vertices - 1})
 
 
 def row_data(probabilities: Array) -> int | list[list[float]]:

@@ -69,7 +69,12 @@ def reach(states: Any) -> Reach:
 
 def is_reaching(arguments: Mapping[str, Any]) -> bool:
     """Whether a utility among the arguments of `CMDP` is a set to reach."""
-    return any(isinstance(one, Reach) for name in KINDS for one in _listed(arguments.get(name)))
+    given = (arguments.get(name) for name in KINDS)
+    return any(
+        isinstance(one, Reach)
+        for each in given
+        for one in (each if isinstance(each, list | tuple) else (each,))
+    )
 
 
 def _listed(given: Any) -> Sequence[Any]:

@@ -15,7 +15,6 @@ stays, then; only the others are summed with care. Zeros take no part, so that d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import fsum
 from typing import Any
 
@@ -248,7 +247,8 @@ def normalised(rows: Array, where: Mask | bool = True) -> Array:
     if not len(unsure):
         return rows
     divisor = np.ones(len(flat))
-    for part in _parts(unsure, len(ones)):
+    for k in range(0, len(unsure), every.step):
+        part = unsure[k : k + every.step]
         picked = flat[part]
         off = np.abs(picked @ ones - 1) > np.count_nonzero(picked, 1) * HALF_ULP
         divisor[part[off]] = [_divisor(row) for row in picked[off].tolist()]
@@ -263,7 +263,8 @@ def sparse_divisors(data: Array, pointer: Indices, sums: Array, where: Mask) -> 
     off = np.flatnonzero((np.abs(sums - 1) > np.diff(pointer) * HALF_ULP) & where)
     divisor = np.ones(len(sums) if len(off) else 0)
     longest = int(np.diff(pointer)[off].max(initial=1))
-    for part in _parts(off, longest):
+    size = max(PIECE // longest, 1)
+    for part in (off[k : k + size] for k in range(0, len(off), size)):
         divisor[part] = [
             _divisor(data[i:j].tolist()) for i, j in zip(pointer[part], pointer[part + 1], strict=True)
         ]
@@ -273,8 +274,3 @@ def sparse_divisors(data: Array, pointer: Indices, sums: Array, where: Mask) -> 
 def _divisor(row: list[float]) -> float:
     total = fsum(row)
     return 1.0 if abs(total - 1) <= 2 * HALF_ULP * (len(row) - row.count(0.0)) else total
-
-
-def _parts(rows: NDArray[np.intp], width: int) -> Iterator[NDArray[np.intp]]:
-    size = max(PIECE // width, 1)
-    return (rows[k : k + size] for k in range(0, len(rows), size))

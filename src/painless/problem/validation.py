@@ -100,21 +100,15 @@ def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool 
             f"actions=np.isfinite({name})"
         ).at(np.argwhere(wrong)[0])
     require_finite(name, array, pairs)
-    largest = _require_size(name, array, pairs)
-    array = without_strays(array, available, largest)
-    return owned(array if array.ndim == 2 else _over_successors(array, kernel), given, copy)
-
-
-def _require_size(name: str, array: Array, where: Mask) -> float:
-    """Return the largest absolute entry; reject one so large that values would overflow."""
-    largest = float(np.abs(array).max(initial=0.0, where=where))
-    if largest > LARGEST:
-        wrong = (np.abs(array) > LARGEST) & where
+    largest = float(np.abs(array).max(initial=0.0, where=pairs))
+    if largest > LARGEST:  # values would overflow
+        wrong = (np.abs(array) > LARGEST) & pairs
         raise InputError(
             f"{name}{first(wrong)} is {float(array[wrong][0])!r}, beyond ±{LARGEST:g}, so that values would "
             "overflow; give it in larger units"
         ).at(np.argwhere(wrong)[0])
-    return largest
+    array = without_strays(array, available, largest)
+    return owned(array if array.ndim == 2 else _over_successors(array, kernel), given, copy)
 
 
 def require_representable(name: str, low: Array, high: Array) -> None:
