@@ -272,16 +272,18 @@ def _policy(
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
     problem, visits = case.problem, None
+    starts_anywhere = bool((problem.initial > 0).all())  # so that every state is visited
     if response is not None and problem.stages is not None:
         _complete(policy, response, case.engine.reachable(policy))
-    elif response is not None and not (policy[np.arange(len(response)), response] == 1).all():
+    elif not (response is None or starts_anywhere or (policy[np.arange(len(response)), response] == 1).all()):
         visited = case.engine.reachable(policy)
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
     with suppress(TimeoutError):
-        often = np.maximum(case.engine.visits(policy, precision), 0.0)
-        visits = np.where(case.engine.reachable(policy), often, 0.0)
+        visits = np.maximum(case.engine.visits(policy, precision), 0.0)
+        if not starts_anywhere:
+            visits = np.where(case.engine.reachable(policy), visits, 0.0)
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     return TabularPolicy.of_rows(policy, names, visits)
 
