@@ -24,7 +24,6 @@ from painless.planning.parametric import REWARD, Graph, Pool, Vertex, trace
 from painless.problem import CMDP, Criterion, require_problem
 from painless.problem.names import Names, add_names
 from painless.problem.units import Units, normalise, presolve
-from painless.storage.mapped import require_unchanged
 
 FINE_STATES = 2000  # states up to which every vertex is found by default
 FINE, COARSE = 1e-12, 1e-4  # default tolerances up to that size and beyond
@@ -90,7 +89,8 @@ def frontier(
         level = checked_confidence(0.95 if confidence is None else confidence)
         return logged_frontier(problem, curve, find_constraint(problem.problem, constraint), level, clock)
     require_problem(problem)
-    require_unchanged(problem)
+    for source in problem.sources:  # the file that it is mapped from, if it is
+        source.require_unchanged()
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the frontier of a problem is exact")
     if progress is not None:
@@ -120,7 +120,8 @@ def frontier(
     except InputError as error:
         add_names(error, problem.names)
         raise
-    require_unchanged(problem)  # the file that it was loaded from, if it is mapped
+    for source in problem.sources:
+        source.require_unchanged()
     return _frontier(problem, units, index, graph, pool, clock.seconds)
 
 

@@ -28,6 +28,7 @@ from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS
 from painless.problem.names import Names, add_names, is_whole, locate
 from painless.problem.stages import Stages
 from painless.problem.validation import is_average, is_one, refuse_beside_average
+from painless.storage.mapped import Source, sources_of
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
@@ -98,6 +99,7 @@ class CMDP:
     constraint_names: tuple[str, ...]  # as texts; "constraint 1" for the first that has none
     exact_unit: Fraction  # the value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no bound on the steps
     unit: float  # the same, rounded
+    sources: tuple[Source, ...]  # the mapped files that hold its arrays, if any
 
     def __init__(
         self,
@@ -232,8 +234,13 @@ class CMDP:
             sign=sign,
             constraint_names=tuple(named or (f"constraint {i + 1}" for i in range(len(self.threshold)))),
             exact_unit=unit,
+            sources=sources_of(self.__dict__),
             unit=1 / (1 - self.discount) if self.discount < 1 and steps is None else float(unit),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: mapped arrays become those of the pickle."""
+        return {**self.__dict__, "sources": ()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled problem, whose arrays are not shared."""
@@ -274,6 +281,7 @@ class CMDP:
             names={},
             constraint_names=tuple(f"constraint {i + 1}" for i in range(len(threshold))),
             shape=(*self.actions.shape, len(threshold)),
+            sources=(),
         )
         return problem
 

@@ -281,9 +281,8 @@ def _policy(
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
     with suppress(TimeoutError):
-        visits = np.maximum(case.engine.visits(policy, precision), 0.0)
-        if not starts_anywhere:
-            visits = np.where(case.engine.reachable(policy), visits, 0.0)
+        often = np.maximum(case.engine.visits(policy, precision), 0.0)
+        visits = often if starts_anywhere else np.where(case.engine.reachable(policy), often, 0.0)
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     return TabularPolicy.of_rows(policy, names, visits)
 

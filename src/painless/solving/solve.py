@@ -39,7 +39,6 @@ from painless.problem.function_model import FunctionModel
 from painless.problem.names import add_names
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
-from painless.storage.mapped import require_unchanged
 
 FINAL_ROUNDS = 16  # of the proof after the last iteration; each costs about one policy iteration
 FINAL_GAP = 1e-6  # relative gap at which the proof of a swept model ends after the last iteration
@@ -117,7 +116,8 @@ def solve(
             problem, confidence=0.95 if confidence is None else confidence, time_limit=time_limit
         )
     require_problem(problem)
-    require_unchanged(problem)
+    for source in problem.sources:  # the file that it is mapped from, if it is
+        source.require_unchanged()
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
     _check_arguments(algorithm, iterations, tolerance, output)
@@ -157,7 +157,8 @@ def solve(
     except InputError as error:
         add_names(error, problem.names)
         raise
-    require_unchanged(problem)  # the file that it was loaded from, if it is mapped
+    for source in problem.sources:
+        source.require_unchanged()
     return solution
 
 
