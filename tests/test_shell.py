@@ -15,7 +15,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 import painless
-from painless.cli.process import COMPILING, ending_in_order, quiet_libraries
+from painless.cli.app import COMPILING, ending_in_order, quiet_libraries
 from painless.common import compiling
 from painless.common.arrays import one_thread
 from painless.common.render import shortened, text_table, visible

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from painless.planning.master import Column, Columns, Mixture, best_mixture
 from painless.problem import Criterion
 from painless.problem.units import TOLERANCE
 
+RANK = attrgetter("rank")  # max(…, key=RANK) is the best of some answers
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies
 NEAR = 1e-7  # of a long-run average: what one stationary policy may lose against a draw between several
@@ -45,11 +47,10 @@ class Answer:
     feasible: bool
     # How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible.
     gap: float = np.inf
-
-
-def better(one: Answer, other: Answer) -> Answer:
-    """Return the better of two answers: a feasible one, then the one with the larger reward."""
-    return max(one, other, key=lambda answer: (answer.feasible, answer.value[0]))
+    rank: tuple[bool, float] = (
+        False,
+        -np.inf,
+    )  # a better answer is a feasible one, then one with a larger reward
 
 
 class Certifier:
@@ -211,4 +212,5 @@ class Certifier:
             (value.low <= 0) & (value.high >= 0) & (value.high - value.low <= TOLERANCE * self.engine.unit)
         )
         known[1:][unused[1:]] = 0.0
-        return self.bounded(Answer(policy, known, value.low, np.inf, self.game.price, feasible))
+        rank = feasible, float(known[0])
+        return self.bounded(Answer(policy, known, value.low, np.inf, self.game.price, feasible, rank=rank))

@@ -130,7 +130,11 @@ class CMDP:
             **{"constraint_cost": constraint_cost, "budget": budget, "constraint_final": constraint_final},
             "names": names,
         }
-        if reaching.is_reaching(given):
+        parts = [
+            one if isinstance(one, list | tuple) else (one,)
+            for one in (reward, cost, constraint_reward, constraint_cost)
+        ]
+        if any(isinstance(one, reaching.Reach) for part in parts for one in part):  # a set to reach
             self.__init__(**reaching.expanded(given), copy=copy)  # type: ignore[misc]
             return
         if (reward is None) == (cost is None):

@@ -67,16 +67,6 @@ def reach(states: Any) -> Reach:
     return Reach(states)
 
 
-def is_reaching(arguments: Mapping[str, Any]) -> bool:
-    """Whether a utility among the arguments of `CMDP` is a set to reach."""
-    given = (arguments.get(name) for name in KINDS)
-    return any(
-        isinstance(one, Reach)
-        for each in given
-        for one in (each if isinstance(each, list | tuple) else (each,))
-    )
-
-
 def _listed(given: Any) -> Sequence[Any]:
     return given if isinstance(given, list | tuple) else (given,)
 
