@@ -135,6 +135,10 @@ class Frontier:
         """Return the discounted visits of a vertex's policy to each pair, (S, A)."""
         return self._mixed(self.mixtures[self._vertex(vertex)], self._visits())
 
+    def occupancies(self) -> Iterator[Array]:
+        """Yield the `occupancy` of every vertex, in order."""
+        return (occupancy for _, occupancy in self.tables())
+
     def tables(self) -> Iterator[tuple[Array, Array]]:
         """Yield the `table` and the `occupancy` of every vertex, in order: neighbours share most of their policies."""
         visits = self._visits()
