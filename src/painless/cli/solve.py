@@ -127,10 +127,14 @@ def solve(
     if confidence is not None:
         raise InputError("--confidence goes with --log; the values of a problem are exact")
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
+    method = None  # lets `painless.solve` choose
+    if algorithm is not None or settings:
+        name = algorithm or DEFAULT
+        method = make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
     answer(
         problem,
         cmdp,
-        find_method(algorithm, settings),
+        method,
         as_json=as_json,
         save=save,
         certificate=certificate,
@@ -184,14 +188,6 @@ def answer(
             say(note)
         _show(problem, solution, cmdp)
     raise typer.Exit({Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0))
-
-
-def find_method(name: str | None, settings: list[str] | None) -> Any:
-    """Return the algorithm or planner with this name; None, if none is named, lets `painless.solve` choose."""
-    if name is None and not settings:
-        return None
-    name = name or DEFAULT
-    return make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
 
 
 def first_policy(problem: CMDP, seed: int) -> Any:

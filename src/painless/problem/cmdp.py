@@ -280,7 +280,7 @@ class CMDP:
             {"step_utility": None} | {name: getattr(self, name) for name in kept} | views,
             threshold=read_only(threshold),
             sense=(">=",) * len(threshold),
-            sign=np.ones(1 + len(threshold)),
+            sign=read_only(np.ones(1 + len(threshold))),
             minimise=False,
             names={},
             constraint_names=tuple(f"constraint {i + 1}" for i in range(len(threshold))),
