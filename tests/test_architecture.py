@@ -29,7 +29,7 @@ from painless.features import OneHot
 from painless.learners import Cocob, CoinBetting, ExponentiatedGradient
 from painless.loop.algorithms import ALGORITHMS
 from painless.planning import PLANNERS
-from painless.planning.game import Aim, Game
+from painless.planning.game import Aim, Game, SlackGame
 from painless.policies import KINDS, FoldedPolicy, LinearQ, MixturePolicy, start_policy
 from painless.policies.description import LEARNERS
 from painless.policies.storage import READERS
@@ -413,9 +413,10 @@ def test_add_a_criterion(monkeypatch):
         **{"initial": [0.5, 0.5, 0.0, 0.0], "discount": 0.5},
         **{"constraint_cost": utility[1:], "budget": [5.0, 5.0]},
     )
-    game = Game(engine_of(problem), Aim.slack(problem))
+    game: Game = SlackGame(engine_of(problem))
     assert game.play(lambda: game.mixture.value > 0.01)  # a mixture that meets both limits
-    game = Game(engine_of(problem), Aim.reward(problem), game.columns, safe=game.mixture.weights)
+    aim = Aim(np.eye(3)[0], np.array([1, 2]), problem.threshold, problem.threshold)
+    game = Game(engine_of(problem), aim, game.columns, safe=game.mixture.weights)
     assert game.play(lambda: game.open <= 1e-9)
     assert game.mixture.value == pytest.approx(optimal_total(problem), abs=1e-8)
     assert game.price.max() > 0.01  # the limits matter

@@ -29,13 +29,11 @@ from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.sweeps.two_threads import TwoThreads
 from painless.planning import LinearProgram
-from painless.planning.column_generation import ColumnGeneration
-from painless.planning.columns import Column
+from painless.planning.case import Relaxation
+from painless.planning.column_generation import ColumnGeneration, Searcher
 from painless.planning.feasibility import Feasibility, slater_policy
-from painless.planning.judgement import Relaxation
-from painless.planning.master import _best_by_highs, _slack_by_highs, best_mixture, largest_slack
+from painless.planning.master import Column, _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending
-from painless.planning.search import Searcher
 from painless.problem.units import TOLERANCE, normalise
 from painless.solving.solution import Kind
 from tests.extras import POSIX

@@ -22,7 +22,7 @@ from painless.counting.margin_plan import safe_plans
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
 from painless.counting.safe_plan import Limits, WarmPlanner, best_of, candidate, plan
-from painless.planning.planner import Case
+from painless.planning.case import Case
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
 from painless.training.counted import SELECTION, Budget, CountedRun, Played

@@ -15,7 +15,7 @@ from painless.bellman import policy_value
 from painless.engines.engine import ENGINES, visitor
 from painless.engines.swept import Swept
 from painless.frontiers.frontier import Infeasible
-from painless.frontiers.grid_layout import grid_layout
+from painless.frontiers.json_data import grid_layout
 from painless.frontiers.surface import frontier_surface
 from painless.problems.deep_sea_treasure import CONCAVE_TREASURES, TREASURES, deep_sea_treasure
 from painless.problems.queueing import queueing

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import KroghInterpolator
 
-from painless.planning.columns import Column
 from painless.planning.interpolation import _hermite, _Point, interpolated
+from painless.planning.master import Column
 
 
 def column(at, height, multiplier):

@@ -28,7 +28,7 @@ from painless.evaluators import ExactEvaluator, SweptEvaluator
 from painless.learners import RegretMatching
 from painless.policies.learning_table import LearningTable
 from painless.policies.table import uniform_policy
-from painless.problem.distributions import normalised, sparse_divisors
+from painless.problem.transitions import normalised, sparse_divisors
 from painless.simulation.sampling import table_sampler
 from painless.simulation.simulator import TableSimulator
 
@@ -301,7 +301,7 @@ def test_stored_arrays_are_read_only_and_the_users_stay_writeable():
     )
     stored = [getattr(problem, name) for name in STORED]
     arrays = [value for value in stored if isinstance(value, np.ndarray)]
-    assert len(arrays) == 6
+    assert len(arrays) == 7
     assert not any(array.flags.writeable for array in [*arrays, problem.utility, problem.sign])
     assert all(array.flags.writeable for array in (transition, reward, constraint_reward, mask))
 

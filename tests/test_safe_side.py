@@ -8,12 +8,11 @@ import pytest
 
 import painless
 from painless import CBP, ColumnGeneration, LinearProgram, Output
-from painless.engines.factorised import Factorised
-from painless.engines.policy_iteration import policy_iteration
+from painless.engines.factorised import Factorised, policy_iteration
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.swept import Swept
 from painless.planning.certificate import Certifier
-from painless.planning.columns import Column
+from painless.planning.master import Column
 from painless.problem.units import normalise
 from painless.solving.solution import Kind
 from tests.fuzz.exact import Exact
@@ -37,7 +36,7 @@ class Low:
 
 @pytest.fixture
 def low_values(monkeypatch):
-    module = import_module("painless.engines.policy_iteration")
+    module = import_module("painless.engines.factorised")
     exact = module.resolvent
     monkeypatch.setattr(module, "resolvent", lambda *given: Low(exact(*given), 0.1))
 

@@ -15,7 +15,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 import painless
-from painless.cli.process import COMPILING, ending_in_order, quiet_libraries
+from painless.cli.app import COMPILING, ending_in_order, quiet_libraries
 from painless.common import compiling
 from painless.common.arrays import one_thread
 from painless.common.render import shortened, text_table, visible
@@ -363,10 +363,10 @@ def test_blas_is_left_as_it_was_by_calls_that_overlap():
 KERNEL = "from painless.common.compiling import njit\n\n@njit\ndef add(a, b):\n    return a + b\n"
 USER = """
 import sys
-from painless.common.compiling import before_compiling
-with before_compiling(lambda: print("compiling")):
-    from kernel import add
-    print(add(1, 2))
+from painless.common.compiling import LISTENERS
+LISTENERS.append(lambda: print("compiling"))
+from kernel import add
+print(add(1, 2))
 """
 
 

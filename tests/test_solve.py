@@ -10,7 +10,8 @@ from painless import CBP, CMDP, CRPO, GDA, PRM, ColumnGeneration, InputError, Li
 from painless.bellman import policy_value
 from painless.common.clock import Clock
 from painless.loop.batch import solve_batch
-from painless.planning.planner import Case, Task
+from painless.planning.case import Case
+from painless.planning.planner import Task
 from painless.policies.table import dirichlet_policy
 from painless.solving.solution import Kind
 

@@ -6,7 +6,8 @@ import pytest
 import painless
 from painless.backends import Local
 from painless.planning import ColumnGeneration
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.case import Case
+from painless.planning.planner import Ending, Planned, Task
 from painless.problem.units import normalise
 from painless.solving import many
 

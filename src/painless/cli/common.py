@@ -1,7 +1,8 @@
-"""Shared by all commands: options, output, progress and exit codes."""
+"""Shared by all commands: options, output, progress and exit codes. Any encoding works, and closed, full or unread streams are handled."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -12,14 +13,28 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from painless.cli.streams import encodable
 from painless.common.errors import InputError, either
 from painless.common.render import shortened, visible
 from painless.problem.formats import registry as formats
 
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED, INCOMPLETE = 1, 2, 3, 4, 5  # exit codes
 
+UNREAD = 141  # exit code of a process whose output pipe was closed, 128 + SIGPIPE
+HANDLER = "painless"  # codec error handler for characters that an encoding lacks
+SPELLED = {
+    "≥": ">=",
+    "≤": "<=",
+    "∞": "inf",
+    "–": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "±": "+/-",
+    "·": "*",
+    "’": "'",
+}
 PICTURES, PAGE = (".png", ".pdf", ".svg"), (".html",)  # endings of files
+BEFORE_THE_FIRST = "interrupted before the first result"
 WIDEST = 30  # characters of a column heading
 
 
@@ -67,6 +82,44 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print only one JSON object
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that cannot be encoded: signs by ASCII, all others by escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(SPELLED.get(one) or _escape(one) for one in missing), error.end
+
+
+def _escape(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode("ascii")
+
+
+codecs.register_error(HANDLER, _spelled)
+
+
+def encodable(text: str) -> str:
+    """Return text as standard output can show it, so that the columns of a table stay aligned."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, HANDLER).decode(encoding)
+
+
+def prepare_streams() -> None:
+    """Reopen closed streams, and replace characters that the encoding lacks."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        with suppress(AttributeError, ValueError):  # a replaced stream
+            getattr(sys, name).reconfigure(errors=HANDLER)
+
+
+def drop_output() -> None:
+    """Discard buffered output, which the interpreter would otherwise try to write at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        nothing: Any = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+
+
 def say(line: object = "") -> None:
     """Print a line, with control characters escaped."""
     print(visible(line))
@@ -96,16 +149,21 @@ def fail(message: str, code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-def check_folder(path: Path | None) -> None:
-    """Raise an error for a folder that cannot be written to, before anything is computed."""
+def check_folder(path: Path | None, file: Path | None = None) -> None:
+    """Raise an error for a folder that cannot be written to, or a file in it that is a folder, before anything is computed."""
     if path is None:
         return
-    with _usable(path):
+    try:
+        if file is not None and file.is_dir():
+            raise InputError(f"{file} is a folder; give a file")
         place = next(one for one in (path, *path.absolute().parents) if one.exists())
         if not place.is_dir():
             raise InputError(f"{place} is a file; give a folder")
         if not os.access(place, os.W_OK):
             raise InputError(f"cannot write into {place}; choose another folder")
+    except OSError as error:  # such as a name of 300 characters
+        where = file or path
+        raise InputError(f"cannot use {where}: {error.strerror or error}; choose another place") from error
 
 
 def check_file(path: Path | None, endings: Sequence[str]) -> None:
@@ -114,18 +172,7 @@ def check_file(path: Path | None, endings: Sequence[str]) -> None:
         return
     if path.suffix not in endings:
         raise InputError(f"{path} must end in {either(endings)}")
-    with _usable(path):
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; give a file")
-    check_folder(path.absolute().parent)
-
-
-@contextmanager
-def _usable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:  # such as a name of 300 characters
-        raise InputError(f"cannot use {path}: {error.strerror or error}; choose another place") from error
+    check_folder(path.absolute().parent, path)
 
 
 @contextmanager
@@ -153,7 +200,7 @@ def progress_bar(shown: bool) -> Iterator[Callable[[str, int, int | None], None]
 
 
 @contextmanager
-def interruptible(message: str = "interrupted before the first result") -> Iterator[None]:
+def interruptible(message: str = BEFORE_THE_FIRST) -> Iterator[None]:
     """Exit with code 4 if Ctrl-C comes before the first result."""
     try:
         yield
@@ -167,18 +214,12 @@ def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    def cell(text: str) -> Text:
-        return Text(encodable(visible(text)))
-
-    table = Table(title=cell(title), title_justify="left")
-    for index, name in enumerate(header):
+    lines = ((title,), [shortened(name, WIDEST) for name in header], *rows)
+    (head,), names, *cells = [[Text(encodable(visible(text))) for text in line] for line in lines]
+    table = Table(title=head, title_justify="left")
+    for index, name in enumerate(names):
         first = index == 0
-        table.add_column(
-            cell(shortened(name, WIDEST)),
-            justify="left" if first else "right",
-            no_wrap=not first,
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*map(cell, row))
+        table.add_column(name, justify="left" if first else "right", no_wrap=not first, overflow="fold")
+    for row in cells:
+        table.add_row(*row)
     Console().print(table)

@@ -35,21 +35,27 @@ def find_problem(
     if average and (horizon is not None or discount is not None):
         raise InputError("--average counts every step alike for ever; remove --discount and --horizon")
     from painless.problem import load
-    from painless.problems import find_table, is_file, make, require_name
+    from painless.problems import find_table, is_file, make
 
-    require_name(name)
     given: dict[str, Any] = {"horizon": horizon} if horizon is not None else {}
     given |= {"average": True} if average else {}
     if is_file(name):
         problem = load(name, **file_arguments(name, parameters, discount, threshold, limits), **given)
-        return problem if takes_roles(name) else _with_named_limits(problem, name, limits)
+        return problem if takes_roles(name) or not limits else _with_named_limits(problem, name, limits)
     table = find_table(name)
     wanted = settings_of(table).get("threshold")
     chooses = wanted is not None and wanted.default is None  # its threshold depends on the other parameters
     given |= problem_arguments(table, name, parameters, discount, threshold if chooses else None)
     problem = make(name, **given)
     problem = problem if chooses or not threshold else problem.with_limits(threshold)
-    return _with_named_limits(problem, name, limits)
+    return _with_named_limits(problem, name, limits) if limits else problem
+
+
+def page_title(problem: str) -> str:
+    """Return the name of a problem for a page, which others read: of a file, without its folders."""
+    from painless.problems import is_file
+
+    return Path(problem).name if is_file(problem) else problem
 
 
 def takes_roles(name: str) -> bool:
@@ -57,15 +63,15 @@ def takes_roles(name: str) -> bool:
     return "constraint_cost" in formats.format_of(name).parameters
 
 
-def _with_named_limits(problem: CMDP, name: str, limits: list[str] | None) -> CMDP:
+def _with_named_limits(problem: CMDP, name: str, limits: list[str]) -> CMDP:
     """Return a problem with other limits of constraints that it has."""
-    known = {problem.name("constraints", index): sense for index, sense in enumerate(problem.sense)}
+    known = dict(zip(problem.constraint_names, problem.sense, strict=True))
     given: dict[str, float] = {}
-    for one, sense, bound in map(_limit, limits or []):
+    for one, sense, bound in map(_limit, limits):
         if known.get(one, sense) != sense:
             raise InputError(f"{name} limits {one} from the other side; write '{one}{known[one]}{bound:g}'")
         given[one] = bound
-    return problem.with_limits(given) if given else problem
+    return problem.with_limits(given)
 
 
 def named_limits(limits: Sequence[str]) -> dict[str, Any]:
@@ -135,7 +141,7 @@ def problem_arguments(
     threshold: list[float] | None,
 ) -> dict[str, Any]:
     """Return the arguments for a registered problem."""
-    given = named(parameters, name, settings_of(make), "parameter", "-p")
+    given = named(parameters, name, settings_of(make), "parameter", "-p") if parameters else {}
     if discount is not None:
         given["discount"] = discount
     if threshold:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from painless.cli.common import PAGE, check_file, say
+from painless.cli.parsing import page_title
 
 if TYPE_CHECKING:
-    from painless.problem import CMDP
-    from painless.solving.solution import Solution
     from painless.training.result import Training
 
 Report = Annotated[
@@ -36,22 +35,6 @@ def report(
     page = page_of(folder, title)
     default = folder.with_suffix(".html") if folder.is_file() else folder / "report.html"
     say(f"Written: {write_page(page, out or default)}")
-
-
-def page_title(problem: str) -> str:
-    """Return the name of a problem for a page, which others read: of a file, without its folders."""
-    from painless.problems import is_file
-
-    return Path(problem).name if is_file(problem) else problem
-
-
-def report_solution(path: Path | None, solution: Solution, problem: CMDP, name: str) -> None:
-    """Write the page of a solution, if one is wanted."""
-    if path is not None:
-        from painless.report.html import write_page
-        from painless.report.page_solution import solution_page
-
-        write_page(solution_page(solution, problem, page_title(name)), path)
 
 
 def report_training(path: Path | None, training: Training, title: str) -> None:

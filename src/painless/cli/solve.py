@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from painless.cli.common import (
+    BEFORE_THE_FIRST,
     INFEASIBLE,
     PAGE,
     STOPPED,
@@ -25,14 +26,14 @@ from painless.cli.common import (
     Threshold,
     check_file,
     check_folder,
-    interruptible,
+    fail,
     print_table,
     progress_bar,
     say,
     say_json,
 )
-from painless.cli.parsing import find_problem, make_algorithm
-from painless.cli.report import Report, report_solution
+from painless.cli.parsing import find_problem, make_algorithm, page_title
+from painless.cli.report import Report
 from painless.common.errors import InputError
 from painless.common.registry import find
 from painless.loop.algorithms import algorithms_and_planners
@@ -126,10 +127,14 @@ def solve(
     if confidence is not None:
         raise InputError("--confidence goes with --log; the values of a problem are exact")
     cmdp = find_problem(problem, parameters, discount, threshold, horizon, average, limits)
+    method = None  # lets `painless.solve` choose
+    if algorithm is not None or settings:
+        name = algorithm or DEFAULT
+        method = make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
     answer(
         problem,
         cmdp,
-        find_method(algorithm, settings),
+        method,
         as_json=as_json,
         save=save,
         certificate=certificate,
@@ -155,34 +160,34 @@ def answer(
     **options: Any,
 ) -> NoReturn:
     """Solve, save, print, and exit with the code of the status; `options` go to `painless.solve`."""
-    from painless.solving.optimum import known_optimum
     from painless.solving.solve import solve as run
     from painless.solving.status import Kind
 
-    with interruptible(), progress_bar(not as_json) as report:
-        solution = run(cmdp, algorithm, progress=None if report is None else describe(report), **options)
+    try:
+        with progress_bar(not as_json) as report:
+            solution = run(cmdp, algorithm, progress=None if report is None else describe(report), **options)
+    except KeyboardInterrupt:
+        fail(BEFORE_THE_FIRST, STOPPED)
     if save is not None:
         solution.save(save, cmdp)
     if certificate is not None:
         from painless.solving.certificate_files import write_certificate
 
         write_certificate(certificate, solution, cmdp)
-    report_solution(report_file, solution, cmdp, problem)
+    if report_file is not None:
+        from painless.report.html import write_page
+        from painless.report.page_solution import solution_page
+
+        write_page(solution_page(solution, cmdp, page_title(problem)), report_file)
     if as_json:
+        from painless.solving.optimum import known_optimum
+
         say_json(_as_json(problem, solution, known_optimum(solution, cmdp)))
     else:
         if note:
             say(note)
         _show(problem, solution, cmdp)
     raise typer.Exit({Kind.INFEASIBLE: INFEASIBLE, Kind.STOPPED: STOPPED}.get(solution.status.kind, 0))
-
-
-def find_method(name: str | None, settings: list[str] | None) -> Any:
-    """Return the algorithm or planner with this name; None, if none is named, lets `painless.solve` choose."""
-    if name is None and not settings:
-        return None
-    name = name or DEFAULT
-    return make_algorithm(name, find("algorithm", name, algorithms_and_planners()), settings)
 
 
 def first_policy(problem: CMDP, seed: int) -> Any:
@@ -217,7 +222,6 @@ def _as_json(problem: str, solution: Solution, optimum: Optimum | None) -> dict[
 
 def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     """Print the solution; after a given number of iterations also their average, which experiments report."""
-    from painless.solving.optimum import known_optimum
     from painless.solving.status import Kind
 
     print_table(
@@ -227,10 +231,12 @@ def _show(problem: str, solution: Solution, cmdp: CMDP) -> None:
     )
     average = solution.average if solution.status.kind is Kind.COMPLETED else None
     if average is not None:
+        from painless.solving.optimum import known_optimum
+
         optimum = known_optimum(solution, cmdp)
         gap = None if optimum is None else solution.average_optimality_gap(optimum.value)
         say(about_average(average.reward_value, gap, average.constraint_violation))
-    say(solution.status)
+    say(solution.status.sentence)
     if reason := getattr(solution, "reason", ""):
         say(reason)
 

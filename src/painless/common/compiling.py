@@ -21,7 +21,8 @@ from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_listeners: list[Callable[[], None]] = []
+# Each is called once, before the first kernel that has to be compiled.
+LISTENERS: list[Callable[[], None]] = []
 
 
 class Kernel:
@@ -99,8 +100,8 @@ def _announced(cache: Any) -> Callable[..., Any]:
             with suppress(OSError):
                 cache.flush()
         if found is None:
-            while _listeners:
-                _listeners.pop()()
+            while LISTENERS:
+                LISTENERS.pop()()
         return found
 
     return guarded
@@ -116,16 +117,6 @@ def _kept(save: Callable[..., Any]) -> Callable[..., Any]:
             return
 
     return guarded
-
-
-@contextmanager
-def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once, before the first kernel that has to be compiled."""
-    _listeners.append(tell)
-    try:
-        yield
-    finally:
-        _listeners.clear()
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def require_settings(
 def build(name: str, make: Callable[..., Any], given: Mapping[str, Any], word: str = "setting") -> Any:
     """Return the object of an entry; unknown, missing or invalid settings raise an `InputError`."""
     known = settings_of(make)
-    if all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):  # `**` takes any settings
+    if given and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):  # `**` takes any
         require_settings(name, given, known, word)
     needed = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     missing = [

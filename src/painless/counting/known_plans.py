@@ -11,8 +11,8 @@ from painless.bellman import action_transition
 from painless.common.arrays import Array
 from painless.counting.krylov import inverse_of
 from painless.engines.engine import Actions, Engine
-from painless.planning.columns import Column
 from painless.planning.game import Game
+from painless.planning.master import Column
 from painless.problem import CMDP, Criterion
 
 ADDED = 2  # states at the end of every learned model

@@ -26,8 +26,9 @@ from painless.counting.known_plans import Known
 from painless.counting.learned_model import LearnedModel
 from painless.engines.drawn import Drawn
 from painless.engines.engine import FEW_STATES, engine_of
+from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
-from painless.planning.planner import Case, Task
+from painless.planning.planner import OUT_OF_TIME, Task
 from painless.policies.table import restricted
 from painless.problem import CMDP
 
@@ -67,7 +68,7 @@ class WarmPlanner:
         if found.answer is None:
             return Plan(found.case.slater.policy, np.zeros(len(problem.threshold)))
         multiplier = found.case.units.multiplier(found.answer.multiplier)
-        return Plan(found.answer.policy, multiplier, found.ending.out_of_time)
+        return Plan(found.answer.policy, multiplier, found.ending in OUT_OF_TIME)
 
     @property
     def policies(self) -> NDArray[np.int64]:

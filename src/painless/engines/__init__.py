@@ -4,6 +4,6 @@
 one, write a file and add a line to `engine.ENGINES`.
 """
 
-from painless.engines.policy_iteration import Plan, policy_iteration
+from painless.engines.factorised import Plan, policy_iteration
 
 __all__ = ["Plan", "policy_iteration"]

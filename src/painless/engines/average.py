@@ -29,7 +29,6 @@ from painless.bellman import (
     policy_utility,
 )
 from painless.common.arrays import Array, Mask
-from painless.engines.base import BaseEngine
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.components import EndComponents, end_components, shared_graph
 from painless.engines.drawn import Drawn
@@ -37,6 +36,7 @@ from painless.engines.engine import (
     UNIT_ROUNDOFF,
     Actions,
     AnyPolicy,
+    BaseEngine,
     Bracket,
     Response,
     as_table,

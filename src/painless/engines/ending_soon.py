@@ -18,8 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.engines.base import BaseEngine
-from painless.engines.engine import UNIT_ROUNDOFF, Bracket, Response
+from painless.engines.engine import UNIT_ROUNDOFF, BaseEngine, Bracket, Response
 from painless.engines.sweeps.elimination_order import fills_in_little
 from painless.engines.sweeps.policy_steps import uniform_chain
 from painless.engines.sweeps.sparse_rows import sparse_rows

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from painless.bellman import occupancy_policy, policy_transition, reachable
 from painless.common.arrays import Array, Mask
 from painless.engines.drawn import Drawn
+from painless.policies.table import uniform_policy
 from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
@@ -110,9 +113,6 @@ class Engine(Protocol):
         The search starts from where the last one ended.
         """
 
-    def everywhere(self, actions: Actions, weight: Array) -> Actions:
-        """Return a best response to `weight` (J,) with the best actions also in states that `best` left out, since nothing can reach them."""
-
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 
@@ -149,6 +149,88 @@ class Engine(Protocol):
 
     def continue_from(self, other: Any) -> None:
         """Start the next search from where that of another engine ended, if it is of the same kind and has the same pairs."""
+
+
+class BaseEngine:
+    """The part of an engine that is the same for every criterion."""
+
+    draws = False
+    refines = True
+    # States in which the best mixture does one thing for a while, and then another.
+    remembered: tuple[int, ...] = ()
+
+    def __init__(self, problem: CMDP) -> None:
+        self.problem = problem
+        self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
+        self._tick: Callable[[], None] = lambda: None
+
+    @cached_property
+    def unit(self) -> float:
+        """The scale of values."""
+        return self.problem.unit
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards."""
+        least, most = (side * self.unit for side in self.problem.utility_range)
+        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
+
+    def call_between_steps(self, tick: Callable[[], None]) -> None:
+        """Call `tick` between steps from now on; it may raise."""
+        self._tick = tick
+
+    def continue_from(self, other: Any) -> None:
+        """Start the next search from where that of another engine ended, where that is possible; here it is not."""
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        if (self.problem.initial > 0).all():
+            return np.ones(len(self.problem.initial), dtype=bool)
+        return reachable(
+            policy_transition(self.problem, (policy > 0).astype(np.float64)), self.problem.initial
+        )
+
+    @property
+    def allowed(self) -> Mask:
+        """The pairs that learners may take, (S, A)."""
+        return self.problem.actions
+
+    def playable(self, policy: Array) -> Array:
+        """Return a table (S, A) as it is evaluated; here as it is."""
+        return policy
+
+    def shown(self, policy: Any) -> Any:
+        """Return a policy, actions (S,) or a table, as an answer has it: a table (S, A), or a draw."""
+        return policy if isinstance(policy, Drawn) else as_table(policy, self.problem.shape[1])
+
+    def any_policy(self) -> Any:
+        """Return some policy, as an answer has it: the uniform one."""
+        return uniform_policy(self.problem.actions)
+
+    def mixed(
+        self: Engine, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
+    ) -> tuple[Array, Bracket]:
+        """Return the policy (S, A) with the averaged values of some policies, and proved bounds on its values.
+
+        π(a|s) = d(s, a)/d(s) with d = Σ_k w_k d_k.
+        """
+        del precision  # as precise as visits are
+        used, actions = np.flatnonzero(weights).tolist(), self.problem.shape[1]
+        largest = as_table(policies[int(weights.argmax())], actions)
+        if len(used) > 1:
+            total = np.zeros_like(largest)
+            for k in used:
+                total += weights[k] * (self.visits(policies[k])[:, None] * as_table(policies[k], actions))
+            largest = occupancy_policy(total, largest)
+        return largest, self.values(largest)
+
+
+@runtime_checkable
+class Completes(Protocol):
+    """An engine whose best responses leave out states that nothing can reach, to save time."""
+
+    def everywhere(self, actions: Actions, weight: Array) -> Actions:
+        """Return a best response to `weight` (J,) with the best actions also in states that `best` left out."""
 
 
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:

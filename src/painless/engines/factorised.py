@@ -1,8 +1,20 @@
-"""A model whose policies are evaluated by factorised systems, exact to rounding."""
+"""A model whose policies are evaluated by factorised systems, exact to rounding.
+
+Policy iteration for one utility: the best response to a multiplier, and a safe bound on its value.
+
+    V* ≤ V + max_s w/(1−γ),     w = (TV − V)₊ + δ,     T the Bellman optimality operator, δ what rounding does to TV
+
+Where γ is close to 1 and values differ much from state to state, the largest w may be at a state that hardly any policy comes to. Then W ≥ w + γPW
+at every pair bounds the excess in place of max w/(1−γ): the best value of w itself, by policy iteration once more.
+
+A state changes its action only for a strict improvement, and the iteration ends when the values no longer
+rise: ties and rounding can neither cycle nor stall it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +29,21 @@ from painless.bellman import (
     resolvent,
 )
 from painless.common.arrays import Array, Mask
-from painless.engines.base import BaseEngine
 from painless.engines.engine import (
     UNIT_ROUNDOFF,
     Actions,
+    BaseEngine,
     Bracket,
     Response,
     as_table,
     value_rounding,
 )
-from painless.engines.policy_iteration import policy_iteration
 from painless.problem import CMDP, Transition
 from painless.problem.transitions import require_sound
 
-STEPS = 8  # roundings of a residual beside those of its sums
+STEPS = 8  # roundings of a residual, or of TV, beside those of its sums
+ROUNDING = 1e-14  # relative to the largest value; a smaller improvement is none
+CLOSE = 1e-12  # an excess that is smaller, relative to the value, is close enough
 REMEMBERED = 64  # best responses whose visits are kept
 EXTENDED = 1 << 24  # products up to which residuals are computed in extended precision
 
@@ -44,9 +57,14 @@ class Factorised(BaseEngine):
         super().__init__(problem)
         if not isinstance(problem.transition, np.ndarray):
             require_sound(problem.transition)
-        self.rounding = value_rounding(problem, problem.most_successors)
+        self.unit = problem.unit
         self._last: NDArray[np.intp] | None = None
         self._visits: dict[bytes, Array] = {}  # of the latest best responses, which mixtures ask for again
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the rounding error of a value of this model."""
+        return value_rounding(self.problem, self.problem.most_successors)
 
     def continue_from(self, other: Any) -> None:
         """Start the next search from the last best response of another engine, if it has the same pairs."""
@@ -86,7 +104,8 @@ class Factorised(BaseEngine):
         chain = policy_transition(problem, table)
         gain = policy_utility(problem.utility, table)
         inverse = resolvent(chain, problem.discount)
-        visits, reached = inverse.state_occupancy(problem.initial), reachable(chain, problem.initial)
+        visits = inverse.state_occupancy(problem.initial)
+        reached = None if (problem.initial > 0).all() else reachable(chain, problem.initial)
         return bracket(problem, chain, gain, inverse, visits, reached).within(self.extent)
 
     def visits(self, policy: Array | Actions, precision: float = 0.0) -> Array:
@@ -126,12 +145,20 @@ def bracket(
     So errors count where the policy goes, not where values are large. Rounding errors of r and d̂ are included; states that
     are not `reached` do not count.
     """
-    value = inverse.state_value(gain)
-    visits = np.maximum(visits, 0.0)
-    residual, terms = _residual(chain, problem.discount, gain, value)
-    size = np.abs(value) + problem.discount * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
+    value, gamma, visits = inverse.state_value(gain), problem.discount, np.maximum(visits, 0.0)
+    # The residual, and the roundings of its sums and of the rows; in extended precision where that costs little.
+    if isinstance(chain, np.ndarray):
+        kind: Any = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
+        wide, rows = value.astype(kind), chain.T.astype(kind)
+        residual = (gain + gamma * (wide @ rows) - wide).astype(np.float64)
+        off = float(np.abs(rows.sum(0) - 1).max())
+        terms = (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
+    else:
+        residual = gain + gamma * (chain @ value.T).T - value
+        terms = 3 * float(np.diff(chain.indptr).max(initial=1))
+    size = np.abs(value) + gamma * np.asarray((chain @ np.abs(value).T).T) + np.abs(gain)
     error = np.abs(residual) + (terms + problem.shape[1] + STEPS) * UNIT_ROUNDOFF * size
-    unit, left = problem.unit, problem.initial + problem.discount * (chain.T @ visits) - visits
+    unit, left = problem.unit, problem.initial + gamma * (chain.T @ visits) - visits
     missing = float(np.abs(left).sum()) + (terms + STEPS) * 4 * UNIT_ROUNDOFF * unit
     worst = error.max(1) if reached is None else error[:, reached].max(1)
     slip = (error @ visits) * (1 + len(visits) * UNIT_ROUNDOFF) + missing * unit * worst
@@ -140,13 +167,62 @@ def bracket(
     return Bracket(at_start - slip, at_start + slip, at_start)
 
 
-def _residual(chain: Transition, discount: float, gain: Array, value: Array) -> tuple[Array, float]:
-    """Return u + γPV − V, (J, S), and the roundings of its sums and of the rows; in extended precision where that costs little."""
-    if not isinstance(chain, np.ndarray):
-        terms = float(np.diff(chain.indptr).max(initial=1))
-        return gain + discount * (chain @ value.T).T - value, 3 * terms
-    kind: Any = np.float64 if chain.size * len(value) > EXTENDED else np.longdouble
-    wide, rows = (part.astype(kind) for part in (value, chain.T))
-    residual = gain + discount * (wide @ rows) - wide
-    off = float(np.abs(rows.sum(0) - 1).max())
-    return residual.astype(np.float64), (2 * len(chain) * float(np.finfo(kind).eps) + off) / UNIT_ROUNDOFF
+class Plan(NamedTuple):
+    """An optimal deterministic policy of one utility."""
+
+    actions: NDArray[np.intp]  # (S,)
+    value: float  # of the policy, at ρ
+    upper_bound: float  # of every policy, at ρ
+    resolvent: Resolvent
+    evaluations: int = 1  # of policies that it took
+    rounding: float = 0.0  # what of the bound's excess is rounding
+
+    def policy(self, n_actions: int) -> Array:
+        """Return the policy as a table of probabilities, (S, A)."""
+        return np.eye(n_actions)[self.actions]
+
+
+def policy_iteration(
+    problem: CMDP,
+    utility: Array,
+    start: NDArray[np.intp] | None = None,
+    tick: Callable[[], None] = lambda: None,
+    tolerance: float = np.inf,
+) -> Plan:
+    """Maximise the value of one utility (S, A), from the deterministic policy `start` if given.
+
+    `tick` is called before every factorisation; it may raise. An excess of the bound beyond `tolerance` is worth a closer look.
+
+    >>> from painless import CMDP
+    >>> two = CMDP([[[1.0], [1.0]]], [[0.0, 1.0]], initial=[1.0], discount=0.5)
+    >>> policy_iteration(two, two.reward).value
+    2.0
+    """
+    states = np.arange(len(utility))
+    masked = np.where(problem.actions, utility, -np.inf)
+    proposed, evaluations, most = masked.argmax(1) if start is None else start, 0, -np.inf
+    while True:
+        evaluations += 1
+        tick()
+        factors = resolvent(action_transition(problem, proposed), problem.discount)
+        found = factors.state_value(utility[states, proposed][None])[0]
+        if evaluations > 1 and not found.sum() > most:
+            break
+        actions, value, inverse, most = proposed, found, factors, found.sum()
+        q = action_value(problem, masked[None], value[None])[0]  # −∞ where there is no action
+        better = q.max(1) > q[states, actions] + ROUNDING * np.abs(value).max()
+        if not better.any():
+            break
+        proposed = np.where(better, q.argmax(1), actions)
+    size = np.abs(q) + np.abs(value)[:, None]
+    # Of the sums, and of rows that sum to about 1.
+    roundings = (3 * problem.most_successors + STEPS) * UNIT_ROUNDOFF
+    rounding = roundings * np.where(problem.actions, size, 0.0)
+    gain = np.where(problem.actions, np.maximum(q - value[:, None], 0.0) + rounding, 0.0)
+    at_start = float(value @ problem.initial)
+    slip = len(value) * UNIT_ROUNDOFF * float(np.abs(value) @ problem.initial)
+    excess = float(gain.max()) / (1 - problem.discount)
+    if excess > max(tolerance, CLOSE * abs(at_start)):
+        excess = min(excess, policy_iteration(problem, gain, actions, tick).upper_bound)
+    lost = float(rounding.max()) / (1 - problem.discount)
+    return Plan(actions, at_start, at_start + excess + slip, inverse, evaluations, min(lost, excess) + slip)

@@ -18,8 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.engines.base import BaseEngine
-from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, Bracket, Response, as_table
+from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, BaseEngine, Bracket, Response, as_table
 from painless.engines.pair_rows import compiled_steps
 from painless.engines.sweeps.backward import best_step, follow_step, mix_step, reach_step, visit_step
 from painless.engines.sweeps.sparse_rows import Indices, unsigned

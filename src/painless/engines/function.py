@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.engines.base import BaseEngine
 from painless.engines.drawn import Drawn
-from painless.engines.engine import PRECISION, Bracket, Response, averaged, value_rounding
+from painless.engines.engine import PRECISION, BaseEngine, Bracket, Response, averaged, value_rounding
 from painless.engines.sweeps.function_pricing import FunctionPricer
 from painless.problem.function_model import FunctionModel
 

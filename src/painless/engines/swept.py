@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from painless.bellman import action_value
 from painless.common.arrays import Array
-from painless.engines.base import BaseEngine
-from painless.engines.engine import PRECISION, Actions, Bracket, Response, value_rounding
+from painless.engines.engine import PRECISION, Actions, BaseEngine, Bracket, Response, value_rounding
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.mixing import Mixer

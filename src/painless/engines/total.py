@@ -20,9 +20,17 @@ from numpy.typing import NDArray
 
 from painless.bellman import action_transition, occupancy_policy, policy_transition, policy_utility
 from painless.common.arrays import Array, Mask
-from painless.engines.base import BaseEngine
 from painless.engines.drawn import Drawn
-from painless.engines.engine import UNIT_ROUNDOFF, Actions, Bracket, Loop, Response, as_table, averaged
+from painless.engines.engine import (
+    UNIT_ROUNDOFF,
+    Actions,
+    BaseEngine,
+    Bracket,
+    Loop,
+    Response,
+    as_table,
+    averaged,
+)
 from painless.engines.iterated import FACTORISED, Inverses
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient, Reduction, leading

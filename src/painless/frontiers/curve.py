@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -19,8 +19,8 @@ from painless.common.errors import InputError
 from painless.engines.drawn import as_answer
 from painless.engines.engine import engine_of, visitor
 from painless.frontiers import json_data, storage
+from painless.planning.case import LEAST, allowance
 from painless.planning.certificate import NEAR
-from painless.planning.judgement import LEAST, allowance
 from painless.policies.table import TabularPolicy
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
@@ -67,31 +67,21 @@ class Frontier:
     mixtures: tuple[Mixture, ...]  # of each vertex
     solves: int  # of unconstrained problems
     seconds: float
+    threshold: Array = field(init=False)  # (N,) the limit at each vertex, at which the constraint is tight
+    name: str = field(init=False)  # of the constraint whose limit varies
+    sense: str = field(init=False)  # whether the limit is a threshold, ">=", or a budget, "<="
+    slack_from: float = field(init=False)  # the tightest limit at which the constraint costs nothing
+    feasible_to: float = field(init=False)  # the tightest limit that any policy meets
 
-    @property
-    def threshold(self) -> Array:
-        """The limit at each vertex, (N,), at which the constraint is tight."""
-        return self.constraint_value[:, self.constraint]
-
-    @property
-    def name(self) -> str:
-        """The name of the constraint whose limit varies."""
-        return self.problem.name("constraints", self.constraint)
-
-    @property
-    def sense(self) -> str:
-        """Whether the limit is a threshold, ">=", or a budget, "<="."""
-        return self.problem.sense[self.constraint]
-
-    @property
-    def slack_from(self) -> float:
-        """The tightest limit at which the constraint costs nothing."""
-        return float(self.threshold[0])
-
-    @property
-    def feasible_to(self) -> float:
-        """The tightest limit that any policy meets."""
-        return float(self.threshold[-1])
+    def __post_init__(self) -> None:
+        limits, place = self.constraint_value[:, self.constraint], self.constraint
+        self.__dict__.update(
+            threshold=limits,
+            name=self.problem.constraint_names[place],
+            sense=self.problem.sense[place],
+            slack_from=float(limits[0]),
+            feasible_to=float(limits[-1]),
+        )
 
     def __len__(self) -> int:
         return len(self.reward_value)
@@ -146,9 +136,15 @@ class Frontier:
         return self._mixed(self.mixtures[self._vertex(vertex)], self._visits())
 
     def occupancies(self) -> Iterator[Array]:
-        """Yield the `occupancy` of every vertex, in order: neighbours share most of their policies."""
+        """Yield the `occupancy` of every vertex, in order."""
+        return (occupancy for _, occupancy in self.tables())
+
+    def tables(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the `table` and the `occupancy` of every vertex, in order: neighbours share most of their policies."""
         visits = self._visits()
-        return (self._mixed(mixture, visits) for mixture in self.mixtures)
+        for mixture in self.mixtures:
+            occupancy = self._mixed(mixture, visits)
+            yield self._table(mixture, occupancy), occupancy
 
     def policy(
         self, vertex: int, occupancy: Array | None = None
@@ -161,11 +157,15 @@ class Frontier:
 
     def table(self, vertex: int, occupancy: Array | None = None) -> Array:
         """Return the `policy` of a vertex as one table, (S, A); with a horizon, (H·S, A)."""
-        parts = self.mixtures[self._vertex(vertex)]
-        table = self._table(max(parts, key=lambda part: part[1])[0])
-        if len(parts) == 1:
-            return table
-        return occupancy_policy(self.occupancy(vertex) if occupancy is None else occupancy, table)
+        mixture = self.mixtures[self._vertex(vertex)]
+        known = len(mixture) == 1 or occupancy is not None
+        return self._table(mixture, occupancy if known else self.occupancy(vertex))
+
+    def _table(self, mixture: Mixture, occupancy: Array | None) -> Array:
+        """Return the table of a mixture of rows of `actions`; of several, the one with their occupancy (S, A)."""
+        heaviest = max(mixture, key=lambda part: part[1])[0]
+        table = np.eye(self.problem.shape[1])[self.actions[heaviest]]
+        return table if len(mixture) == 1 or occupancy is None else occupancy_policy(occupancy, table)
 
     def _policy(
         self, rows: Sequence[tuple[int, float]], table: Array
@@ -211,9 +211,6 @@ class Frontier:
             raise InputError(f"vertex is {vertex}; the frontier has {len(self)}, from 0")
         return int(vertex)
 
-    def _table(self, row: int) -> Array:
-        return np.eye(self.problem.shape[1])[self.actions[row]]
-
     def _visits(self) -> Callable[[int], Array]:
         """Return a function that gives d(s) of a row of `actions`, (S,), and remembers the latest."""
         visits = visitor(self.problem)
@@ -221,9 +218,9 @@ class Frontier:
 
     def _mixed(self, mixture: Iterable[tuple[int, float]], visits: Callable[[int], Array]) -> Array:
         """Return the occupancy of a mixture of rows of `actions`, (S, A)."""
-        total = np.zeros(self.problem.actions.shape)
+        total, one = np.zeros(self.problem.actions.shape), np.eye(self.problem.shape[1])
         for row, weight in mixture:
-            total += weight * visits(row)[:, None] * self._table(row)
+            total += weight * visits(row)[:, None] * one[self.actions[row]]
         return total
 
     def rows(self) -> list[Sequence[str]]:
@@ -247,7 +244,7 @@ class Frontier:
     def status(self) -> str:
         """A summary in sentences."""
         looser, tighter = ("below", "above") if self.sense == ">=" else ("above", "below")
-        count = f"{len(self)} {'vertex' if len(self) == 1 else 'vertices'}"
+        count = f"{len(self.threshold)} {'vertex' if len(self.threshold) == 1 else 'vertices'}"
         up = self.sense == ">="
         return (
             f"A limit on {self.name} costs nothing {looser} {render.bound(self.slack_from, up=not up)}, and no policy "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import pairwise
 from numbers import Real
-from typing import TypeVar, overload
+from typing import overload
 
 import numpy as np
 
@@ -18,16 +18,12 @@ from painless.frontiers import Frontier
 from painless.frontiers.logged import LoggedFrontier, logged_frontier
 from painless.logs.answer import checked_confidence
 from painless.logs.logged_model import LoggedModel
+from painless.planning.case import Case, misses_constant
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import misses_constant
-from painless.planning.parametric import Graph, Vertex, trace
-from painless.planning.planner import Case
-from painless.planning.pool import REWARD, Pool
+from painless.planning.parametric import REWARD, Graph, Pool, Vertex, trace
 from painless.problem import CMDP, Criterion, require_problem
-from painless.problem.names import Names, naming
-from painless.problem.presolve import presolve
-from painless.problem.units import Units, normalise
-from painless.storage.mapped import unchanged
+from painless.problem.names import Names, add_names
+from painless.problem.units import Units, normalise, presolve
 
 FINE_STATES = 2000  # states up to which every vertex is found by default
 FINE, COARSE = 1e-12, 1e-4  # default tolerances up to that size and beyond
@@ -58,7 +54,6 @@ def frontier(
 ) -> Frontier: ...
 
 
-@unchanged
 def frontier(
     problem: CMDP | LoggedModel,
     constraint: Hashable = 0,
@@ -94,40 +89,40 @@ def frontier(
         level = checked_confidence(0.95 if confidence is None else confidence)
         return logged_frontier(problem, curve, find_constraint(problem.problem, constraint), level, clock)
     require_problem(problem)
+    for source in problem.sources:  # the file that it is mapped from, if it is
+        source.require_unchanged()
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the frontier of a problem is exact")
-    arguments.function("progress", progress)
+    if progress is not None:
+        arguments.function("progress", progress)
     if tolerance is None:
         tolerance = FINE if problem.shape[0] <= FINE_STATES else COARSE
     if not 0 <= arguments.number("tolerance", tolerance, "give one such as 1e-4") < 1:
         raise InputError(f"tolerance is {tolerance}; it must be in [0, 1), such as 1e-4")
     clock = Clock(arguments.seconds(time_limit))
     index = find_constraint(problem, constraint)
-    with one_thread(), clock.interruptible(), naming(problem.names):
-        smaller, met = presolve(without_limit(problem, index))
-        normal, units = normalise(smaller, met)
-        if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
-            normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
-        pool = _pool(smaller, normal, units, index, clock)
-        varied = np.flatnonzero(units.kept == index)
-        if len(varied):
-            graph = _in_time(lambda: trace(pool, int(varied[0]), tolerance, progress))
-        else:  # constant for all policies
-            response = _in_time(lambda: pool.best(REWARD, None))
-            graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
-    return _frontier(problem, units, index, graph, pool, clock.seconds)
-
-
-T = TypeVar("T")
-
-
-def _in_time(find: Callable[[], T]) -> T:
     try:
-        return find()
+        with one_thread(), clock.interruptible():
+            smaller, met = presolve(without_limit(problem, index))
+            normal, units = normalise(smaller, met)
+            if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
+                normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
+            pool = _pool(smaller, normal, units, index, clock)
+            varied = np.flatnonzero(units.kept == index)
+            if len(varied):
+                graph = trace(pool, int(varied[0]), tolerance, progress)
+            else:  # constant for all policies
+                response = pool.best(REWARD, None)
+                graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
     except TimeoutError:
-        raise TimeoutError(
-            "the time limit was reached before the ends of the frontier were known; allow more time"
-        ) from None
+        late = "the time limit was reached before the ends of the frontier were known; allow more time"
+        raise TimeoutError(late) from None
+    except InputError as error:
+        add_names(error, problem.names)
+        raise
+    for source in problem.sources:
+        source.require_unchanged()
+    return _frontier(problem, units, index, graph, pool, clock.seconds)
 
 
 def without_limit(problem: CMDP, index: int) -> CMDP:
@@ -142,7 +137,9 @@ def find_constraint(problem: CMDP, given: Hashable) -> int:
     count = problem.shape[2]
     if not count:
         raise InputError("the problem has no constraint, so that there is no limit to vary")
-    names = Names(problem.name("constraints", i) for i in range(count))
+    if type(given) is int and 0 <= given < count and "constraints" not in problem.names:
+        return given
+    names = Names(problem.constraint_names)
     place = names.place(given)
     if place is not None:
         return place
@@ -157,16 +154,16 @@ def find_constraint(problem: CMDP, given: Hashable) -> int:
 def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
     """Return a pool that holds all constraints but one, after checking that they can be met."""
     pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
-    open_question = len(pool.held) and _in_time(pool.meet) < 0
-    if misses_constant(problem, units).any() or (
+    open_question = len(pool.held) and pool.meet() < 0
+    if (len(units.removed) and misses_constant(problem, units).any()) or (
         open_question and Case.of(problem, clock.tick).feasibility is Feasibility.NONE
     ):
         held = [i for i in range(problem.shape[2]) if i != index]
         limits = ", ".join(
-            f"{problem.name('constraints', i)} {problem.sense[i]} {number(problem.limit[i])}" for i in held
+            f"{problem.constraint_names[i]} {problem.sense[i]} {number(problem.limit[i])}" for i in held
         )
         raise Infeasible(
-            f"no policy meets {limits}, whatever the limit of {problem.name('constraints', index)}; relax "
+            f"no policy meets {limits}, whatever the limit of {problem.constraint_names[index]}; relax "
             f"{'it' if len(held) == 1 else 'at least one of them'}"
         )
     return pool
@@ -181,8 +178,11 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
     cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
     values[np.abs(values) <= cancelled] = 0.0  # remove the error of cancellation
     values = values * problem.sign + 0.0
-    kept = _in_order(values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index])
+    reward, constraint = values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
+    kept = _in_order(reward, constraint)
     vertices, values = [graph.vertices[k] for k in kept], values[kept]
+    slope = -np.diff(reward[kept]) / np.diff(constraint[kept])
+    rising = np.maximum.accumulate(np.concatenate([[0.0], slope]))  # the prices from vertex to vertex
     gap = np.array([max(graph.gap[a:b]) for a, b in pairwise(kept)])
     used = sorted({row for v in vertices for row, _ in v.response.mixture})
     place = {row: k for k, row in enumerate(used)}
@@ -191,12 +191,10 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
         constraint=index,
         reward_value=values[:, 0],
         constraint_value=values[:, 1:],
-        multiplier=_multipliers(
-            values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
-        ),
+        multiplier=np.column_stack([rising, np.append(rising[1:], np.inf)]),
         gap=gap * units.span[0],
         error=graph.error,
-        actions=np.array([pool.actions[row] for row in used]),
+        actions=np.array([pool.columns.known[row].policy for row in used]),
         mixtures=tuple(tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices),
         solves=pool.solves,
         seconds=seconds,
@@ -212,10 +210,3 @@ def _in_order(reward: Array, constraint: Array) -> list[int]:
         if not kept or (reward[k] < reward[kept[-1]] and constraint[k] > constraint[kept[-1]]):
             kept.append(k)
     return kept
-
-
-def _multipliers(reward: Array, constraint: Array) -> Array:
-    """Return the interval of shadow prices at each vertex, (N, 2), from values in the internal sense."""
-    slope = -np.diff(reward) / np.diff(constraint)
-    rising = np.maximum.accumulate(np.concatenate([[0.0], slope]))
-    return np.column_stack([rising, np.append(rising[1:], np.inf)])

@@ -12,7 +12,8 @@ from painless.common.arguments import whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import validation
-from painless.problem.criterion import Criterion, is_average, is_one, refuse_beside_average
+from painless.problem.criterion import Criterion
+from painless.problem.validation import is_average, is_one, refuse_beside_average
 
 
 @dataclass(frozen=True)

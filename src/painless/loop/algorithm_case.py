@@ -12,9 +12,9 @@ from painless.engines.total import Total
 from painless.evaluators import Entropic, Evaluator, exact_evaluator
 from painless.loop.algorithms import Algorithm, Situation
 from painless.loop.framework import Step, Trace, iterate
+from painless.planning.case import Case
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import multiplier_bound
-from painless.planning.planner import Case
 from painless.policies.learning_table import LearningTable
 from painless.problem import Criterion
 

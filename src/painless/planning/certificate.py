@@ -14,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.engine import Actions, Bracket, Engine
-from painless.planning.columns import Column, Columns
+from painless.planning.case import Relaxation
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Aim, Game
-from painless.planning.judgement import Relaxation
-from painless.planning.master import Mixture, best_mixture
+from painless.planning.master import Column, Columns, Mixture, best_mixture
 from painless.problem import Criterion
 from painless.problem.units import TOLERANCE
 
+RANK = attrgetter("rank")  # max(…, key=RANK) is the best of some answers
 MEMORY = 1 << 25  # bytes that the policies may take
 MOST = 512  # policies
 NEAR = 1e-7  # of a long-run average: what one stationary policy may lose against a draw between several
@@ -44,17 +45,12 @@ class Answer:
     upper_bound: float
     multiplier: Array  # (K,)
     feasible: bool
-
-    @property
-    def gap(self) -> float:
-        """How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible."""
-        gap = max(self.upper_bound - float(self.value[0]), 0.0)
-        return gap if self.feasible and np.isfinite(gap) else np.inf
-
-
-def better(one: Answer, other: Answer) -> Answer:
-    """Return the better of two answers: a feasible one, then the one with the larger reward."""
-    return max(one, other, key=lambda answer: (answer.feasible, answer.value[0]))
+    # How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible.
+    gap: float = np.inf
+    rank: tuple[bool, float] = (
+        False,
+        -np.inf,
+    )  # a better answer is a feasible one, then one with a larger reward
 
 
 class Certifier:
@@ -90,7 +86,9 @@ class Certifier:
         if memory is not None:
             table = problem.shape[0] * problem.shape[1] * np.dtype(np.float64).itemsize
             columns = Columns(memory=max(memory, 2 * (problem.shape[2] + 2) * table), most=MOST)
-        self.game = Game(engine, Aim.reward(problem, reached), columns, precision=0.0, finest=FINEST)
+        utilities = np.arange(1 + problem.shape[2])  # the first is the reward, the others are held
+        aim = Aim(np.eye(len(utilities))[0], utilities[1:], problem.threshold, reached)
+        self.game = Game(engine, aim, columns, precision=0.0, finest=FINEST)
         if slater is not None:
             self.game.add(Column(slater.policy, slater.value, slater.low))
             self.game.proved.append(slater.low)
@@ -146,11 +144,12 @@ class Certifier:
         """
         columns, mixed = self.game.columns, self.engine.mixed
         policies = [column.policy for column in columns.known]
-        weights, precision = columns.padded(weights), max(precision, self._near)
+        weights = np.append(weights, np.zeros(len(policies) - len(weights)))
+        precision = max(precision, self._near)
         policy, value = mixed(policies, weights, precision)
         if self.game.safe is None:
             return self._assessed(policy, value)
-        safe = columns.padded(self.game.safe)
+        safe = np.append(self.game.safe, np.zeros(len(policies) - len(self.game.safe)))
         used = np.flatnonzero(safe)
         spare = safe[used] @ columns.lows[used, 1:] - self.problem.threshold  # at least the slack of `safe`
         for factor in (1.0, 2.0, 1e3, 1e5, 1e7, np.inf):  # of what linearity asks for; the rest is rounding
@@ -180,8 +179,11 @@ class Certifier:
         return self._assessed(policy, self.engine.values(policy))
 
     def bounded(self, answer: Answer) -> Answer:
-        """Return an answer with the best bound so far."""
-        return replace(answer, upper_bound=self.game.upper, multiplier=self.game.price)
+        """Return an answer with the best bound so far, and the gap that it leaves."""
+        upper = self.game.upper
+        gap = max(upper - float(answer.value[0]), 0.0)
+        gap = gap if answer.feasible and np.isfinite(gap) else np.inf
+        return replace(answer, upper_bound=upper, multiplier=self.game.price, gap=gap)
 
     def known(self) -> Answer:
         """Return the best of the candidates by their proved values, without evaluating any; values that are not known are NaN."""
@@ -210,4 +212,5 @@ class Certifier:
             (value.low <= 0) & (value.high >= 0) & (value.high - value.low <= TOLERANCE * self.engine.unit)
         )
         known[1:][unused[1:]] = 0.0
-        return Answer(policy, known, value.low, self.game.upper, self.game.price, feasible)
+        rank = feasible, float(known[0])
+        return self.bounded(Answer(policy, known, value.low, np.inf, self.game.price, feasible, rank=rank))

@@ -17,22 +17,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.common.render import counted
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
-from painless.planning.columns import Column
-from painless.planning.judgement import LEAST, Relaxation
+from painless.engines.iterated import FACTORISED
+from painless.planning.case import LEAST, Case, Relaxation, gap_target
+from painless.planning.certificate import Answer, Certifier
+from painless.planning.feasibility import Feasibility, SlaterPolicy
+from painless.planning.game import SHARE, SlackGame, Smoothed
+from painless.planning.interpolation import implied_prices
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Case, Ending, Planned, Progress, Task
-from painless.planning.search import Searched, Searcher
-from painless.problem import CMDP
+from painless.planning.master import Column, best_mixture
+from painless.planning.planner import Ending, Planned, Planner, Progress, Task
+from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
+
+MANY = 100  # with more constraints the linear program is faster on a small model
+SMALL_PAIRS = 2000  # state-action pairs of a small model
+COARSE = 1e-3  # tolerance of the first response, in the engine's unit
+# How far from a first policy's prices to seek policies on both sides of the limits.
+AROUND = (5e-4, 5e-3, 0.05)
+SPARE = 0.5  # the game for the slack may end at this share of the largest slack
+EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
+# If there are no constraints, error of a policy's value and of a best response, in the same units: twice one and the other are left of the gap.
+LAST, DIRECT = 0.2, 0.4
+MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
+DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
+LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
 
 
 @dataclass(frozen=True)
@@ -112,30 +131,268 @@ class ColumnGeneration:
         engine = engine_of(case.normal, FEW_STATES)
         if task.before is not None:
             engine.continue_from(task.before)
-        found = self.plan(
-            case.normal,
-            case.target(task.tolerance),
-            engine=engine,
-            clock=task.clock,
+        target = gap_target(case.problem, task.tolerance, case.units)
+        search = Searcher(
+            *(engine, target, task.clock, case.relaxation),
+            rounds=self.rounds,
+            share=self.smoothing,
             progress=report,
-            relaxation=case.relaxation,
-            start=task.start,
-            columns=task.columns,
-            prices=task.prices,
-            bounds=task.bounds,
         )
-        small = case.normal.shape[0] <= EXACT_STATES and not found.certifier.engine.exact
+        found = search.run(task.start, task.columns, task.prices, task.bounds)
+        small = case.normal.shape[0] <= EXACT_STATES and not engine.exact
         stored = not isinstance(case.normal, FunctionModel)
         if stored and (found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small)):
             why = "The constraints are feasible only at the boundary (no Slater point)"
             if found.ending is Ending.ROUNDING:
                 why = "Sweeps cannot prove this tolerance"
-            elif found.slack is not None and found.slack.upper > TOLERANCE * found.certifier.engine.unit:
+            elif found.slack is not None and found.slack.upper > TOLERANCE * engine.unit:
                 why = "It is not known whether any policy meets all constraints"
             reason = f"{why}, so the linear program replaced column generation."
             return LinearProgram().answer(case, task)._replace(reason=reason)
-        case = case.known(found.certifier.engine, found.slater)
+        case.engine, case.slater = engine, found.slater
         if found.ending is Ending.INFEASIBLE:
             return Planned(self.name, case)
-        note = f"{counted(found.solves, 'unconstrained problem')} {'was' if found.solves == 1 else 'were'} solved."
+        note = f"{found.solves:,} unconstrained problem{' was' if found.solves == 1 else 's were'} solved."
         return Planned(self.name, case, found.certifier, found.answer, found.ending, note=note)
+
+
+class Searched(NamedTuple):
+    """A policy and the proof that comes with it, in the units of the problem."""
+
+    certifier: Certifier
+    answer: Answer
+    slack: SlackGame | None  # the game for the joint slack; None if not needed
+    feasible: bool  # whether the answer provably meets every constraint
+    ending: Ending
+    solves: int  # of unconstrained MDPs
+    slater: SlaterPolicy  # the slack that the search found; the answer serves as its policy
+
+
+class Searcher:
+    """One search; all in normalised units."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        target: Callable[[float], float],
+        clock: Clock,
+        relaxation: Relaxation,
+        *,
+        rounds: int,
+        share: float | None,
+        progress: Callable[[int, float, float], None] | None,
+    ) -> None:
+        self.engine, self.target, self.progress = engine, target, progress
+        self.rounds, self.share = rounds, share
+        self.clock, self.problem = clock, engine.problem
+        engine.call_between_steps(clock.tick)
+        self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
+        self.game = self.certifier.game
+        self.game.coarse = COARSE * engine.unit
+        if progress is not None:
+            self.game.watch = self._report
+        # Without constraints values are only as exact as the gap asks for, and with a discount the best response is the answer.
+        self.game.cautious = not self.problem.shape[2] and not engine.exact
+        self._is_single = self.game.cautious and self.problem.criterion is Criterion.DISCOUNTED
+        if self._is_single:
+            self.game.goal = lambda upper: DIRECT * target(upper)
+        self.slack: SlackGame | None = None
+        self.answer: Answer | None = None
+        self._ending = Ending.ROUNDING
+        self._aim = AIM  # the share of the target at which a mixture is evaluated
+        # Error of the values of a response, relative to its tolerance.
+        self._coarse = EXACT * SHARE if self.problem.shape[2] else LAST
+
+    def run(
+        self,
+        start: Array | None = None,
+        columns: Iterable[Column] = (),
+        prices: Array | None = None,
+        bounds: Iterable[tuple[Array, float]] = (),
+    ) -> Searched:
+        """Search until the gap is proved, no progress is possible, or the search is stopped.
+
+        Arguments:
+            start: an initial policy (S, A).
+            columns: policies of the same model that are known already, from a search at other thresholds.
+            prices: multipliers (K,) near which the answer is expected, such as those of a model that differs a little.
+            bounds: on best responses to prices (K,), proved in such a search.
+        """
+        for price, bound in bounds:
+            self.game.know(price, bound)
+        for column in columns:
+            self.game.add(column)
+        try:
+            if start is not None:
+                prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
+            if prices is not None and prices.any():
+                self._start_near(prices)
+            found, first = self.game.columns, COARSE * self.engine.unit
+            if not found.known:
+                self.game.precision = max(self._precision(), self._coarse * first)
+                self.game.respond(self.game.price, first)
+            met = (found.lows[~found.loops, 1:] >= self.problem.threshold).all(-1)
+            if met.any() or self._has_slack():
+                self.game.play(self._is_closed, self.rounds, Smoothed(self.share))
+            elif self.slack is not None:
+                disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
+                self._ending = Ending.INFEASIBLE if disproved else Ending.TIGHT
+            ending = self._ending
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            ending = Ending.of(stop)
+            self.clock.extend()
+        try:
+            proved = self.answer if ending is Ending.PROVED else None
+            answer = proved or self._final(ending)
+        except TimeoutError:
+            ending, answer = Ending.TIMEOUT, self.certifier.known()
+        answer, game = self.certifier.bounded(answer), self.slack
+        slack = answer.low[1:] - self.problem.threshold
+        feasible = ending is not Ending.INFEASIBLE and bool((slack >= 0).all())
+        joint, weight = (-np.inf, np.empty(0)) if game is None else (game.mixture.value, game.price)
+        feasibility = Feasibility.NONE if ending is Ending.INFEASIBLE else Feasibility.UNKNOWN
+        if feasible or (joint > TOLERANCE * self.engine.unit and ending is not Ending.INFEASIBLE):
+            feasibility = Feasibility.SLACK
+        slater = SlaterPolicy(
+            *(answer.policy, np.empty((0, 0)), answer.value, answer.low, slack, weight, feasibility, slack)
+        )
+        solves = self.game.responses + (0 if game is None else game.responses)
+        return Searched(self.certifier, answer, game, feasible, ending, solves, slater)
+
+    def _start_near(self, multiplier: Array) -> None:
+        """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
+        for step in AROUND:
+            columns = self.game.columns
+            low = columns.lows[~columns.loops] if columns.known else np.empty((0, 1 + len(multiplier)))
+            met = np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
+            if met.any() and not met.all():
+                break
+            for factor in (1 + step, 1 - step) if not len(met) else (1 - step,) if met[0] else (1 + step,):
+                tolerance = self.target(self.game.upper)
+                self.game.precision = max(self._precision(), self._coarse * tolerance)
+                self.game.respond(factor * multiplier, tolerance)
+
+    def _has_slack(self) -> bool:
+        """Play the game for the joint slack; return whether there is a Slater point.
+
+        Values as rough as the gap may be can hide a small slack: then they become as fine as it takes.
+        """
+        least = TOLERANCE * self.engine.unit
+        for precision in (None,) if self.engine.exact else (self._precision(), None):
+            self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
+            self.slack.proved = self.game.proved
+            self.slack.watch = self.game.watch
+            self.slack.play(self.slack.is_known, self.rounds)
+            self.game.safe = self.slack.mixture.weights
+            if self.slack.mixture.value > least or self.slack.upper < -least:
+                break
+        assert self.slack is not None
+        return self.slack.mixture.value > least
+
+    def _is_closed(self) -> bool:
+        """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
+        game, target = self.game, self.target(self.game.upper)
+        game.precision = self._precision()
+        if game.upper - game.mixture.value > self._aim * target:
+            return False
+        self.answer = self.polished()
+        met = bool((self.answer.low[1:] >= self.problem.threshold).all())
+        if met and game.upper - self.answer.low[0] <= target:
+            self._ending = Ending.PROVED
+        elif game.safe is None and not met and not self._has_slack():
+            self._ending = Ending.TIGHT
+        self._aim *= 0.3
+        return self._ending is not Ending.ROUNDING or self._aim < LEAST_AIM
+
+    def _precision(self) -> float:
+        """Return the error that a policy's values may have now."""
+        target = self.target(self.game.upper)
+        if self.problem.shape[2]:
+            return EXACT * target
+        if self._is_single:
+            return LAST * target
+        # The policy itself is the answer: nothing is mixed, and its own bounds are what is left of the gap.
+        return LAST * max(target, 0.1 * min(self.game.open, COARSE * self.engine.unit))
+
+    def polished(self) -> Answer:
+        """Return the stationary policy of the best mixture, which exceeds the thresholds slightly if possible."""
+        game, target = self.game, self.target(self.game.upper)
+        margin = MARGIN * target / (1 + float(game.price.sum()))
+        weights, precision = game.mixture.weights, 0.0
+        if self._is_single:
+            return self.certifier.single(int(weights.argmax()))
+        if self.game.cautious:
+            return self.certifier.answer(weights, EXACT * target)
+        if not self.engine.exact and self.engine.refines and self._refresh(weights, margin):
+            weights = game.mix().weights
+        if self.slack is None or margin < 0.1 * self.slack.mixture.value:
+            columns, threshold = game.columns, self.problem.threshold
+            mixture = best_mixture(columns.values, threshold + margin, game.safe, columns.loops)
+            loss = np.inf if mixture is None else game.mixture.value - mixture.value
+            if loss > DEAREST * target:  # beyond the thresholds the multipliers differ
+                margin *= DEAREST * target / loss
+                mixture = best_mixture(columns.values, threshold + margin, game.safe, columns.loops)
+            if mixture is not None:
+                weights = mixture.weights
+                precision = 0.2 * margin * (self._aim / AIM) ** 2  # finer if an answer was not good enough
+        return self.certifier.answer(weights, precision)
+
+    def _refresh(self, weights: Array, margin: float) -> bool:
+        """Evaluate policies of a mixture anew of which too little is known, such as the first ones; return whether there are any.
+
+        Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
+        """
+        columns, found = self.game.columns, False
+        for k in np.flatnonzero(weights).tolist():
+            column = columns[k]
+            error = weights[k] * float((column.value - column.low)[1:].max(initial=0.0))
+            if error > margin and column.policy.ndim == 1 and not column.is_loop:
+                known = self.engine.values(column.policy)
+                columns.add(column._replace(value=known.guess, low=known.low))
+                found = True
+        return found
+
+    def _final(self, ending: Ending) -> Answer:
+        """Return the best mixture, or the one with the largest slack."""
+        if not self.game.columns.known:
+            some = self.engine.any_policy
+            return self.certifier.assess(some()) if self.engine.exact else self.certifier.known()
+        if ending in (Ending.INFEASIBLE, Ending.TIGHT):
+            assert self.slack is not None
+            return self.certifier.answer(self.slack.mixture.weights)
+        self.game.mix()
+        return self.polished()
+
+    def _report(self) -> None:
+        assert self.progress is not None
+        solves = self.game.responses + (0 if self.slack is None else self.slack.responses)
+        self.progress(solves, self.game.mixture.value, self.game.upper)
+
+
+def choose(problem: CMDP) -> tuple[Planner, str]:
+    """Return the planner that is expected to be the fastest, and the reason.
+
+    >>> import painless
+    >>> choose(painless.gridworld())
+    (ColumnGeneration(smoothing=None, rounds=1000), 'Column generation is the fastest planner for 25 states: it factorises systems of this size.')
+    """
+    states, _, constraints = problem.shape
+    size = f"{states:,} state{'' if states == 1 else 's'}"
+    if isinstance(problem, FunctionModel):
+        why = f"Column generation sweeps a model of {size} whose transitions are not stored."
+    elif constraints > MANY and problem.actions.sum() <= SMALL_PAIRS:
+        why = f"The linear program is the fastest planner for {constraints} constraints on a small model."
+        return LinearProgram(), why
+    elif problem.horizon is not None:
+        steps = f"{problem.horizon:,} step{'' if problem.horizon == 1 else 's'}"
+        why = f"Column generation solves a horizon of {steps} by backward induction."
+    elif problem.criterion is Criterion.AVERAGE:
+        why = f"Column generation solves the average over {size} by policy iteration in end components."
+    elif problem.criterion is Criterion.TOTAL:
+        way = "factorises" if states <= FACTORISED else "sweeps"
+        way = f"by policy iteration, which {way} the chain of each policy"
+        why = f"Column generation solves totals over {size} {way}."
+    else:
+        way = "factorises systems of this size" if states <= FEW_STATES else "sweeps a model of this size"
+        why = f"Column generation is the fastest planner for {size}: it {way}."
+    return ColumnGeneration(), why

@@ -20,17 +20,12 @@ import numpy as np
 from painless.bellman import occupancy_policy, occupancy_value
 from painless.common.arrays import Array
 from painless.engines.engine import PRECISION, Engine, as_table, engine_of
-from painless.planning.columns import Column, Columns
-from painless.planning.game import ROUNDS, Aim, Game
-from painless.planning.judgement import Relaxation
-from painless.planning.master import AMPLE
+from painless.planning.case import Relaxation
+from painless.planning.game import SLACK_FINEST, SlackGame
+from painless.planning.master import Column
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
-
-COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
-FINEST = 0.01 * TOLERANCE  # the highest precision of best responses, in the same unit
-DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the engine sweeps
 
 
 class Feasibility(Enum):
@@ -56,54 +51,6 @@ class SlaterPolicy:
     proved_slack: Array  # (K,) lower bound on each slack; negative where the constraint may be missed
     evaluations: int = 0  # of policies during the search
     stopped: BaseException | None = None  # what stopped the search early
-
-
-class SlackGame(Game):
-    """The game for the joint slack of some constraints.
-
-    Arguments:
-        members: the constraints that play; all by default.
-        columns: initial policies.
-        enough: the share of the largest slack at which the game may end, unless that is close to 0.
-        precision: of the policies' values; by default a share of the open gap.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        members: list[int] | None = None,
-        columns: Columns | None = None,
-        *,
-        enough: float = 1.0,
-        precision: float | None = None,
-    ) -> None:
-        aim = Aim.slack(engine.problem, members)
-        super().__init__(
-            *(engine, aim, columns),
-            precision=precision,
-            coarse=COARSE,
-            finest=FINEST,
-            cautious=not engine.exact,
-        )
-        self.enough = enough
-
-    def find(self, rounds: int = ROUNDS) -> None:
-        """Play until the slack is known."""
-        if not self.columns.known:
-            self.respond(self.price)
-        if len(self.aim.held):
-            self.play(self._is_known, rounds)
-
-    def _is_known(self) -> bool:
-        """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
-        slack, least = self.mixture.value, TOLERANCE * self.engine.unit
-        if slack >= AMPLE and self.columns.loops.any():
-            return True
-        if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
-            return True
-        open_sign = slack <= least and self.upper >= -least
-        digits = 0.0 if self.engine.exact or open_sign else DIGITS
-        return self.open <= max(0.1 * least, digits * abs(slack))
 
 
 def slater_policy(
@@ -204,7 +151,7 @@ def multiplier_bound(slack: Array, step: float) -> Array:
 def attainable_slack(problem: CMDP, engine: Engine | None = None) -> Array:
     """Return the largest slack V_c − b of each constraint taken on its own, (K,)."""
     engine = engine or engine_of(problem)
-    finest = FINEST * engine.unit
+    finest = SLACK_FINEST * engine.unit
     weights = np.eye(1 + problem.shape[2])[1:]
     best = [engine.best(weight, finest, finest).weighted_value for weight in weights]
     return np.array(best) - problem.threshold

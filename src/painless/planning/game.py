@@ -24,15 +24,23 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
-from painless.planning.columns import Column, Columns
-from painless.planning.master import Mixture, best_mixture, largest_slack
-from painless.problem import CMDP
+from painless.planning.interpolation import interpolated
+from painless.planning.master import AMPLE, Column, Columns, Mixture, best_mixture, largest_slack
+from painless.problem.units import TOLERANCE
 
 ROUNDS = 1000  # usually a few suffice
 COARSE = 1e-2  # the open gap assumed for the first responses, in the engine's unit
 SHARE = 0.1  # tolerance of a best response, relative to the open gap
 FINEST = 1e-13  # the smallest tolerance of a response, in the engine's unit
 ROUNDING = 1e-12  # smaller gains are rounding, in the engine's unit
+SLACK_COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
+SLACK_FINEST = (
+    0.01 * TOLERANCE
+)  # the highest precision of best responses in the game for it, in the same unit
+DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the engine sweeps
+BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
+SMOOTH_STATES = 5000  # states from which values are smooth enough in the multipliers to interpolate
+SMOOTH_CONSTRAINTS = 4  # constraints up to which they are
 PATIENCE = 60  # rounds in a row without progress, after which the rest is rounding
 
 
@@ -44,25 +52,6 @@ class Aim:
     held: NDArray[np.intp]  # (H,) the utilities that are held
     threshold: Array  # (H,) for which the bound is proved
     reached: Array  # (H,) which mixtures must reach: a little lower if there is no Slater point
-
-    @classmethod
-    def reward(cls, problem: CMDP, reached: Array | None = None) -> Aim:
-        """Return the aim of a constrained problem: the largest reward that meets all constraints."""
-        constraints = problem.shape[2]
-        threshold = problem.threshold
-        return cls(
-            *(np.eye(1 + constraints)[0], 1 + np.arange(constraints)),
-            *(threshold, threshold if reached is None else reached),
-        )
-
-    @classmethod
-    def slack(cls, problem: CMDP, members: list[int] | None = None) -> Aim:
-        """Return the aim of feasibility: the largest joint slack of some constraints, by default all; the reward if there are none."""
-        if not problem.shape[2] or members == []:
-            return cls(np.eye(1 + problem.shape[2])[0], *(np.empty(0, np.intp), np.empty(0), np.empty(0)))
-        chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
-        threshold = problem.threshold[chosen]
-        return cls(np.zeros(1 + problem.shape[2]), 1 + chosen, threshold, threshold)
 
     def weight(self, price: Array) -> Array:
         """Return o + λ, (J,)."""
@@ -159,7 +148,8 @@ class Game:
             self.mix()
             if stop():
                 return True
-            least, idle = (self.open, 0) if not self.open >= 0.99 * least else (least, idle + 1)
+            gap = self.upper - self.mixture.value
+            least, idle = (gap, 0) if not gap >= 0.99 * least else (least, idle + 1)
             self.exhausted = idle > PATIENCE
             if turn == rounds or self.exhausted:
                 break
@@ -169,7 +159,8 @@ class Game:
             weight, value = self.aim.weight(master), column.low if self.cautious else column.value
             gain = float(value @ weight) - float(master @ self.aim.reached) - self.mixture.value
             rounding = ROUNDING * self.engine.unit * (1 + float(master.sum()))
-            self.useful = self.looped or gain > max(0.1 * self._share * self.open, rounding)
+            gap = self.upper - self.mixture.value
+            self.useful = self.looped or gain > max(0.1 * self._share * gap, rounding)
             if self.useful:
                 self._share = SHARE
             elif price is master:  # the same prices would give the same response
@@ -185,15 +176,15 @@ class Game:
         aim, columns = self.aim, self.columns
         if columns.known:
             values = columns.lows if self.cautious else columns.values
-            safe = None if self.safe is None else columns.padded(self.safe)
             held = values[:, aim.held]
             if aim.objective.any():
                 table = np.column_stack([values @ aim.objective, held])
-                mixture = best_mixture(table, aim.reached, safe, columns.loops)
+                mixture = best_mixture(table, aim.reached, self.safe, columns.loops)
             else:
                 mixture = largest_slack(held, aim.reached, columns.loops)
             if mixture is None:
-                weights = np.eye(len(values))[0] if safe is None else safe
+                safe, weights = np.ones(1) if self.safe is None else self.safe, np.zeros(len(values))
+                weights[: len(safe)] = safe
                 mixture = Mixture(weights, self.price, float(weights @ values @ aim.objective))
             self.mixture = mixture
         return self.mixture
@@ -204,8 +195,8 @@ class Game:
         By default its tolerance is a share of the open gap, which falls while responses do not help.
         """
         if tolerance is None:
-            open_gap = SHARE * min(self.open, self.coarse) if self.goal is None else self.goal(self.upper)
-            tolerance = self._share / SHARE * open_gap
+            gap = SHARE * min(self.upper - self.mixture.value, self.coarse)
+            tolerance = self._share / SHARE * (gap if self.goal is None else self.goal(self.upper))
         wanted = self.tolerance = max(tolerance, self.finest)
         weight = self.aim.weight(price)
         precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
@@ -248,3 +239,84 @@ class Game:
         if columns.taken > columns.memory or len(columns.known) > columns.most:
             columns.drop(columns.values @ self.aim.weight(self.mix().multiplier))
         return place
+
+
+class SlackGame(Game):
+    """The game for the joint slack of some constraints.
+
+    Arguments:
+        members: the constraints that play; all by default.
+        columns: initial policies.
+        enough: the share of the largest slack at which the game may end, unless that is close to 0.
+        precision: of the policies' values; by default a share of the open gap.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        members: list[int] | None = None,
+        columns: Columns | None = None,
+        *,
+        enough: float = 1.0,
+        precision: float | None = None,
+    ) -> None:
+        problem = engine.problem
+        chosen = np.arange(problem.shape[2]) if members is None else np.array(members, dtype=np.intp)
+        objective, threshold = np.zeros(1 + problem.shape[2]), problem.threshold[chosen]
+        if not len(chosen):  # the reward, if nothing must be met
+            objective[0] = 1.0
+        super().__init__(
+            *(engine, Aim(objective, 1 + chosen, threshold, threshold), columns),
+            precision=precision,
+            coarse=SLACK_COARSE,
+            finest=SLACK_FINEST,
+            cautious=not engine.exact,
+        )
+        self.enough = enough
+
+    def find(self, rounds: int = ROUNDS) -> None:
+        """Play until the slack is known."""
+        if not self.columns.known:
+            self.respond(self.price)
+        if len(self.aim.held):
+            self.play(self.is_known, rounds)
+
+    def is_known(self) -> bool:
+        """Whether the slack is known to the tolerance; with sweeps, its sign and first digits suffice."""
+        slack, least = self.mixture.value, TOLERANCE * self.engine.unit
+        if slack >= AMPLE and self.columns.loops.any():
+            return True
+        if slack > least and self.enough < 1 and slack >= self.enough * self.upper:
+            return True
+        open_sign = slack <= least and self.upper >= -least
+        digits = 0.0 if self.engine.exact or open_sign else DIGITS
+        return self.upper - slack <= max(0.1 * least, digits * abs(slack))
+
+
+@dataclass
+class Smoothed:
+    """The multipliers at which column generation prices: the master's, blended with those that prove the bound, or interpolated.
+
+    Smoothing towards those of the best bound (Wentges 1997) saves responses for K > 1. If the frontier is smooth, they are interpolated (see
+    `interpolation`). After a response that does not help the master, its own multipliers are used.
+    """
+
+    share: float | None = (
+        None  # of the multipliers that prove the bound; by default the one that needs the fewest solves on Garnets and grids
+    )
+    guessed: bool = False  # whether the last ones were interpolated
+    last: float = np.inf  # the gap that was open then
+
+    def __call__(self, game: Game) -> Array:
+        """Return the multipliers for the next response, (K,)."""
+        states, _, constraints = game.engine.problem.shape
+        share = (0.2 if constraints == 1 else 0.5) if self.share is None else self.share
+        share, guess, gap = share if game.useful else 0.0, None, game.upper - game.mixture.value
+        smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
+        if smooth and share > 0 and not (self.guessed and gap > BRISK * self.last):
+            guess = interpolated(game.columns.known, game.mixture.weights, game.aim.reached)
+        self.guessed, self.last = guess is not None, gap
+        if guess is not None:
+            return guess
+        master = game.mixture.multiplier
+        return master if share == 0 else share * game.price + (1 - share) * master

@@ -1,4 +1,4 @@
-"""The next multipliers to price, interpolated between those of the columns if the frontier is smooth.
+"""The next multipliers to price, interpolated between those of the columns if the frontier is smooth, and those that a policy implies.
 
 The multipliers are the slope of f, the best reward as a function of the thresholds, and every column is a point of its
 graph: a best response to λ_k has f(V_c) = V_r and f'(V_c) = −λ_k. The search is for −f'(b).
@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.planning.columns import Column
+from painless.engines.engine import Engine
+from painless.planning.master import Column
 
 LOPSIDED = 0.1  # a column is much nearer to b below this share of the distance between both
 BEYOND = 0.3  # share of that column's distance to aim at, on the other side of b
+MIXED = 1e-6  # smaller probabilities count as 0
+MOST_MIXED = 100  # states from which prices are read; K of them suffice
 DISTINCT = 1e-6  # columns closer than this share of that distance count as one
 
 
@@ -99,3 +102,25 @@ def _hermite(begin: _Point, end: _Point, other: _Point | None, t: float) -> floa
     tilt = (other.slope - slope - share * growth) / size
     size, growth = bump(t)
     return cubic(t)[1] + growth * (share + tilt * (t - other.at)) + size * tilt
+
+
+def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:
+    """Return the multipliers (K,) that make the actions mixed by a policy (S, A) equally good, by least squares.
+
+        Q_r(s, a) + λ·Q_c(s, a) = Q_r(s, a') + λ·Q_c(s, a')     for a, a' with π(a|s), π(a'|s) > 0
+
+    None if it mixes in too few states.
+    """
+    from scipy.optimize import nnls
+
+    mixing = np.flatnonzero(policy.max(1) < 1 - MIXED)[:MOST_MIXED]
+    constraints = engine.problem.shape[2]
+    if not constraints or len(mixing) < constraints:
+        return None
+    q = engine.action_values(policy, mixing, tolerance)
+    taken = [np.flatnonzero(policy[s] > MIXED) for s in mixing]
+    gains = np.concatenate([(q[:, n, a[1:]] - q[:, n, a[:1]]).T for n, a in enumerate(taken)])
+    try:
+        return np.asarray(nnls(gains[:, 1:], -gains[:, 0])[0])
+    except RuntimeError:  # too many iterations
+        return None

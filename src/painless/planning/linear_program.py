@@ -18,10 +18,10 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.reduction import Reduction
 from painless.planning import highs
-from painless.planning.certificate import Certifier, better
+from painless.planning.case import Case, gap_target, is_solved
+from painless.planning.certificate import RANK, Certifier
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import is_solved
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.planner import Ending, Planned, Task
 from painless.policies.table import uniform_policy
 from painless.problem import CMDP, Criterion
 from painless.problem.transitions import require_sound
@@ -106,7 +106,7 @@ class LinearProgram:
             with suppress(TimeoutError):
                 answer = certifier.assess(case.slater.policy)
             return Planned(self.name, case, certifier, answer, Ending.of(case.slater.stopped))
-        target = case.target(task.tolerance)
+        target = gap_target(case.problem, task.tolerance, case.units)
         try:
             case.tick()
             optimum = self._occupancy(case, certifier.game.aim.reached, task.clock)
@@ -118,11 +118,11 @@ class LinearProgram:
                 answer = certifier.judge(policy)
             if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
                 mixture = certifier.prove((), target, task.rounds)
-                answer = better(certifier.answer(mixture.weights), certifier.bounded(answer))
+                answer = max(certifier.answer(mixture.weights), certifier.bounded(answer), key=RANK)
             solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
             if optimum is not None and not solved and not slack:
                 # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
-                answer = better(certifier.assess(policy), answer)
+                answer = max(certifier.assess(policy), answer, key=RANK)
         except (TimeoutError, KeyboardInterrupt) as stop:
             return Planned(self.name, case, certifier, answer, Ending.of(stop), note=note)
         return Planned(self.name, case, certifier, answer, note=note)

@@ -1,4 +1,4 @@
-"""The master program: the best mixture of a few policies, known by their values alone.
+"""The master program: the best mixture of a few policies, known by their values alone, and the columns that hold them.
 
     max Σ_k w_k r_k   subject to   Σ_k w_k c_k ≥ b,   w in the simplex            (the reward)
     max t             subject to   Σ_k w_k c_k − b ≥ t,   w in the simplex        (the joint slack)
@@ -20,12 +20,14 @@ start from always exists. The largest reduced gain enters; after many steps with
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
+from painless.engines.engine import Actions
 from painless.planning import highs
 
 AMPLE = 1.0  # a slack that is enough where loops may raise it without bound, in normalised units
@@ -35,6 +37,82 @@ PRECISION = 1e-12  # of reduced gains, in units where the entries are about 1
 HOLDS = 1e-9
 
 Basis = NDArray[np.intp]  # (K + 1,) columns
+
+
+class Column(NamedTuple):
+    """A policy in the master."""
+
+    policy: Array | Actions  # (S, A), or (S,) if deterministic
+    value: Array  # (J,) estimates
+    low: Array  # (J,) proved lower bounds
+    weight: Array | None = None  # (J,) of the utilities, to which it is a best response
+    visits: Array | None = None  # (S,) if known
+    is_loop: bool = (
+        False  # whether the values are those of a round in a loop, of which a mixture may have any number
+    )
+
+    @property
+    def multiplier(self) -> Array | None:
+        """The multipliers (K,) that it is a best response to; None if the reward had weight 0."""
+        return self.weight[1:] / self.weight[0] if self.weight is not None and self.weight[0] > 0 else None
+
+
+@dataclass
+class Columns:
+    """The policies found so far, in bounded memory.
+
+    Arguments:
+        memory: maximum number of bytes of the policies.
+        most: maximum number of policies.
+    """
+
+    memory: float = np.inf
+    most: float = np.inf
+    known: list[Column] = field(default_factory=list)
+    taken: int = 0  # bytes of the policies
+    values: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, J) estimates
+    lows: Array = field(default_factory=lambda: np.empty((0, 0)))  # (n, J) what is proved
+    loops: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))  # (n,) which are loops
+    _place: dict[int, int] = field(default_factory=dict)  # of deterministic policies, by their hash
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __getitem__(self, index: int) -> Column:
+        return self.known[index]
+
+    def add(self, column: Column) -> int:
+        """Add a policy and return its index; a known policy keeps its index and the more precise values."""
+        place = len(self.known)
+        if column.policy.ndim == 1:
+            place = self._place.setdefault(hash(column.policy.tobytes()), place)
+        value, low = column.value[None], column.low[None]
+        if place == len(self.known):
+            self.known.append(column)
+            self.taken += column.policy.nbytes
+            self.values = np.concatenate([self.values, value]) if place else value
+            self.lows = np.concatenate([self.lows, low]) if place else low
+            self.loops = np.append(self.loops, column.is_loop)
+        elif (value - low).max() < (self.values[place] - self.lows[place]).max():
+            self.known[place] = column
+            self.values = np.concatenate([self.values[:place], value, self.values[place + 1 :]])
+            self.lows = np.concatenate([self.lows[:place], low, self.lows[place + 1 :]])
+            self.loops[place] = column.is_loop
+        return place
+
+    def drop(self, score: Array) -> None:
+        """Keep about half: the first, loops, and those with the largest scores (n,), the newest first."""
+        score[0] = np.inf
+        score[self.loops] = np.inf
+        newest_first = np.arange(len(score))[::-1]
+        best_first = newest_first[np.argsort(-score[newest_first], kind="stable")]
+        taken = np.cumsum([self.known[k].policy.nbytes for k in best_first])
+        kept = np.sort(best_first[taken <= self.memory / 2][: int(min(self.most // 2, len(score)))])
+        self.known = [self.known[k] for k in kept]
+        self.values, self.lows, self.loops = self.values[kept], self.lows[kept], self.loops[kept]
+        self.taken = sum(column.policy.nbytes for column in self.known)
+        places = ((hash(c.policy.tobytes()), k) for k, c in enumerate(self.known) if c.policy.ndim == 1)
+        self._place = dict(places)
 
 
 class Mixture(NamedTuple):
@@ -50,7 +128,8 @@ def best_mixture(
 ) -> Mixture | None:
     """Return the mixture with the largest reward that meets the constraints, or None if there is none.
 
-    `value` holds V_r and V_c of each policy, (n, J). `safe` (n,) are the weights of a mixture that meets them. What are
+    `value` holds V_r and V_c of each policy, (n, J). `safe` (m,) are the weights of the first policies in
+    a mixture that meets them. What are
     `loops` (n,) take no part in the simplex: a mixture may have any number of their rounds.
     """
     count, rows = len(value), len(threshold)
@@ -66,9 +145,10 @@ def best_mixture(
     if safe is None or rows > FEW:
         return _best_by_highs(value, threshold)
     # The safe mixture joins as one more column, from which the simplex method starts.
+    safe = np.append(safe, np.zeros(count - len(safe)))
     table = np.vstack([value, safe @ value])
     reward, slack = table[:, 0] - table[-1, 0], slack_of(table[:, 1:], threshold)
-    size, unit = _size(reward), _size(slack)
+    size, unit = (float(np.abs(part).max()) or 1.0 for part in (reward, slack))
     basis = np.append(count + 1 + np.arange(rows), count)
     found = maximise(reward / size, slack / unit, count + 1, basis)
     if found is None:
@@ -97,7 +177,7 @@ def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None 
         return Mixture(np.eye(count)[best], np.eye(rows)[slack[best].argmin()], float(slack[best].min()))
     if rows > FEW:
         return _slack_by_highs(slack)
-    unit = _size(slack)
+    unit = float(np.abs(slack).max()) or 1.0
     reach = float(slack.max()) / unit + 1.0
     columns = np.concatenate([slack / unit - reach, np.ones((1, rows))])
     surplus = [count + 1 + i for i in range(rows) if i != int(slack[0].argmin())]
@@ -112,10 +192,6 @@ def slack_of(constraint_value: Array, threshold: Array) -> Array:
     """V_c − b, (..., K), where next to nothing is 0."""
     slack = constraint_value - threshold
     return np.where(np.abs(slack) < NOTHING, 0.0, slack)
-
-
-def _size(numbers: Array) -> float:
-    return float(np.abs(numbers).max()) or 1.0
 
 
 def _best_by_highs(value: Array, threshold: Array, loops: Mask | None = None) -> Mixture | None:

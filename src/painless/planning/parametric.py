@@ -8,6 +8,13 @@ chord is an edge (Aneja & Nair 1979). The search starts from a policy with the l
 V_c. If either is tied, the search finds the better end, and the worse one is dropped.
 
 Distances from a chord are measured in a plane where F ranges over [0, 1] on both axes.
+
+A pool of deterministic policies answers each weight by the best of their mixtures:
+
+    max_π Σ_j w_j V_j(ρ)   subject to   V_{c_i}(ρ) ≥ b_i for the held constraints i
+
+Without held constraints a weight is one unconstrained MDP. With them it is a game (see `game`) over all policies found so far, so that
+each new weight costs only a few solves.
 """
 
 from __future__ import annotations
@@ -19,10 +26,79 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.planning.pool import CONSTRAINT, REWARD, Pool, Supported
+from painless.common.errors import InputError
+from painless.engines.engine import EXACT_STATES, UNIT_ROUNDOFF, engine_of
+from painless.planning.game import ROUNDING, Aim, Game, SlackGame
+from painless.planning.master import Columns
+from painless.problem import CMDP
 from painless.problem.units import TOLERANCE
 
+REWARD, CONSTRAINT = np.array([1.0, 0.0]), np.array([0.0, 1.0])  # weights
 STEEPEST = 1 / TOLERANCE  # the steepest slope that matters at this tolerance
+
+
+class Supported(NamedTuple):
+    """The best policy for some weights, as a mixture of policies in the pool."""
+
+    value: Array  # (J,)
+    mixture: tuple[tuple[int, float], ...]  # the index of each policy, and its weight
+    upper_bound: float  # no policy that meets the held constraints has a larger weighted value
+
+
+class Pool:
+    """The policies found so far for a problem in normalised units with some constraints held."""
+
+    def __init__(self, problem: CMDP, held: Sequence[int], tick: Callable[[], None] = lambda: None) -> None:
+        self.problem = problem
+        self.held = np.array(held, dtype=np.intp)
+        self._engine = engine_of(problem, EXACT_STATES)
+        self._engine.call_between_steps(tick)
+        unit = self._engine.unit
+        self.rounding = max(ROUNDING, 32 * UNIT_ROUNDOFF * unit) * unit
+        self.threshold = problem.threshold[self.held]
+        self.columns = Columns()
+        self.solves = 0
+        self._safe: Array | None = None  # weights of the first policies: the largest joint slack
+
+    def meet(self) -> float:
+        """Find the largest joint slack of the held constraints, and return an upper bound on it."""
+        game = SlackGame(self._engine, list(self.held), self.columns, precision=0.1 * self.rounding)
+        game.finest = 0.1 * self.rounding
+        game.respond(game.price)
+        game.play(lambda: game.open <= self.rounding)
+        self.solves += game.responses
+        self._safe, slack = game.mixture.weights, game.mixture.value
+        spare = 0.1 * TOLERANCE * self._engine.unit
+        if slack < spare:  # no Slater point: lower the thresholds by what counts as met
+            self.threshold = self.threshold + slack - spare
+            # What the lower thresholds may bring is no gain.
+            self.rounding = max(self.rounding, TOLERANCE * self._engine.unit)
+        return game.upper
+
+    def best(self, weight: Array, varied: int | None) -> Supported:
+        """Return the best response to weights (2,) of the reward and of constraint `varied`, which sum to 1."""
+        objective = np.zeros(len(self.problem.utility))
+        objective[0] = weight[0]
+        if varied is not None:
+            objective[1 + varied] = weight[1]
+        aim = Aim(objective, 1 + self.held, self.threshold, self.threshold)
+        game = Game(self._engine, aim, self.columns, safe=self._safe, precision=0.1 * self.rounding)
+        game.coarse = game.finest = 0.1 * self.rounding
+        if len(self.held):
+            game.play(lambda: game.open <= self.rounding * (1 + float(game.mixture.multiplier.sum())))
+            weights = game.mixture.weights
+        else:
+            game.respond(game.price)
+            weights = np.eye(1 + game.place)[game.place]
+        if not np.isfinite(game.upper):
+            raise InputError(
+                "the frontier has no end: where the limit is loose, a loop pays in every round, so that the best value has no bound; "
+                "solve for single limits, or add a limit on what the loop uses"
+            )
+        self.solves += game.responses
+        used = np.flatnonzero(weights)
+        parts = tuple((int(k), float(weights[k])) for k in used)
+        return Supported(weights[used] @ self.columns.values[used], parts, game.upper)
 
 
 class Vertex(NamedTuple):
@@ -64,10 +140,11 @@ def trace(
     waiting = [(first, last)]
     while waiting:
         start, end = waiting.pop()
-        weight = _slope(start, end, pool.rounding)
-        if weight is None:  # the chord is horizontal or vertical up to rounding
+        dx, dr = end.constraint - start.constraint, start.reward - end.reward
+        if dx <= pool.rounding or dr <= pool.rounding:  # the chord is horizontal or vertical up to rounding
             edges.append(Edge(start, end, 0.0, 0.0))
             continue
+        weight = np.array([dx, dr]) / (dx + dr)  # (1, λ)/(1 + λ)
         try:
             middle = _vertex(pool, weight, varied)
         except (TimeoutError, KeyboardInterrupt):
@@ -114,18 +191,6 @@ def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
     return Vertex(float(response.value[0]), float(response.value[1 + varied]), response)
 
 
-def _slope(start: Vertex, end: Vertex, rounding: float) -> Array | None:
-    """Return (1, λ)/(1 + λ) with the λ of a chord, or None if it falls or rises by no more than rounding."""
-    dx, dr = end.constraint - start.constraint, start.reward - end.reward
-    if dx <= rounding or dr <= rounding:
-        return None
-    return np.array([dx, dr]) / (dx + dr)
-
-
-def _is_steep(start: Vertex, end: Vertex) -> bool:
-    return start.reward - end.reward >= STEEPEST * (end.constraint - start.constraint)
-
-
 def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
     """Drop ends that another vertex dominates, and points on a straight line."""
     vertices = [edges[0].start, *(edge.end for edge in edges)]
@@ -133,7 +198,10 @@ def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:
     low, high = 0, len(vertices) - 1
     while low < high and vertices[low + 1].reward >= vertices[0].reward - area.rounding:
         low += 1
-    while low < high and _is_steep(vertices[high - 1], vertices[high]):
+    while low < high:
+        start, end = vertices[high - 1], vertices[high]
+        if start.reward - end.reward < STEEPEST * (end.constraint - start.constraint):
+            break
         high -= 1
     kept, anchor = [low], low
     for k in range(low + 2, high + 1):

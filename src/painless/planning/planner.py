@@ -1,85 +1,20 @@
-"""The planner interface: a planner solves a case to a tolerance, with a proof.
-
-A case is a problem in normalised units with what all planners need; expensive parts are computed on first use.
-"""
+"""The planner interface: a planner solves a case to a tolerance, with a proof."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.clock import Clock
-from painless.engines.engine import Engine, engine_of
+from painless.engines.engine import Engine
+from painless.planning.case import Case
 from painless.planning.certificate import Answer, Certifier
-from painless.planning.columns import Column
-from painless.planning.feasibility import Feasibility, SlaterPolicy, slater_policy
-from painless.planning.judgement import Relaxation, gap_target, misses_constant
-from painless.problem import CMDP
-from painless.problem.presolve import presolve
-from painless.problem.units import Units, normalise
-
-
-@dataclass(frozen=True)
-class Case:
-    """A problem in normalised units."""
-
-    problem: CMDP
-    normal: CMDP  # without pairs that no feasible policy takes
-    units: Units
-    relaxation: Relaxation
-    tick: Callable[[], None]  # raises when it is time to stop
-    misses_constant: bool = False  # whether a constant constraint is violated
-
-    @classmethod
-    def of(cls, problem: CMDP, tick: Callable[[], None] = lambda: None) -> Self:
-        """Presolve, normalise the units, and remove constant constraints."""
-        smaller, met = presolve(problem)
-        normal, units = normalise(smaller, met)
-        missed = bool(misses_constant(problem, units).any())
-        return cls(problem, normal, units, Relaxation(smaller, normal, units), tick, missed)
-
-    @cached_property
-    def engine(self) -> Engine:
-        """The engine for the normalised problem: factorised systems or sweeps."""
-        engine = engine_of(self.normal)
-        engine.call_between_steps(self.tick)
-        return engine
-
-    @cached_property
-    def slater(self) -> SlaterPolicy:
-        """The policy with the largest joint slack."""
-        return slater_policy(self.normal, self.engine, self.relaxation)
-
-    def known(self, engine: Engine, slater: SlaterPolicy) -> Case:
-        """Return the case with a Slater policy that a search found."""
-        case = copy(self)
-        case.__dict__.update(engine=engine, slater=slater)
-        return case
-
-    @property
-    def feasibility(self) -> Feasibility:
-        """Whether the constraints can be met together."""
-        return Feasibility.NONE if self.misses_constant else self.slater.feasibility
-
-    def target(self, tolerance: float) -> Callable[[float], float]:
-        """Return the gap to prove, given the bound, in normalised units."""
-        target = gap_target(self.problem, tolerance)
-        span, offset = float(self.units.span[0]), float(self.units.offset[0])
-        return lambda bound: target(bound * span + offset) / span
-
-    def value(self, value: Array) -> Array:
-        """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""
-        index = np.append(0, 1 + self.units.kept)
-        result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
-        result[..., index] += value * self.units.span[index]
-        return result * self.problem.sign + 0.0  # no −0
+from painless.planning.master import Column
 
 
 class Ending(Enum):
@@ -99,10 +34,8 @@ class Ending(Enum):
         """Return the ending after a TimeoutError or a KeyboardInterrupt."""
         return cls.INTERRUPT if isinstance(error, KeyboardInterrupt) else cls.TIMEOUT
 
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the answer is wanted at once."""
-        return self in (Ending.TIMEOUT, Ending.INTERRUPT)
+
+OUT_OF_TIME = (Ending.TIMEOUT, Ending.INTERRUPT)  # the answer is wanted at once
 
 
 class Planned(NamedTuple):

@@ -20,9 +20,9 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.planning import highs
-from painless.planning.certificate import Answer, Certifier, better
+from painless.planning.certificate import RANK, Answer, Certifier
+from painless.planning.game import Smoothed
 from painless.planning.master import NOTHING
-from painless.planning.smoothing import Smoothed
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
@@ -77,11 +77,11 @@ def closed_in(
     rounds, propose = CLOSING * (1 + constraints), None
     closer, game.precision = answer, EXACT * precise.settled  # 0 is as precise as possible
     if precise.gap > 0:
-        propose = Smoothed(None, states, constraints)
+        propose = Smoothed()
     try:
         game.play(
             lambda: (
-                game.open <= precise.gap
+                game.upper - game.mixture.value <= precise.gap
                 or (precise.gap > 0 and _Ranges(certifier, answer, precise).are_narrow)
             ),
             rounds,
@@ -94,7 +94,7 @@ def closed_in(
             closer = certifier.answer(weights)
     except (TimeoutError, KeyboardInterrupt):
         pass  # what is proved by now
-    return better(closer, certifier.bounded(answer))
+    return max(closer, answer, key=RANK)
 
 
 def price_ranges(
@@ -109,11 +109,13 @@ def price_ranges(
     if precise.settled > 0:
         certifier.game.precision = EXACT * precise.settled
     with suppress(*stopped):
-        ranges.find()
+        for place in ranges.ends:
+            ranges.end(*place)
         if narrow:
             with suppress(*stopped):
                 ranges.narrow()
-            ranges.find()
+            for place in ranges.ends:
+                ranges.end(*place)
     return PriceRanges(ranges.low, ranges.high)
 
 
@@ -139,51 +141,49 @@ class _Ranges:
         self.low, self.high = np.zeros(certifier.problem.shape[2]), ratio.min(0, initial=np.inf)
         dearest_first = np.argsort(-certifier.game.price, kind="stable")
         self._wide = [int(i) for i in dearest_first if self.high[i] > NONE]
+        self.ends = [(i, side) for i in self._wide for side in (-1, 1)]  # of the ranges that may be wide
 
     @property
     def are_narrow(self) -> bool:
         """Whether all ranges are narrow enough by what is known; not looked at if there are many constraints."""
         if len(self.low) > FEW:
             return False
-        self.find()
+        for place in self.ends:
+            self.end(*place)
         low, high = self.low[self._wide], self.high[self._wide]
         return bool((np.isfinite(high) & (high - low <= self.digits * high)).all())
 
-    def find(self) -> None:
-        """Find the ends of all ranges that may be wide."""
-        for i in self._wide:
-            self.end(i, -1)
-            self.end(i, 1)
-
     def narrow(self) -> None:
-        """Price at the ends until each is confirmed, or no longer moves."""
-        open_ends = [(i, side) for i in self._wide for side in (-1, 1)]
+        """Price at the ends until each is confirmed, or no longer moves: a response there cuts it off if it can, and then another try is worthwhile."""
+        game, open_ends = self.certifier.game, self.ends
         priced: dict[tuple[int, int], float] = {}  # λ_i of the last pricing
-        if not np.isfinite(self.certifier.game.upper):
+        if not np.isfinite(game.upper):
             return
         for _ in range(PRICINGS):
-            open_ends = [(i, side) for i, side in open_ends if self._cut(i, side, priced)]
+            places, open_ends = open_ends, []
+            for index, side in places:
+                low, high = self.low[index], self.high[index]
+                if np.isfinite(high) and high - low <= self.digits * high:
+                    continue
+                end, last = self.end(index, side), priced.get((index, side), np.inf)
+                if end is None or abs(last - end[index]) <= MOVED * end[index] + NONE:
+                    continue
+                inner = None if self.digits < INNER else self._beside_the_price(end, index, side)
+                game.respond(end if inner is None else inner, self.settled)
+                if inner is not None:
+                    found = self.end(index, side)
+                    is_cut = found is not None and 2 * side * found[index] <= side * (
+                        inner[index] + end[index]
+                    )
+                    self._tries[index, side] = 0 if is_cut else self._tries[index, side] + 1
+                else:
+                    priced[index, side] = float(end[index])
+                    excess = game.last_bound - game.upper
+                    if excess <= self.settled * (1 + float(end.sum())) + game.rounding:
+                        continue
+                open_ends.append((index, side))
             if not open_ends:
                 break
-
-    def _cut(self, index: int, side: int, priced: dict[tuple[int, int], float]) -> bool:
-        """Price at an end of a range; return whether that cuts it off, so that another try is worthwhile."""
-        low, high = self.low[index], self.high[index]
-        if np.isfinite(high) and high - low <= self.digits * high:
-            return False
-        end, game = self.end(index, side), self.certifier.game
-        if end is None or abs(priced.get((index, side), np.inf) - end[index]) <= MOVED * end[index] + NONE:
-            return False
-        inner = None if self.digits < INNER else self._beside_the_price(end, index, side)
-        if inner is not None:
-            self.certifier.bound(inner, self.settled)
-            found = self.end(index, side)
-            is_cut = found is not None and 2 * side * found[index] <= side * (inner[index] + end[index])
-            self._tries[index, side] = 0 if is_cut else self._tries[index, side] + 1
-            return True
-        priced[index, side] = float(end[index])
-        dual = self.certifier.bound(end, self.settled)
-        return dual - game.upper > self.settled * (1 + float(end.sum())) + game.rounding
 
     def _beside_the_price(self, end: Array, index: int, side: int) -> Array | None:
         """Return a point between the best prices and an end, at first so close that a range that ends there is narrow, then farther away.
@@ -219,7 +219,17 @@ class _Ranges:
         """
         if len(self.low) > FEW:
             self.tick()
-        multiplier, proved = _end(*self._rows(), index, side)
+        slack, room = self._rows()
+        multiplier, proved = None, (np.inf if side > 0 else 0.0)
+        if slack.shape[1] == 1:
+            part = slack[:, 0] * side > 0
+            if part.any():
+                found = room[part] / slack[part, 0]
+                proved = max(float(found.min() if side > 0 else found.max()), 0.0)
+            if part.any() or side < 0:
+                multiplier = np.array([proved])
+        else:
+            multiplier, proved = _end(slack, room, index, side)
         if side < 0:
             self.low[index] = max(self.low[index], proved * (1 - WIDENED) - WIDENED * NONE)
         else:
@@ -228,22 +238,14 @@ class _Ranges:
 
 
 def _end(slack: Array, room: Array, index: int, side: int) -> tuple[Array | None, float]:
-    """Return the multipliers (K,) with the least (−1) or the largest (+1) λ_i, if any, and a proved bound at or beyond it."""
-    none = None, (np.inf if side > 0 else 0.0)
-    if slack.shape[1] == 1:
-        part = slack[:, 0] * side > 0
-        if not part.any():
-            return none if side > 0 else (np.zeros(1), 0.0)
-        found = room[part] / slack[part, 0]
-        only = max(float(found.min() if side > 0 else found.max()), 0.0)
-        return np.array([only]), only
+    """Return the same for several constraints by a linear program, and a proved bound at or beyond the end."""
     scale = np.maximum(np.abs(slack).max(1), np.abs(room))  # or HiGHS is imprecise for small rows
     slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
     objective = np.zeros(slack.shape[1])
     objective[index] = -side
     result = highs.minimise(objective, A_ub=slack, b_ub=room)
     if result.status != 0:
-        return none
+        return None, (np.inf if side > 0 else 0.0)
     multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
     missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
     proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())

@@ -27,9 +27,8 @@ from painless.common.frames import to_frame
 from painless.common.render import visible
 from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.problem import CMDP, require_problem, validation
-from painless.problem.distributions import normalised
 from painless.problem.names import Names, locate, text_of
-from painless.problem.transitions import owned
+from painless.problem.transitions import normalised, owned
 from painless.storage import files
 
 MIXED = 0.01  # of the uniform policy, where a starting policy leaves out actions
@@ -63,9 +62,9 @@ class TabularPolicy:
 
     @classmethod
     def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TabularPolicy:
-        """Return the policy of a table (S, A) whose rows are distributions up to rounding, without checking them."""
-        policy, rows = object.__new__(cls), normalised(table)
-        rows = frozen(rows.copy() if rows is table else rows)
+        """Return the policy of a table (S, A) whose rows were divided by their sums, without checking them."""
+        policy, rows = object.__new__(cls), table.copy()
+        rows.flags.writeable = False
         policy.__dict__.update(probabilities=rows, names=dict(names), visits=visits)
         return policy
 

@@ -19,8 +19,8 @@ from painless.common.frames import to_frame
 from painless.policies.lazy_visits import Counted, LazyVisits
 from painless.policies.table import DETERMINISTIC, TabularPolicy, policy_table
 from painless.problem import CMDP, require_problem, validation
-from painless.problem.distributions import normalised
 from painless.problem.names import Names
+from painless.problem.transitions import normalised
 from painless.storage import files
 
 
@@ -135,7 +135,7 @@ def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPol
     """
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
-        return TabularPolicy.of_rows(table, names, visits)
+        return TabularPolicy.of_rows(normalised(table), names, visits)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
 
     def seen() -> Array | None:

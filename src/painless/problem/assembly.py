@@ -14,8 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.problem.distributions import sparse_divisors
-from painless.problem.transitions import checked_transition
+from painless.problem.transitions import checked_transition, sparse_divisors
 
 
 class Rows(NamedTuple):

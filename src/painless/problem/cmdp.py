@@ -22,11 +22,13 @@ from painless.common import arguments
 from painless.common.arrays import Array, Mask, frozen, read_only
 from painless.common.errors import InputError, unknown
 from painless.problem import ending, reaching, stages, transitions, validation
-from painless.problem.criterion import Criterion, is_average, is_one, refuse_beside_average
+from painless.problem.criterion import Criterion
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS
-from painless.problem.names import Names, is_whole, locate, naming
+from painless.problem.names import Names, add_names, is_whole, locate
 from painless.problem.stages import Stages
+from painless.problem.validation import is_average, is_one, refuse_beside_average
+from painless.storage.mapped import Source, sources_of
 
 Transition: TypeAlias = "Array | scipy.sparse.csr_array[np.float64]"  # text, so that importing loads no SciPy
 
@@ -92,6 +94,12 @@ class CMDP:
     stages: Stages | None  # the steps of a horizon
     criterion: Criterion
     end: Mask | None  # (S,) the states where the process stops, if any were given
+    shape: tuple[int, int, int]  # the numbers of states, actions and constraints, (S, A, K)
+    sign: Array  # (J,) +1 or −1 for each utility: the user's value is sign times the internal one
+    constraint_names: tuple[str, ...]  # as texts; "constraint 1" for the first that has none
+    exact_unit: Fraction  # the value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no bound on the steps
+    unit: float  # the same, rounded
+    sources: tuple[Source, ...]  # the mapped files that hold its arrays, if any
 
     def __init__(
         self,
@@ -122,7 +130,11 @@ class CMDP:
             **{"constraint_cost": constraint_cost, "budget": budget, "constraint_final": constraint_final},
             "names": names,
         }
-        if reaching.is_reaching(given):
+        parts = [
+            one if isinstance(one, list | tuple) else (one,)
+            for one in (reward, cost, constraint_reward, constraint_cost)
+        ]
+        if any(isinstance(one, reaching.Reach) for part in parts for one in part):  # a set to reach
             self.__init__(**reaching.expanded(given), copy=copy)  # type: ignore[misc]
             return
         if (reward is None) == (cost is None):
@@ -143,7 +155,7 @@ class CMDP:
                 discount=discount, horizon=horizon, end=end, final=final, constraint_final=constraint_final
             )
             discount, criterion = 1.0, Criterion.AVERAGE
-        with naming(names):
+        try:
             if end is not None and (horizon is not None or final is not None or constraint_final is not None):
                 raise InputError(
                     "end is for a process without a horizon; with a horizon, let its end be a state that stays and pays nothing"
@@ -181,6 +193,9 @@ class CMDP:
                     utility, gained, paid = (
                         ending.stopped_utility(one, stops) for one in (utility, gained, paid)
                     )
+        except InputError as error:
+            add_names(error, names)
+            raise
         objective = utility if cost is None else -utility
         held = np.concatenate([gained, -paid]) if len(paid) else gained
         self._set(
@@ -200,10 +215,36 @@ class CMDP:
             criterion=criterion,
             end=stops,
         )
+        self._derive(self.actions.shape)
 
     def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
         for name, value in attributes.items():
             object.__setattr__(self, name, _protected(value, protect))
+
+    def _derive(self, pairs: tuple[int, ...]) -> None:
+        """Set what follows from the other attributes and the numbers of states and actions."""
+        senses = ("<=" if self.minimise else ">=", *self.sense)
+        sign = read_only(np.array([1.0 if sense == ">=" else -1.0 for sense in senses]))
+        gamma, steps = Fraction(self.discount), self.horizon
+        if self.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
+            unit = Fraction(1)
+        elif gamma == 1:
+            unit = Fraction(max(steps or 0, 1))
+        else:
+            unit = (1 if steps is None else 1 - gamma ** max(steps, 1)) / (1 - gamma)
+        named = self.names["constraints"].texts if "constraints" in self.names else None
+        self.__dict__.update(
+            shape=(*pairs, len(self.threshold)),
+            sign=sign,
+            constraint_names=tuple(named or (f"constraint {i + 1}" for i in range(len(self.threshold)))),
+            exact_unit=unit,
+            sources=sources_of(self.__dict__),
+            unit=1 / (1 - self.discount) if self.discount < 1 and steps is None else float(unit),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: mapped arrays become those of the pickle."""
+        return {**self.__dict__, "sources": ()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled problem, whose arrays are not shared."""
@@ -224,14 +265,27 @@ class CMDP:
                 "constraint_reward": utilities[1:],
             }
         views = {name: read_only(given) for name, given in utilities.items()}
-        kept = ("transition", "initial", "discount", "actions", "horizon", "stages", "criterion", "end")
+        kept: tuple[str, ...] = (
+            "transition",
+            "initial",
+            "discount",
+            "actions",
+            "horizon",
+            "stages",
+            "criterion",
+        )
+        kept += ("end", "unit", "exact_unit")
         problem = object.__new__(CMDP)
         problem.__dict__.update(
             {"step_utility": None} | {name: getattr(self, name) for name in kept} | views,
             threshold=read_only(threshold),
             sense=(">=",) * len(threshold),
+            sign=read_only(np.ones(1 + len(threshold))),
             minimise=False,
             names={},
+            constraint_names=tuple(f"constraint {i + 1}" for i in range(len(threshold))),
+            shape=(*self.actions.shape, len(threshold)),
+            sources=(),
         )
         return problem
 
@@ -341,38 +395,13 @@ class CMDP:
         problem = object.__new__(CMDP)
         stored = (*self.__dataclass_fields__, "reward", "constraint_reward")
         problem._set(**{name: self.__dict__[name] for name in stored if name in self.__dict__} | changes)
+        problem._derive(self.actions.shape)
         return problem
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The numbers of states, actions and constraints, (S, A, K)."""
-        return (*self.actions.shape, len(self.threshold))
 
     @property
     def is_sparse(self) -> bool:
         """Whether the transitions are stored as a sparse matrix."""
         return not isinstance(self.transition, np.ndarray)
-
-    @cached_property
-    def exact_unit(self) -> Fraction:
-        """The value of a utility of 1 in every step: 1/(1−γ), or Σ_{t<H} γ^t; 1 if there is no step, or no bound on their number."""
-        gamma = Fraction(self.discount)
-        if self.criterion in (Criterion.TOTAL, Criterion.AVERAGE):
-            return Fraction(1)
-        if self.horizon is None:
-            return 1 / (1 - gamma)
-        return (
-            Fraction(max(self.horizon, 1))
-            if gamma == 1
-            else (1 - gamma ** max(self.horizon, 1)) / (1 - gamma)
-        )
-
-    @cached_property
-    def unit(self) -> float:
-        """`exact_unit`, rounded."""
-        return (
-            1 / (1 - self.discount) if self.discount < 1 and self.horizon is None else float(self.exact_unit)
-        )
 
     def require_stationary(self, what: str) -> None:
         """Reject a finite horizon where it is not supported."""
@@ -425,12 +454,6 @@ class CMDP:
             return max(int(np.count_nonzero(self.transition, axis=2).max()), 1)
         return max(int(np.diff(self.transition.indptr).max(initial=1)), 1)
 
-    @cached_property
-    def sign(self) -> Array:
-        """+1 or −1 for each utility, (J,): the user's value is sign times the internal one."""
-        senses = ("<=" if self.minimise else ">=", *self.sense)
-        return read_only(np.array([1.0 if sense == ">=" else -1.0 for sense in senses]))
-
     @property
     def limit(self) -> Array:
         """Thresholds and budgets in the user's terms, (K,)."""
@@ -445,16 +468,16 @@ class CMDP:
             step, state = divmod(index, self.stages.states)
             named = self.names[kind].texts[state] if kind in self.names else f"state {state}"
             return f"step {step}, {named}"
-        if kind in self.names:
-            return self.names[kind].texts[index]
-        return f"constraint {index + 1}" if kind == "constraints" else str(index)
+        if kind == "constraints":
+            return self.constraint_names[index]
+        return self.names[kind].texts[index] if kind in self.names else str(index)
 
     def index(self, kind: str, name: Hashable) -> int:
         """Return the number of a state, an action or a constraint, given by its name or its number."""
         count = self.transition.shape[-1] if kind == "states" else self._count(kind)
         names = self.names.get(kind)
         if names is None and kind == "constraints" and not is_whole(name):
-            names = Names(self.name(kind, i) for i in range(count))
+            names = Names(self.constraint_names)
         return int(locate(names, name, count, kind.removesuffix("s")))
 
     def _count(self, kind: str) -> int:

@@ -79,6 +79,7 @@ class FunctionModel(CMDP):
         fixed = {"horizon": None, "stages": None, "end": None, "criterion": Criterion.DISCOUNTED}
         for name, value in {**fields, **fixed}.items():
             object.__setattr__(self, name, value)
+        self._derive((self.states, self.n_actions))
 
     def __getattr__(self, name: str) -> Any:
         if name in STORED:
@@ -113,11 +114,6 @@ class FunctionModel(CMDP):
     def with_discount(self, discount: float) -> Self:
         """Return the same problem with another discount."""
         return self._replace(discount=validation.discount(discount))
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The numbers of states, actions and constraints, (S, A, K)."""
-        return self.states, self.n_actions, len(self.threshold)
 
     @property
     def is_sparse(self) -> bool:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from painless.common.errors import InputError
 from painless.problem.cmdp import CMDP
-from painless.problem.criterion import is_average
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import as_arguments
+from painless.problem.validation import is_average
 
 
 def load(

@@ -6,8 +6,7 @@ hold texts and numbers, so that a tuple or a date that was saved is found as bef
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime, time
 from difflib import get_close_matches
 from functools import cached_property
@@ -133,21 +132,16 @@ def limit_names(lower: Iterable[Hashable], upper: Iterable[Hashable]) -> list[Ha
     return [f"{text_of(name)} {sign}" if name in both else name for names, sign in given for name in names]
 
 
-@contextmanager
-def naming(names: Any) -> Iterator[None]:
+def add_names(error: InputError, names: Any) -> None:
     """Add the names of state, action and next state, which need not be checked yet, to an error that says in which entry it is."""
-    try:
-        yield
-    except InputError as error:
-        axes = (("state", "states"), ("action", "actions"), ("next state", "states"))
-        parts = [
-            f"{noun} {shown(text_of(known[place]))}"
-            for place, (noun, kind) in zip(error.place, axes, strict=False)
-            if place < len(known := _listed(names, kind))
-        ]
-        if not parts:
-            raise
-        raise InputError(f"{error} ({', '.join(parts)})") from error
+    axes = (("state", "states"), ("action", "actions"), ("next state", "states"))
+    parts = [
+        f"{noun} {shown(text_of(known[place]))}"
+        for place, (noun, kind) in zip(error.place, axes, strict=False)
+        if place < len(known := _listed(names, kind))
+    ]
+    if parts:
+        error.args, error.place = (f"{error} ({', '.join(parts)})",), ()
 
 
 def _listed(names: Any, kind: str) -> list[Any]:

@@ -67,11 +67,6 @@ def reach(states: Any) -> Reach:
     return Reach(states)
 
 
-def is_reaching(arguments: Mapping[str, Any]) -> bool:
-    """Whether a utility among the arguments of `CMDP` is a set to reach."""
-    return any(isinstance(one, Reach) for name in KINDS for one in _listed(arguments.get(name)))
-
-
 def _listed(given: Any) -> Sequence[Any]:
     return given if isinstance(given, list | tuple) else (given,)
 

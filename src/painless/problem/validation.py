@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,8 @@ from painless.common.arguments import (
 )
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError, shown, unknown
-from painless.problem.distributions import normalised
 from painless.problem.names import Names, as_objects
-from painless.problem.transitions import is_sparse, owned, without_strays
+from painless.problem.transitions import is_sparse, normalised, owned, without_strays
 
 LARGEST = 1e100  # size of a utility, so that no sum or product of values overflows
 KINDS = ("states", "actions", "constraints")  # of names
@@ -100,21 +100,15 @@ def utility(name: str, values: object, kernel: Any, available: Mask, copy: bool 
             f"actions=np.isfinite({name})"
         ).at(np.argwhere(wrong)[0])
     require_finite(name, array, pairs)
-    largest = _require_size(name, array, pairs)
-    array = without_strays(array, available, largest)
-    return owned(array if array.ndim == 2 else _over_successors(array, kernel), given, copy)
-
-
-def _require_size(name: str, array: Array, where: Mask) -> float:
-    """Return the largest absolute entry; reject one so large that values would overflow."""
-    largest = float(np.abs(array).max(initial=0.0, where=where))
-    if largest > LARGEST:
-        wrong = (np.abs(array) > LARGEST) & where
+    largest = float(np.abs(array).max(initial=0.0, where=pairs))
+    if largest > LARGEST:  # values would overflow
+        wrong = (np.abs(array) > LARGEST) & pairs
         raise InputError(
             f"{name}{first(wrong)} is {float(array[wrong][0])!r}, beyond ±{LARGEST:g}, so that values would "
             "overflow; give it in larger units"
         ).at(np.argwhere(wrong)[0])
-    return largest
+    array = without_strays(array, available, largest)
+    return owned(array if array.ndim == 2 else _over_successors(array, kernel), given, copy)
 
 
 def require_representable(name: str, low: Array, high: Array) -> None:
@@ -220,3 +214,26 @@ def names(given: Mapping[str, Iterable[object]] | None, shape: tuple[int, int, i
                 f"names['{kind}'] has {len(checked[kind])} entries, not {counts[kind]}; name every one"
             )
     return checked
+
+
+def is_average(given: object) -> bool:
+    """Check whether the long-run average is asked for."""
+    value = given.item() if isinstance(given, np.ndarray | np.generic) and not given.ndim else given
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise InputError(f"average is {given!r}; give True for the long-run average, or leave it out")
+    return bool(value)
+
+
+def refuse_beside_average(**others: object) -> None:
+    """Reject what a long-run average has no use for."""
+    for name, given in others.items():
+        if given is not None:
+            raise InputError(
+                f"{name} has no meaning beside average=True, which counts every step alike for ever; leave one of them out"
+            )
+
+
+def is_one(discount: object) -> bool:
+    """Whether a discount is given as exactly 1, which is the total reward until the end."""
+    value = discount.item() if isinstance(discount, np.ndarray) and not discount.ndim else discount
+    return isinstance(value, Real) and not isinstance(value, bool) and value == 1

@@ -65,14 +65,15 @@ def make(name: str, **parameters: Any) -> CMDP:
     if added.get("horizon") is not None and "discount" in own:
         added["discount"] = own.pop("discount")
     problem: CMDP = registry.build(name, table, own, "parameter")
-    return problem.with_criterion(**added)
+    return problem.with_criterion(**added) if added else problem
 
 
 def find_table(name: str) -> Callable[..., CMDP]:
     """Return the function of a registered problem; reject a simulator, which has no table."""
     if isinstance(name, str) and name in SIMULATORS:
         raise InputError(f"{name} is a simulator, which has no table to solve; try: painless train {name}")
-    return registry.find("problem", name, REGISTRY)
+    known: dict[str, Callable[..., Any]] = {**REGISTRY, **SIMULATORS}
+    return registry.find("problem", name, known)
 
 
 def make_simulator(name: str, **parameters: object) -> Any:

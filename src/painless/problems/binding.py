@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from painless.bellman import policy_value
 from painless.common.arrays import Array
-from painless.engines.policy_iteration import policy_iteration
-from painless.planning.columns import Column, Columns
+from painless.engines.factorised import policy_iteration
 from painless.planning.feasibility import slater_policy
 from painless.planning.game import Aim, Game
+from painless.planning.master import Column, Columns
 from painless.problem import CMDP
 from painless.problem.units import normalise
 
@@ -49,8 +47,9 @@ def _swept(problem: CMDP) -> tuple[Array, Array]:
     precision = PRECISION * engine.unit
     first = engine.best(np.eye(1 + problem.shape[2])[0], precision, precision)
     greedy = first.middle[1:]
-    columns = Columns([Column(first.actions, first.middle, first.value)])
-    aim = replace(Aim.slack(problem), threshold=greedy, reached=greedy)
+    columns = Columns()
+    columns.add(Column(first.actions, first.middle, first.value))
+    aim = Aim(np.zeros(1 + len(greedy)), 1 + np.arange(len(greedy)), greedy, greedy)
     game = Game(engine, aim, columns, precision=precision, finest=PRECISION, coarse=PRECISION)
     game.respond(game.price)
     game.play(lambda: game.open <= 4 * precision)

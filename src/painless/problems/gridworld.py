@@ -43,7 +43,13 @@ def gridworld(
     if arguments.whole("constraints", constraints) not in (1, 3):
         raise InputError(f"the gridworld has 1 or 3 constraints, not {constraints}")
     if threshold is None:
-        threshold = _paper_threshold(discount, constraints)
+        known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
+        if validation.discount(discount) not in known:
+            raise InputError(
+                f"the paper gives no threshold for discount {discount:g} and {constraints} constraint(s), "
+                f"only for {', '.join(f'{gamma:g}' for gamma in known)}; give threshold"
+            )
+        threshold = known[discount]
     reward = np.zeros((SIDE**2, len(MOVES)))
     reward[A], reward[B] = 1.0, 0.5
     constraint_reward = np.zeros((3, *reward.shape))
@@ -60,18 +66,6 @@ def gridworld(
         names={"states": [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)], "actions": list(MOVES)},
         copy=False,
     )
-
-
-def _paper_threshold(discount: float, constraints: int) -> float | Sequence[float]:
-    validation.discount(discount)
-    known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
-    if discount not in known:
-        raise InputError(
-            f"the paper gives no threshold for discount {discount:g} and {constraints} constraint(s), "
-            f"only for {', '.join(f'{gamma:g}' for gamma in known)}; give threshold"
-        )
-    chosen: float | Sequence[float] = known[discount]
-    return chosen
 
 
 def _transition() -> Array:

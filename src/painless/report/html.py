@@ -23,7 +23,6 @@ from painless.common.render import visible
 from painless.storage import files
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
 
 HERE = Path(__file__).parent
@@ -34,38 +33,24 @@ ALLOWED = "@scripts@"  # stands in the policy of base.html until the scripts are
 def render(template: str, **context: Any) -> str:
     """Return a page from a template; `script`, `data` and `style` in it put in what belongs to the page.
 
-    `{{ script("name.js") }}` is a file of `assets`, `{% call inline() %}…{% endcall %}` a script in the template,
+    `{{ script("name.js") }}` is a file of `assets`, `{% call script() %}…{% endcall %}` a script in the template,
     `{{ data("id", value) }}` plain data for scripts to read, and `{{ style("name.css") }}` a file of `assets`.
 
     >>> "<h1>1 &lt; 2</h1>" in render("base.html", title="1 < 2")
     True
     """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     hashes: list[str] = []
 
-    def script_text(text: str) -> Markup:
-        hashes.append(f"'sha256-{base64.b64encode(hashlib.sha256(str(text).encode()).digest()).decode()}'")
+    def script(*names: str, caller: Callable[[], str] | None = None) -> Markup:
+        body = "\n".join(asset(name) for name in names)
+        text = f"(() => {{\n'use strict';\n{body}\n}})();" if caller is None else str(caller())
+        hashes.append(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'")
         return Markup(f"<script>{text}</script>")
 
-    def script(*names: str) -> Markup:
-        body = "\n".join(asset(name) for name in names)
-        return script_text(f"(() => {{\n'use strict';\n{body}\n}})();")
-
-    def inline(caller: Callable[[], str]) -> Markup:
-        return script_text(caller())
-
-    tools = {"script": script, "inline": inline, "data": data_block, "style": style}
-    page = _environment().get_template(template).render(**tools, **context)
-    _check(page, len(hashes))
-    return page.replace(ALLOWED, " ".join(dict.fromkeys(hashes)) or "'none'", 1)
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -73,20 +58,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
+    tools = {"script": script, "data": data_block, "style": style}
+    page = environment.get_template(template).render(**tools, **context)
+    added = len(re.findall(r"<script>", page)) - len(hashes)
+    if added:  # in another way: no browser would run it
+        raise RuntimeError(
+            f"{added} script(s) would be blocked by the page's policy; put them in with script()"
+        )
+    return page.replace(ALLOWED, " ".join(dict.fromkeys(hashes)) or "'none'", 1)
 
 
 def _shown(value: Any) -> Any:
     """Return text with its control characters visible; a browser would hide them, and reject some."""
     return visible(value) if type(value) is str else value
-
-
-def _check(page: str, scripts: int) -> None:
-    """Reject a script that was added in another way: no browser would run it."""
-    found = len(re.findall(r"<script>", page))
-    if found != scripts:
-        raise RuntimeError(
-            f"{found - scripts} script(s) would be blocked by the page's policy; put them in with script() or inline()"
-        )
 
 
 @cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,13 +19,6 @@ SECONDS = 20.0  # for all frontiers of a page
 TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
 
 
-class Frontiers(NamedTuple):
-    """The frontiers of a page, and a sentence on those that are left out."""
-
-    found: list[Frontier]
-    note: str
-
-
 def shown_constraints(solution: Solution) -> list[int]:
     """Return which constraints a page draws: all if they are few, else those that cost most, then the tightest."""
     count = len(solution.threshold)
@@ -39,14 +31,15 @@ def shown_constraints(solution: Solution) -> list[int]:
     return sorted(int(i) for i in np.lexsort((slack, -price))[:MOST])
 
 
-def frontiers_of(problem: CMDP, solution: Solution) -> Frontiers:
-    """Return the frontiers of the shown constraints of a problem that is small enough, as far as time allows."""
+def frontiers_of(problem: CMDP, solution: Solution) -> tuple[list[Frontier], str]:
+    """Return the frontiers of the shown constraints of a problem that is small enough, as far as time allows, and a sentence on those left out."""
     count = problem.shape[2]
     if not count or problem.actions.sum() > PAIRS:
-        return Frontiers([], "")
+        return [], ""
     if count > HELD:
-        return Frontiers([], _note(0, count))
-    found, deadline, left_out = [], time.perf_counter() + SECONDS, count > MOST
+        return [], _note(0, count)
+    found: list[Frontier] = []
+    deadline, left_out = time.perf_counter() + SECONDS, count > MOST
     for index in shown_constraints(solution):
         try:
             with suppress(Infeasible):  # the other constraints cannot be met
@@ -60,7 +53,7 @@ def frontiers_of(problem: CMDP, solution: Solution) -> Frontiers:
         except TimeoutError:
             left_out = True
             break
-    return Frontiers(found, _note(len(found), count) if left_out else "")
+    return found, _note(len(found), count) if left_out else ""
 
 
 def _note(shown: int, count: int) -> str:

@@ -20,9 +20,9 @@ def model_explorer(model: CMDP | None) -> dict[str, Any]:
     if model is None or model.actions.sum() > PAIRS:
         return {}
     optimum = solve(model, time_limit=SECONDS)
-    known = frontiers_of(model, optimum)
-    if known.found:
-        return {"frontiers": [curve.as_dict() for curve in known.found]}
+    curves, _ = frontiers_of(model, optimum)
+    if curves:
+        return {"frontiers": [curve.as_dict() for curve in curves]}
     return {"fixed": policy_data(optimum, model)}
 
 

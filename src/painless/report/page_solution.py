@@ -10,15 +10,13 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.engine import visitor
 from painless.frontiers import Frontier
-from painless.frontiers.grid_layout import grid_layout
-from painless.frontiers.json_data import as_dict, limit_data, row_data
+from painless.frontiers.json_data import as_dict, grid_layout, limit_data, row_data
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion
 from painless.report.page_builder import about, build_page
-from painless.report.page_frontiers import Frontiers, frontiers_of, shown_constraints
+from painless.report.page_frontiers import frontiers_of, shown_constraints
 from painless.report.page_run import run_groups
-from painless.solving.optimum import known_optimum
 from painless.solving.solution import Solution
 
 HEADER = ("", "value", "bound", "shadow price")
@@ -26,7 +24,7 @@ HEADER = ("", "value", "bound", "shadow price")
 
 def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
     """Return the page of a solution; without its problem there are no frontiers and no map."""
-    known = Frontiers([], "") if problem is None else frontiers_of(problem, solution)
+    curves, note = ([], "") if problem is None else frontiers_of(problem, solution)
     return build_page(
         title,
         about(_size(solution, problem)),
@@ -34,14 +32,14 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
             "title": f"Solved by {solution.algorithm}"
             if solution.feasible
             else f"Answer of {solution.algorithm}",
-            "status": str(solution.status),
-            "note": known.note,
+            "status": solution.status.sentence,
+            "note": note,
             "header": HEADER,
             "rows": solution.rows(),
         },
-        frontiers=[as_dict(curve) for curve in known.found],
-        fixed=None if known.found else policy_data(solution, problem),
-        groups=[] if solution.trace is None else solution_groups(solution, problem, known.found),
+        frontiers=[as_dict(curve) for curve in curves],
+        fixed=None if curves else policy_data(solution, problem),
+        groups=[] if solution.trace is None else solution_groups(solution, problem, curves),
     )
 
 
@@ -51,6 +49,8 @@ def solution_groups(
     """Return the curves of the run that led to a solution, if there was one."""
     if solution.trace is None:
         return []
+    from painless.solving.optimum import known_optimum
+
     optimum = known_optimum(solution, problem, frontiers)
     return run_groups(
         solution.trace,

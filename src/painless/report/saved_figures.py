@@ -13,7 +13,7 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.common.render import number
 from painless.frontiers import Frontier
-from painless.frontiers.grid_layout import Layout, grid_layout
+from painless.frontiers.json_data import Layout, grid_layout
 from painless.problem import CMDP, Criterion
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
@@ -61,7 +61,7 @@ def _sweep_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
 def _solution_figures(folder: Path, limit: float | None) -> dict[str, Figure]:
     del limit
     solution, problem = read_solution(folder)
-    curves = [] if problem is None else frontiers_of(problem, solution).found
+    curves = [] if problem is None else frontiers_of(problem, solution)[0]
     found = _curves(solution_groups(solution, problem, curves))
     if problem is None:
         return found

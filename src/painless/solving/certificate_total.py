@@ -22,8 +22,7 @@ from painless.engines.reduction import Quotient, Reduction
 from painless.engines.total_iteration import improved
 from painless.engines.well_posed import Guard, guard_of
 from painless.problem import CMDP
-from painless.problem.presolve import presolve
-from painless.problem.units import FREE
+from painless.problem.units import FREE, presolve
 from painless.solving.certificate_average import SLIPS, STRICT, moved
 from painless.solving.certificate_values import REFINED, numbers
 from painless.solving.paired_doubles import Outward

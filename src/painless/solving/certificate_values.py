@@ -19,10 +19,10 @@ from painless import verify
 from painless.bellman import action_transition, action_value, policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import EXACT_STATES, PRECISION, UNIT_ROUNDOFF
-from painless.engines.policy_iteration import policy_iteration
+from painless.engines.factorised import policy_iteration
 from painless.engines.swept import FINEST, Swept
 from painless.problem import CMDP, Criterion
-from painless.problem.presolve import presolve
+from painless.problem.units import presolve
 from painless.solving.paired_doubles import Outward
 from painless.solving.residuals import pair_surplus, policy_deficit
 

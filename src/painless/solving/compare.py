@@ -18,7 +18,7 @@ from painless.common import render
 from painless.common.arrays import Array, one_thread
 from painless.common.errors import InputError, shown
 from painless.common.frames import to_frame
-from painless.planning.planner import Case
+from painless.planning.case import Case
 from painless.policies.rules import as_policy
 from painless.policies.table import DETERMINISTIC, TabularPolicy
 from painless.problem import CMDP, require_problem

@@ -12,13 +12,13 @@ from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
-from painless.engines.engine import EXACT_STATES, Actions, Engine, as_table, engine_of
+from painless.engines.engine import EXACT_STATES, Actions, Completes, as_table, engine_of
 from painless.loop.framework import Trace
+from painless.planning.case import Case, constant_shortfall, gap_target, is_solved, misses_constant
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
-from painless.planning.judgement import constant_shortfall, gap_target, is_solved, misses_constant
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.planner import OUT_OF_TIME, Ending, Planned, Task
 from painless.planning.prices import NONE, PricePrecision, PriceRanges, closed_in, price_ranges
 from painless.policies.action_mixture import ActionMixture
 from painless.policies.table import TabularPolicy
@@ -53,11 +53,11 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     certifier, answer, clock = found.certifier, found.answer, task.clock
     if certifier is None or answer is None:
         return _infeasible(found, clock)
-    in_time = not found.ending.out_of_time
+    in_time = found.ending not in OUT_OF_TIME
     precise, share = PricePrecision(), 1.0
     stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
     if stepwise and (clock.work > QUICK_SECONDS or certifier.problem.shape[0] > FEW_STATES):
-        target = found.case.target(task.tolerance)
+        target = gap_target(found.case.problem, task.tolerance, found.case.units)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if not in_time:
         clock.extend()
@@ -67,35 +67,30 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
         # Without prices a swept model needs no more than the gap that was asked for.
         if narrow and (certifier.engine.exact or certifier.problem.shape[2]):
             answer = closed_in(certifier, answer, trace is None, precise)
-        prices = _prices(found.case, certifier, answer, clock, narrow, precise)
+        low, high = found.case.problem.utility_range
+        if not (low[1:] < high[1:])[found.case.units.removed].any():
+            prices = price_ranges(certifier, answer, clock.tick, narrow, precise)
+            prices = PriceRanges(*(found.case.units.multiplier(side) for side in prices))
+        else:
+            prices = _prices_of_the_whole(found.case, certifier, answer, clock, narrow)
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
 
 
-def _prices(
-    case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool, precise: PricePrecision
+def _prices_of_the_whole(
+    case: Case, certifier: Certifier, answer: Answer, clock: Clock, narrow: bool
 ) -> PriceRanges:
-    """Return the proved range of every price, (K,) each, in the user's units."""
-    problem, units = case.problem, case.units
-    low, high = problem.utility_range
-    if not (low[1:] < high[1:])[units.removed].any():
-        return PriceRanges(
-            *(units.multiplier(side) for side in price_ranges(certifier, answer, clock.tick, narrow, precise))
-        )
-    try:
-        if narrow:
-            return _prices_of_the_whole(case, certifier, answer, clock)
-    except TimeoutError:
-        pass  # nothing is known
-    return PriceRanges(np.zeros(len(problem.threshold)), np.full(len(problem.threshold), np.inf))
-
-
-def _prices_of_the_whole(case: Case, certifier: Certifier, answer: Answer, clock: Clock) -> PriceRanges:
     """Return the ranges of all prices after a presolve; only the whole problem shows what loosening a removed limit gains."""
+    unknown = PriceRanges(np.zeros(case.problem.shape[2]), np.full(case.problem.shape[2], np.inf))
+    if not narrow:
+        return unknown
     units = case.units
     whole, own = normalise(case.problem)
     engine = engine_of(whole)
     engine.call_between_steps(clock.tick)
-    value = engine.values(answer.policy)
+    try:
+        value = engine.values(answer.policy)
+    except TimeoutError:
+        return unknown
     bound = (units.exact(0, certifier.game.upper) - own.exact(0, 0.0)) / Fraction(float(own.span[0]))
     slack = value.low[1:] - whole.threshold
     slater = SlaterPolicy(
@@ -133,14 +128,13 @@ def _feasible(
     multiplier = np.where(nothing, low, multiplier)  # rounding
     iterations = 0 if trace is None else len(trace)
     response = game.response
-    if response is not None:
+    if response is not None and isinstance(game.engine, Completes):
         with suppress(TimeoutError):  # in all states, if there is time
             response = game.engine.everywhere(response, game.aim.weight(game.price))
     return _solution(
-        *(found, task.clock, answer.policy, answer.value),
+        *(found, task.clock, answer.policy, answer.value, answer.low),
         multiplier=multiplier,
         price_range=np.column_stack([low, high]),
-        violation=_violation(case, answer.low),
         upper_bound=bound,
         gap=gap,
         feasible=answer.feasible,
@@ -160,10 +154,9 @@ def _infeasible(found: Planned, clock: Clock) -> Solution:
     why = explain(case.problem, np.array(_proved(case, case.slater.low)), clock.tick)
     nothing = np.full(case.problem.shape[2], np.nan)
     return _solution(
-        *(found, clock, case.slater.policy, case.slater.value),
+        *(found, clock, case.slater.policy, case.slater.value, case.slater.low),
         multiplier=nothing,
         price_range=np.column_stack([nothing, nothing]),
-        violation=_violation(case, case.slater.low),
         remedy=why.remedy,
         upper_bound=np.nan,
         gap=np.nan,
@@ -205,7 +198,7 @@ def _status(
     end = f"{missed}{DRAW if drawn else ''}{found.note and ' ' + found.note}"
     if ending is Ending.COMPLETED:
         return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
-    stopped = ending.out_of_time or ending is Ending.STALLED
+    stopped = ending in OUT_OF_TIME or ending is Ending.STALLED
     if not stopped and is_solved(gap, bound, feasible, gap_target(found.case.problem, tolerance)):
         proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
@@ -232,22 +225,34 @@ def _solution(
     clock: Clock,
     policy: Any,
     value: Array,
+    low: Array,
     *,
     response: Actions | None = None,
     visits: float = VISITS,
     **rest: Any,
 ) -> Solution:
-    """Return a solution with a policy whose visits have a precision."""
-    case, problem = found.case, found.case.problem
+    """Return a solution with a policy whose visits have a precision, and whose values are at least `low` (J',)."""
+    case, problem, units = found.case, found.case.problem, found.case.units
+    missed = np.zeros(problem.shape[2])  # a proved upper bound on the violation of each limit
+    if len(units.removed):
+        missed = constant_shortfall(problem, units)
+    for index, least in zip(units.kept.tolist(), low[1:].tolist(), strict=True):
+        limit = float(problem.threshold[index])
+        if not np.isfinite(least):
+            missed[index] = np.inf
+        elif np.isfinite(limit):
+            short = Fraction(limit) - units.exact(1 + index, least)
+            missed[index] = max(rounded(short, up=True), 0.0)
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     return Solution(
         policy=_policy(case, policy, response, visits),
         reward_value=float(values[0]),
         constraint_value=values[1:],
-        threshold=problem.limit,
+        violation=missed,
+        threshold=problem.threshold * problem.sign[1:],
         sense=problem.sense,
         minimise=problem.minimise,
-        constraint_names=tuple(problem.name("constraints", i) for i in range(problem.shape[2])),
+        constraint_names=problem.constraint_names,
         algorithm=found.planner,
         reason=found.reason,
         seconds=clock.seconds,
@@ -267,16 +272,19 @@ def _policy(
         tables = [_policy(case, as_table(part, actions), response, precision) for part in policy.parts]
         return TableMixture(tuple(one for one in tables if isinstance(one, TabularPolicy)), policy.weights)
     problem, visits = case.problem, None
+    starts_anywhere = bool((problem.initial > 0).all())  # so that every state is visited
     if response is not None and problem.stages is not None:
         _complete(policy, response, case.engine.reachable(policy))
-    elif response is not None and not (policy[np.arange(len(response)), response] == 1).all():
+    elif not (response is None or starts_anywhere or (policy[np.arange(len(response)), response] == 1).all()):
         visited = case.engine.reachable(policy)
         policy = np.where(visited[:, None], policy, np.eye(actions)[response])
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
     with suppress(TimeoutError):
-        visits = _reached(case.engine, policy, precision)
-    return policy_of(problem, policy, visits)
+        often = np.maximum(case.engine.visits(policy, precision), 0.0)
+        visits = often if starts_anywhere else np.where(case.engine.reachable(policy), often, 0.0)
+    names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
+    return TabularPolicy.of_rows(policy, names, visits)
 
 
 def _complete(policy: Array, response: Actions, visited: Mask) -> None:
@@ -290,12 +298,8 @@ def _complete(policy: Array, response: Actions, visited: Mask) -> None:
 
 @unchanged
 def _counted_visits(problem: CMDP, policy: Array, precision: float) -> Array:
-    """Return d(s), (S,), by an engine of its own: to keep that of the solution would keep its memory."""
-    return _reached(engine_of(problem, EXACT_STATES), policy, precision)
-
-
-def _reached(engine: Engine, policy: Array, precision: float) -> Array:
-    """Return d(s), (S,), with 0 in states that a policy (S, A) does not come to."""
+    """Return d(s), (S,), with 0 in states that the policy does not come to, by an engine of its own: to keep that of the solution would keep its memory."""
+    engine = engine_of(problem, EXACT_STATES)
     return np.where(engine.reachable(policy), np.maximum(engine.visits(policy, precision), 0.0), 0.0)
 
 
@@ -307,17 +311,3 @@ def _proved(case: Case, low: Array) -> list[float]:
         value = float(low[1 + place])
         found[index] = rounded(units.exact(1 + int(index), value), up=False) if np.isfinite(value) else value
     return found
-
-
-def _violation(case: Case, low: Array) -> Array:
-    """Return a proved upper bound on the violation of each limit, (K,), in the user's units."""
-    units, problem = case.units, case.problem
-    missed = constant_shortfall(problem, units)
-    for place, index in enumerate(units.kept):
-        limit, value = float(problem.threshold[index]), float(low[1 + place])
-        if not np.isfinite(value):
-            missed[index] = np.inf
-        elif np.isfinite(limit):
-            short = Fraction(limit) - units.exact(1 + int(index), value)
-            missed[index] = max(rounded(short, up=True), 0.0)
-    return missed

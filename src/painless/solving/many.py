@@ -17,12 +17,13 @@ from painless.common import arguments
 from painless.common.arrays import one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
-from painless.planning.columns import Column
-from painless.planning.planner import Case, Ending, Planned, Task
+from painless.planning.master import Column
+from painless.planning.planner import Ending, Planned, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.comparison import same_model
-from painless.problem.names import naming
+from painless.problem.names import add_names
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
 from painless.solving.solve import solve
@@ -89,17 +90,21 @@ def _solve_block(block: tuple[int, float, list[CMDP]]) -> list[Solution]:
 def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[Solution, Planned | None]:
     """Return the solution, and what the next variant starts from; a planner that knows no start is used as it is."""
     clock = Clock()
-    with one_thread(), clock.interruptible(), naming(problem.names):
-        case = Case.of(problem, clock.tick)
-        if case.misses_constant:
-            return solve(problem, tolerance=tolerance), before
-        task = Task(tolerance, clock)
-        if before is not None and before.certifier is not None:
-            task = task._replace(**_start(case, before))
-        found = ColumnGeneration().answer(case, task)
-        if found.ending is Ending.INTERRUPT:
-            raise KeyboardInterrupt
-        solution = conclude(found, task, narrow=False)
+    try:
+        with one_thread(), clock.interruptible():
+            case = Case.of(problem, clock.tick)
+            if case.misses_constant:
+                return solve(problem, tolerance=tolerance), before
+            task = Task(tolerance, clock)
+            if before is not None and before.certifier is not None:
+                task = task._replace(**_start(case, before))
+            found = ColumnGeneration().answer(case, task)
+            if found.ending is Ending.INTERRUPT:
+                raise KeyboardInterrupt
+            solution = conclude(found, task, narrow=False)
+    except InputError as error:
+        add_names(error, problem.names)
+        raise
     usable = found.certifier is not None and found.planner == ColumnGeneration.name
     return solution, found if usable else before
 

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.common.render import number, number_beyond
 from painless.engines.engine import engine_of
+from painless.planning.case import LEAST, PRECISION, Case, constant_shortfall, misses_constant
 from painless.planning.certificate import Certifier
 from painless.planning.feasibility import Feasibility, attainable_slack, conflict
-from painless.planning.judgement import LEAST, PRECISION, constant_shortfall, misses_constant
-from painless.planning.planner import Case
 from painless.problem import CMDP
 from painless.problem.units import Units, normalise, rounded
 from painless.solving.status import Infeasibility

@@ -29,7 +29,7 @@ from painless.common.errors import InputError
 from painless.common.frames import to_frame
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.finite_horizon import action_values
-from painless.planning.planner import Case
+from painless.planning.case import Case
 from painless.policies.table_mixture import TableMixture
 from painless.problem import CMDP, Criterion, Transition, require_problem
 from painless.problem.stages import Stages

@@ -22,12 +22,12 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
-from painless.planning import choose
+from painless.planning.case import Case, gap_target, is_solved
 from painless.planning.certificate import Answer, Certifier
+from painless.planning.column_generation import choose
 from painless.planning.feasibility import Feasibility
-from painless.planning.judgement import is_solved
 from painless.planning.linear_program import LinearProgram
-from painless.planning.planner import Case, Ending, Planned, Planner, Progress, Task
+from painless.planning.planner import Ending, Planned, Planner, Progress, Task
 from painless.policies.learning_table import LearningTable
 from painless.policies.mixture import MixturePolicy
 from painless.policies.rules import as_policy
@@ -36,10 +36,9 @@ from painless.policies.table import initial_policy as starting_policy
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, require_problem
 from painless.problem.function_model import FunctionModel
-from painless.problem.names import naming
+from painless.problem.names import add_names
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
-from painless.storage.mapped import unchanged
 
 FINAL_ROUNDS = 16  # of the proof after the last iteration; each costs about one policy iteration
 FINAL_GAP = 1e-6  # relative gap at which the proof of a swept model ends after the last iteration
@@ -70,7 +69,6 @@ def solve(
 ) -> Solution: ...
 
 
-@unchanged
 def solve(
     problem: CMDP | LoggedModel,
     algorithm: Algorithm | Planner | None = None,
@@ -118,11 +116,13 @@ def solve(
             problem, confidence=0.95 if confidence is None else confidence, time_limit=time_limit
         )
     require_problem(problem)
+    for source in problem.sources:  # the file that it is mapped from, if it is
+        source.require_unchanged()
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
     _check_arguments(algorithm, iterations, tolerance, output)
     clock, reason = Clock(None if time_limit is None else arguments.seconds(time_limit)), ""
-    seed = arguments.seed(seed)
+    seed = arguments.whole("seed", seed, least=0, most=np.inf)  # however large
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
         if function is not None:
             arguments.function(given_name, function)
@@ -139,20 +139,27 @@ def solve(
         task = task._replace(start=starting_policy(initial_policy, problem.actions))
     elif initial_policy is not None:
         task = task._replace(start=checked_policy(initial_policy, problem.actions, "initial_policy"))
-    with one_thread(), clock.interruptible(), naming(problem.names):
-        case, trace = AlgorithmCase.of(problem, clock.tick), None
-        if case.misses_constant:
-            found = Planned(algorithm.name, case)
-        elif isinstance(algorithm, Planner):
-            found = algorithm.answer(case, task)
-        elif case.feasibility is not Feasibility.SLACK:
-            found = _in_place_of(algorithm, case, task)
-        else:
-            run = _Iterating(case, algorithm, task, iterations, output, evaluator, seed)
-            found = run.to_the_end()
-            trace = case.trace(run.recorder.trace().run(0))
-        narrow = not isinstance(problem, FunctionModel)  # whose best responses are the work itself
-        return conclude(found._replace(reason=found.reason or reason), task, trace, narrow)
+    try:
+        with one_thread(), clock.interruptible():
+            case, trace = AlgorithmCase.of(problem, clock.tick), None
+            if case.misses_constant:
+                found = Planned(algorithm.name, case)
+            elif isinstance(algorithm, Planner):
+                found = algorithm.answer(case, task)
+            elif case.feasibility is not Feasibility.SLACK:
+                found = _in_place_of(algorithm, case, task)
+            else:
+                run = _Iterating(case, algorithm, task, iterations, output, evaluator, seed)
+                found = run.to_the_end()
+                trace = case.trace(run.recorder.trace().run(0))
+            narrow = not isinstance(problem, FunctionModel)  # whose best responses are the work itself
+            solution = conclude(found._replace(reason=found.reason or reason), task, trace, narrow)
+    except InputError as error:
+        add_names(error, problem.names)
+        raise
+    for source in problem.sources:
+        source.require_unchanged()
+    return solution
 
 
 def _require_none(**given: Any) -> None:
@@ -210,7 +217,7 @@ class _Iterating:
         self.steps = case.steps(algorithm, self.prior[None], iterations, seed, estimator)
         self.recorder = Recorder[LearningTable[Any]](monitor)
         self.certifier = Certifier(case.engine, case.slater, relaxation=case.relaxation)
-        target = case.target(FINAL_GAP if iterations else task.tolerance)
+        target = gap_target(case.problem, FINAL_GAP if iterations else task.tolerance, case.units)
         self.certifier.game.precision = EXACT * target(max(float(case.slater.value[0]), 0.0))
         self.averages = MultiplierAverages(1 + case.normal.shape[2])
         self.occupancy = np.zeros(case.normal.actions.shape)  # of the output average
@@ -239,7 +246,7 @@ class _Iterating:
         return self.certifier.assess(occupancy_policy(self.occupancy, self.prior))
 
     def _to_the_tolerance(self) -> tuple[Answer, Ending]:
-        target = self.case.target(self.task.tolerance)
+        target = gap_target(self.case.problem, self.task.tolerance, self.case.units)
         certifier, rounds, least, stalled = self.certifier, 1, np.inf, 0
         while True:
             self._advance(max(FIRST_CHECK, self.averages.count // 8))
@@ -273,8 +280,9 @@ class _Iterating:
 
     def _bound(self) -> None:
         """Prove a bound with a few best responses."""
-        exact, target = self.certifier.engine.exact, self.case.target(FINAL_GAP)
-        self.certifier.prove(self.averages, (lambda _: 0.0) if exact else target, FINAL_ROUNDS)
+        tolerance = 0.0 if self.certifier.engine.exact else FINAL_GAP
+        target = gap_target(self.case.problem, tolerance, self.case.units)
+        self.certifier.prove(self.averages, target, FINAL_ROUNDS)
 
     def _answer(self) -> Answer:
         self._bound()

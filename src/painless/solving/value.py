@@ -12,8 +12,7 @@ from painless.common.arguments import as_numbers, first
 from painless.common.arrays import Array, Mask, one_thread
 from painless.common.errors import InputError
 from painless.engines.drawn import Drawn
-from painless.planning.judgement import Relaxation, misses_constant
-from painless.planning.planner import Case
+from painless.planning.case import Case, Relaxation, misses_constant
 from painless.policies.action_mixture import ActionMixture
 from painless.policies.rules import aligned, as_policy
 from painless.policies.table_mixture import TableMixture

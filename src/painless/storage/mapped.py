@@ -126,18 +126,25 @@ class Source(mmap.mmap):
             )
 
 
-def require_unchanged(problem: Any) -> None:
-    """Reject a problem whose mapped file was written over since it was loaded."""
-    kernel = getattr(problem, "transition", None)
+def sources_of(held: Mapping[str, Any]) -> tuple[Source, ...]:
+    """Return the mapped files that hold arrays of a problem, given its attributes; what is made on first use is no part of a file."""
+    kernel = held.get("transition")
     parts = [getattr(kernel, name, None) for name in ("data", "indices", "indptr")]
-    held = getattr(problem, "__dict__", {})  # what is made on first use is no part of a file
     arrays = [held.get(name) for name in ("reward", "constraint_reward", "initial", "actions")]
+    found: dict[int, Source] = {}
     for array in (kernel, *parts, *arrays):
         owner = array
         while isinstance(owner, np.ndarray):
             owner = owner.base
         if isinstance(owner, Source):
-            owner.require_unchanged()
+            found[id(owner)] = owner
+    return tuple(found.values())
+
+
+def require_unchanged(problem: Any) -> None:
+    """Reject a problem whose mapped file was written over since it was loaded."""
+    for source in getattr(problem, "sources", ()):
+        source.require_unchanged()
 
 
 def unchanged(verb: Callable[P, R]) -> Callable[P, R]:

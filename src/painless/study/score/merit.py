@@ -16,7 +16,7 @@ import numpy as np
 
 from painless.bellman import occupancy_value
 from painless.common.arrays import Array
-from painless.engines.policy_iteration import policy_iteration
+from painless.engines.factorised import policy_iteration
 from painless.planning.linear_program import LinearProgram
 from painless.planning.master import best_mixture, largest_slack
 from painless.problem import CMDP

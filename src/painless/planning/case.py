@@ -1,4 +1,4 @@
-"""The definitions of "solved" and "feasible", which every planner and algorithm uses.
+"""A case, which is a problem in normalised units, and the definitions of "solved" and "feasible", which every planner and algorithm uses.
 
     solved:     gap ≤ tolerance · max(|upper bound|, 1e-6·span_r/(1−γ)),    a finite gap, of a feasible policy
     feasible:   V_c + ε·(V_|c| + |b| + 1e-6·span_c/(1−γ)) ≥ b,              ε = max(1e-9, 16·2⁻⁵³/(1−γ))
@@ -14,16 +14,20 @@ is a CMDP too: "infeasible" means that some weights of its constraints prove tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from painless.common.arrays import Array, Mask
-from painless.engines.engine import engine_of
+from painless.engines.engine import Engine, engine_of
 from painless.problem import CMDP
-from painless.problem.units import Units, rounded
+from painless.problem.units import Units, normalise, presolve, rounded
+
+if TYPE_CHECKING:
+    from painless.planning.feasibility import Feasibility, SlaterPolicy
 
 PRECISION = 1e-9  # the relative error that a constraint may have
 ROUNDINGS = 16  # or this many roundings per step, if larger
@@ -36,12 +40,15 @@ def allowance(unit: float) -> float:
     return max(PRECISION, ROUNDINGS * UNIT_ROUNDOFF * unit)
 
 
-def gap_target(problem: CMDP, tolerance: float) -> Callable[[float], float]:
-    """Return the gap to prove, given the bound, both in the user's units."""
+def gap_target(problem: CMDP, tolerance: float, units: Units | None = None) -> Callable[[float], float]:
+    """Return the gap to prove, given the bound, both in the user's units, or in normalised `units`."""
     low, high = (float(side[0]) for side in problem.utility_range)
     size = (high - low) or abs(high) or 1.0
     least = LEAST * size * problem.unit
-    return lambda bound: tolerance * (max(abs(bound), least) if np.isfinite(bound) else least)
+    span, offset = (1.0, 0.0) if units is None else (float(units.span[0]), float(units.offset[0]))
+    return lambda bound: (
+        tolerance * max(abs(own) if np.isfinite(own := bound * span + offset) else 0.0, least) / span
+    )
 
 
 def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
@@ -109,3 +116,51 @@ def misses_constant(problem: CMDP, units: Units) -> Mask:
     limit = np.where(np.isfinite(problem.threshold), np.abs(problem.threshold), 0.0)
     allowed = allowance(problem.unit) * (np.abs(units.offset[1:]) + limit)
     return constant_shortfall(problem, units) > allowed
+
+
+@dataclass
+class Case:
+    """A problem in normalised units; its engine and its Slater policy are those of a search that found them, or found on first use."""
+
+    problem: CMDP
+    normal: CMDP  # without pairs that no feasible policy takes
+    units: Units
+    relaxation: Relaxation
+    tick: Callable[[], None]  # raises when it is time to stop
+    misses_constant: bool = False  # whether a constant constraint is violated
+
+    @classmethod
+    def of(cls, problem: CMDP, tick: Callable[[], None] = lambda: None) -> Self:
+        """Presolve, normalise the units, and remove constant constraints."""
+        smaller, met = presolve(problem)
+        normal, units = normalise(smaller, met)
+        missed = len(units.removed) > 0 and bool(misses_constant(problem, units).any())
+        return cls(problem, normal, units, Relaxation(smaller, normal, units), tick, missed)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine for the normalised problem: factorised systems or sweeps."""
+        engine = engine_of(self.normal)
+        engine.call_between_steps(self.tick)
+        return engine
+
+    @cached_property
+    def slater(self) -> SlaterPolicy:
+        """The policy with the largest joint slack."""
+        from painless.planning.feasibility import slater_policy  # which asks what counts as feasible
+
+        return slater_policy(self.normal, self.engine, self.relaxation)
+
+    @property
+    def feasibility(self) -> Feasibility:
+        """Whether the constraints can be met together."""
+        from painless.planning.feasibility import Feasibility
+
+        return Feasibility.NONE if self.misses_constant else self.slater.feasibility
+
+    def value(self, value: Array) -> Array:
+        """Return normalised values (..., J') as (..., J) in the user's terms, with constant constraints."""
+        index = np.append(0, 1 + self.units.kept)
+        result = np.broadcast_to(self.units.offset, (*value.shape[:-1], len(self.units.offset))).copy()
+        result[..., index] += value * self.units.span[index]
+        return result * self.problem.sign + 0.0  # no −0
