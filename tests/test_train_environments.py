@@ -795,3 +795,38 @@ def test_a_time_limit_that_matters_is_told():
     low, high = training.estimate.low[0], training.estimate.high[0]
     assert low <= float(told[1]) <= high < training.trace.reward_value[-1]
     assert "cut off" not in str(quick(steps=2000).status)
+
+
+class Kinds(Walk):
+    """Reports the same numbers as a walk, in all kinds of types: some are read on the fast path, some are not."""
+
+    kinds = (
+        float,
+        np.float32,
+        np.float64,
+        np.array,
+        lambda value: np.array([value]),
+        lambda value: int(value),
+    )
+
+    def step(self, action):
+        seen, reward, ended, cut, info = super().step(action)
+        kind = self.kinds[int(self.np_random.integers(len(self.kinds)))]
+        flag = bool if kind is float else np.bool_
+        return seen, kind(reward), flag(ended), flag(cut), {"cost": kind(info["cost"])}
+
+
+class Drawing(Walk):
+    """A walk that draws as often as `Kinds`."""
+
+    def step(self, action):
+        result = super().step(action)
+        self.np_random.integers(len(Kinds.kinds))
+        return result
+
+
+@pytest.mark.parametrize("constraints", ["cost<=3", [(lambda *step: step[-1]["cost"], "<=3")]])
+def test_numbers_of_all_kinds_are_read_alike(constraints):
+    mixed, plain = (quick(one, constraints=constraints, steps=2000) for one in (Kinds, Drawing))
+    np.testing.assert_array_equal(mixed.visits, plain.visits)
+    np.testing.assert_array_equal(mixed.estimate.mean, plain.estimate.mean)
