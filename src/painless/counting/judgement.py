@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.evaluation import Evaluated, evaluated, half_range
+from painless.counting.evaluation import Evaluated, chain_of, evaluated, half_range
+from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import EXTRA, LearnedModel
 from painless.counting.log_doubt import bent_error, log_pair_variance, single_doubt
 from painless.problem import Criterion
@@ -56,6 +57,22 @@ def judge(model: LearnedModel, policy: Any) -> Judged:
     return Judged(*parts, by_pair, influence, found.stages, by_visit)
 
 
+def return_deviation(model: LearnedModel, judged: Judged) -> Array:
+    """Return the standard deviation of what one endless episode collects, discounted, by the model, (J,).
+
+    The variance w of a state's return satisfies w(s) = Var[u + γ V(s')] + γ² E[w(s')].
+    """
+    _, _, chain = chain_of(model, judged.policy)
+    initial = np.append(model.initial, np.zeros(EXTRA))
+    visits = inverse_of(chain, model.discount**2).state_occupancy(initial)[: model.states]
+    weight = (visits[:, None] * judged.policy).reshape(-1)  # (S·A,)
+    target = model.outcome + model.discount * judged.full_value[:, model.successors]  # (J, M)
+    square = model.per_pair(model.probability * target**2) + model.unexplained  # (J, S·A)
+    first = judged.state_value  # (J, S)
+    variance = square @ weight - first**2 @ visits
+    return np.asarray(np.sqrt(np.maximum(variance + _first_variance(model, first), 0.0)))
+
+
 def exposure(model: LearnedModel, policy: Any) -> Array:
     """Return what each pair would add to the variance of V(ρ) if it were always taken where a policy comes, over those visits, (J, S, A)."""
     found = evaluated(model, policy, exposed=True)
@@ -84,11 +101,16 @@ def _start_variance(model: LearnedModel, first: Array) -> Array:
 
     In a log one imaginary episode counts, which begins in a state as far off as half the range of those that were acted in.
     """
-    variance = np.maximum((model.initial * first**2).sum(1) - (first @ model.initial) ** 2, 0.0)
+    variance = _first_variance(model, first)
     if not model.logged:
         return np.asarray(variance / model.episodes)
     doubt = half_range(model, first) ** 2
     return np.asarray((variance * model.episodes + doubt) / (model.episodes + 1) / model.episodes)
+
+
+def _first_variance(model: LearnedModel, first: Array) -> Array:
+    """Return the variance of the value of the first state of an episode, (J,), given the values of all (J, S)."""
+    return np.asarray(np.maximum((model.initial * first**2).sum(1) - (first @ model.initial) ** 2, 0.0))
 
 
 def _pair_variance(model: LearnedModel, found: Evaluated, influence: Array) -> Array:

@@ -127,6 +127,8 @@ def _info(info: Any, key: str) -> float:
     if type(value) in SIMPLE and -INFINITE < value < INFINITE:
         return float(value)
     if key not in info:
+        if key == "reward":
+            raise InputError("info has no key 'reward'; for a limit on the reward itself write reward[0]")
         known = ", ".join(sorted(map(str, info))) or "none"
         known = known if len(known) <= LONGEST else f"{known[:LONGEST]}…"
         raise InputError(
