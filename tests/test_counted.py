@@ -15,7 +15,7 @@ from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
 from painless.counting.exploring_model import hopeful_model, largest_value
 from painless.counting.informative import Doubt, _restarting, _use, informative_policies
-from painless.counting.judgement import imaginary_variance, judge, return_deviation
+from painless.counting.judgement import imaginary_variance, judge, rare_margin, return_deviation
 from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import safe_plans
@@ -23,6 +23,7 @@ from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
 from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
 from painless.planning.planner import Case
+from painless.simulation.confidence import about
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
 from painless.training.counted import SELECTION, Budget, CountedRun, Played
@@ -497,3 +498,38 @@ def test_the_deviation_of_a_return_is_that_of_episodes():
     model = LearnedModel(memory, painless.gridworld().discount, np.array([1.5]))
     found = return_deviation(model, judge(model, policy))
     assert found == pytest.approx(np.std([one.discounted for one in returns], 0), rel=0.05)
+
+
+def test_rare_events_of_different_sizes_are_covered():
+    """An event counts γ^t of what it does at the start: most of a few are next to nothing, and their mean size says little."""
+    rng, covered = np.random.default_rng(0), 0
+    rate, discount, steps = 0.001, 0.95, 200
+    mean = rate * (discount * (1 - rate)) ** np.arange(steps) @ np.ones(steps)
+    for _ in range(400):
+        time = rng.geometric(rate, 60) - 1.0
+        low, high = about(np.where(time < steps, discount**time, 0.0), 0.95, largest=1.0)
+        covered += low <= mean <= high
+    assert covered >= 0.95 * 400
+
+
+@pytest.mark.parametrize(
+    ("utility", "events", "end"), [(1.0, 3, 0.8177), (-1.0, 3, 7.7537), (-1.0, 1, 4.7439), (1.0, 1, 0.0513)]
+)
+def test_the_margin_of_rare_events_is_that_of_their_number(utility, events, end):
+    """One state, one action and 1000 visits: quantiles of the Poisson distribution at 95 %, over visits, for 10 discounted steps."""
+    memory = Memory(1, 2, halves=1)
+    state, utilities = np.zeros(1000, dtype=int), np.zeros((1000, 2))
+    utilities[:events, 1] = utility
+    memory.add(0, state, state, state, utilities, state[:1])
+    model = LearnedModel(memory, 0.9, np.zeros(1))
+    found = rare_margin(model, judge(model, np.ones((1, 1))), 1.6449)
+    assert found == pytest.approx([0.0, abs(end - events) / 100], rel=1e-3)
+
+
+def test_events_that_are_not_rare_have_no_margin_of_their_own():
+    memory = Memory(1, 2, halves=1)
+    state = np.zeros(1000, dtype=int)
+    utility = np.column_stack([np.linspace(-1, 1, 1000), -(np.arange(1000) % 20 == 0).astype(float)])
+    memory.add(0, state, state, state, utility, state[:1])
+    model = LearnedModel(memory, 0.9, np.zeros(1))
+    assert rare_margin(model, judge(model, np.ones((1, 1))), 1.645).tolist() == [0.0, 0.0]

@@ -9,6 +9,7 @@ Horizons, totals until the end and long-run averages have the same with the occu
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import EXTRA, LearnedModel
 from painless.counting.log_doubt import bent_error, log_pair_variance, single_doubt
 from painless.problem import Criterion
+from painless.simulation.confidence import RARE, weighted_events
 
 
 class Judged(NamedTuple):
@@ -71,6 +73,25 @@ def return_deviation(model: LearnedModel, judged: Judged) -> Array:
     first = judged.state_value  # (J, S)
     variance = square @ weight - first**2 @ visits
     return np.asarray(np.sqrt(np.maximum(variance + _first_variance(model, first), 0.0)))
+
+
+def rare_margin(model: LearnedModel, judged: Judged, deviations: float) -> Array:
+    """Return how far below its value each utility may be, (J,), by the number of events that were seen; 0 of utilities that are not rare.
+
+    If few steps bring anything, and all of it is good or all is bad, V(ρ) = Σ d/N·u is a sum of events of different sizes (see `weighted_events`): a normal margin is too
+    small for a few bad ones, and nothing for none. `deviations` are those of the level.
+    """
+    weight = judged.occupancy.reshape(-1) / np.maximum(model.visits, 1)  # (S·A,)
+    tail = 1 - NormalDist().cdf(deviations)
+    found = np.zeros(len(judged.value))
+    by_step, memory = weight[model.pairs], model.memory
+    totals, squares = by_step @ np.abs(memory.sums.sum(0)), by_step**2 @ memory.squares.sum(0)  # (J,)
+    for j, (total, square) in enumerate(zip(totals.tolist(), squares.tolist(), strict=True)):
+        good, bad = memory.low[j] >= 0, memory.high[j] <= 0
+        if (good or bad) and total**2 <= RARE * square:
+            low, high = weighted_events(total, square, float(weight.max() * model.size[j]), tail)
+            found[j] = total - low if good else high - total
+    return found
 
 
 def exposure(model: LearnedModel, policy: Any) -> Array:

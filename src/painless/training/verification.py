@@ -5,7 +5,7 @@ confidence on the model of all steps, the fresh ones included, and the fresh epi
 deviation or by that of the model, whichever is larger: a few episodes may all lack what is rare. It counts as missed if that model misses it with this confidence, and they agree.
 
 Intervals of fresh episodes hold with the stated confidence only if the range of a step is declared (see `confidence.py`). Otherwise they are
-about right: from the normal distribution, and for rare events from their number, as that of a Poisson distribution.
+about right: from the normal distribution, and for rare events from their number and sizes. The margin on the model of rare events is that of their number as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.judgement import Judged, return_deviation
+from painless.counting.judgement import Judged, rare_margin, return_deviation
 from painless.counting.safe_plan import candidate
 from painless.simulation.confidence import FEW, intervals
 from painless.simulation.simulator import Specification
@@ -56,7 +56,8 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
         width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / utilities) * deviation / np.sqrt(len(samples))
         low, high = np.minimum(low, samples.mean(0) - width), np.maximum(high, samples.mean(0) + width)
     expected = limits.collected(found.pooled, judged).value
-    margin = limits.deviations * judged.error[1:] * scale  # the fresh ones were not selected
+    margin = limits.deviations * judged.error[1:]  # the fresh ones were not selected
+    margin = np.maximum(margin, rare_margin(found.pooled, judged, limits.deviations)[1:]) * scale
     spread = deviation[1:] / np.sqrt(len(samples)) + judged.error[1:] * scale
     agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
     verdict = []
