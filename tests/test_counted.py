@@ -18,7 +18,7 @@ from painless.counting.informative import Doubt, _restarting, _use, informative_
 from painless.counting.judgement import imaginary_variance, judge, rare_margin, return_deviation
 from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import LearnedModel
-from painless.counting.margin_plan import safe_plans
+from painless.counting.margin_plan import margin_plans, safe_plans
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
 from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
@@ -533,3 +533,13 @@ def test_events_that_are_not_rare_have_no_margin_of_their_own():
     memory.add(0, state, state, state, utility, state[:1])
     model = LearnedModel(memory, 0.9, np.zeros(1))
     assert rare_margin(model, judge(model, np.ones((1, 1))), 1.645).tolist() == [0.0, 0.0]
+
+
+def test_a_plan_starts_from_policies_of_fewer_states():
+    """If a limit is met by all policies so far, none is searched for, and those of an earlier plan stay the latest."""
+    model = as_model(remembered(3000)[0])
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    start = candidate(model, np.full((model.states, 4), 0.25), limits, np.zeros(1))
+    earlier = [np.zeros(model.states, dtype=np.int64), np.ones(model.states - 5, dtype=np.int64)]
+    found = margin_plans(model, limits, start, earlier)
+    assert best_of(found).judged.policy.shape == (model.states, 4)
