@@ -15,18 +15,19 @@ from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
 from painless.counting.exploring_model import hopeful_model, largest_value
 from painless.counting.informative import Doubt, _restarting, _use, informative_policies
-from painless.counting.judgement import imaginary_variance, judge
+from painless.counting.judgement import imaginary_variance, judge, rare_margin, return_deviation
 from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import LearnedModel
-from painless.counting.margin_plan import safe_plans
+from painless.counting.margin_plan import margin_plans, safe_plans
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
-from painless.counting.safe_plan import Limits, WarmPlanner, best_of, candidate, plan
+from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
 from painless.planning.case import Case
+from painless.simulation.confidence import about
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
 from painless.training.counted import SELECTION, Budget, CountedRun, Played
-from painless.training.counted_checkpoint import Between, load_counted, save_counted
+from painless.training.counted_checkpoint import Between, counted_state, load_counted, save_counted
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
 
 GRIDWORLD = 1.6527218430
@@ -192,7 +193,8 @@ def test_an_early_end_returns_the_best_answer_so_far(error):
     limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
     episodes = Breaking(TableSimulator(painless.gridworld(), 60), 8000, error)
     found = CountedRun(episodes, limits, Budget(100_000), np.random.default_rng(0)).run()
-    assert found.stopped == ("interrupted" if isinstance(error, KeyboardInterrupt) else "broken pipe")
+    interrupted = "interrupted; run it again for longer"
+    assert found.stopped == (interrupted if isinstance(error, KeyboardInterrupt) else "broken pipe")
     assert found.answer.safe
     assert len(found.returns) >= 10  # fresh episodes
 
@@ -445,12 +447,12 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     player.play([], 100, explore=True)
     none = np.empty((0, 0), dtype=np.int64)
     state = Between(100.0, np.array([1.5]), 0, 0, np.empty(0), none, none)
-    save_counted(path, player, state, {})
+    save_counted(path, counted_state(player, state, {}))
     steps = player.memory.steps
     assert load_counted(path, player, {}).batch == 100
     assert player.memory.counts.shape == (1, len(player.memory.keys))  # of two halves
     assert player.memory.steps == steps
-    save_counted(path, player, state._replace(explorer=np.full((1, 5), 9)), {})
+    save_counted(path, counted_state(player, state._replace(explorer=np.full((1, 5), 9)), {}))
     with pytest.raises(InputError, match="'explorer' takes actions that there are not"):
         load_counted(path, player, {})
 
@@ -469,3 +471,75 @@ def test_episodes_that_judge_an_answer_are_never_left_before_their_end():
         assert player.played == 2
         assert player.steps == (500 if counting else 350)
         assert len(returns) == (2 if counting else 0)
+
+
+def test_plans_that_come_equally_close_to_a_limit_are_chosen_by_their_reward():
+    """At a cost of 0 nobody can keep a distance: every plan without cost is a margin away, up to rounding."""
+    model = as_model(remembered(3000)[0])
+    judged = judge(model, np.full((model.states, 4), 0.25))
+    zero = np.zeros(1)
+
+    def one(reward, merit, safe=False):
+        value = np.array([reward, 0.0])
+        return Candidate(judged._replace(value=value), zero, np.ones(1), safe, merit, zero)
+
+    poor, rich, far = one(1.0, -2.395), one(2.0, -2.395 - 1e-9), one(3.0, -4.0)
+    assert best_of([poor, rich, far]) is rich
+    safe = one(0.5, 0.1, safe=True)
+    assert best_of([poor, rich, safe, far]) is safe
+
+
+def test_the_deviation_of_a_return_is_that_of_episodes():
+    memory, returns = Memory(4, 2, halves=1), []
+    player = Player(world(200), memory, np.random.default_rng(0))
+    player.play([], 20_000, explore=True)
+    policy = np.random.default_rng(3).dirichlet(np.ones(4), len(player.tries))
+    player.play(choices_of(policy), 100_000, explore=False, returns=returns)
+    model = LearnedModel(memory, painless.gridworld().discount, np.array([1.5]))
+    found = return_deviation(model, judge(model, policy))
+    assert found == pytest.approx(np.std([one.discounted for one in returns], 0), rel=0.05)
+
+
+def test_rare_events_of_different_sizes_are_covered():
+    """An event counts γ^t of what it does at the start: most of a few are next to nothing, and their mean size says little."""
+    rng, covered = np.random.default_rng(0), 0
+    rate, discount, steps = 0.001, 0.95, 200
+    mean = rate * (discount * (1 - rate)) ** np.arange(steps) @ np.ones(steps)
+    for _ in range(400):
+        time = rng.geometric(rate, 60) - 1.0
+        low, high = about(np.where(time < steps, discount**time, 0.0), 0.95, largest=1.0)
+        covered += low <= mean <= high
+    assert covered >= 0.95 * 400
+
+
+@pytest.mark.parametrize(
+    ("utility", "events", "end"), [(1.0, 3, 0.8177), (-1.0, 3, 7.7537), (-1.0, 1, 4.7439), (1.0, 1, 0.0513)]
+)
+def test_the_margin_of_rare_events_is_that_of_their_number(utility, events, end):
+    """One state, one action and 1000 visits: quantiles of the Poisson distribution at 95 %, over visits, for 10 discounted steps."""
+    memory = Memory(1, 2, halves=1)
+    state, utilities = np.zeros(1000, dtype=int), np.zeros((1000, 2))
+    utilities[:events, 1] = utility
+    memory.add(0, state, state, state, utilities, state[:1])
+    model = LearnedModel(memory, 0.9, np.zeros(1))
+    found = rare_margin(model, judge(model, np.ones((1, 1))), 1.6449)
+    assert found == pytest.approx([0.0, abs(end - events) / 100], rel=1e-3)
+
+
+def test_events_that_are_not_rare_have_no_margin_of_their_own():
+    memory = Memory(1, 2, halves=1)
+    state = np.zeros(1000, dtype=int)
+    utility = np.column_stack([np.linspace(-1, 1, 1000), -(np.arange(1000) % 20 == 0).astype(float)])
+    memory.add(0, state, state, state, utility, state[:1])
+    model = LearnedModel(memory, 0.9, np.zeros(1))
+    assert rare_margin(model, judge(model, np.ones((1, 1))), 1.645).tolist() == [0.0, 0.0]
+
+
+def test_a_plan_starts_from_policies_of_fewer_states():
+    """If a limit is met by all policies so far, none is searched for, and those of an earlier plan stay the latest."""
+    model = as_model(remembered(3000)[0])
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    start = candidate(model, np.full((model.states, 4), 0.25), limits, np.zeros(1))
+    earlier = [np.zeros(model.states, dtype=np.int64), np.ones(model.states - 5, dtype=np.int64)]
+    found = margin_plans(model, limits, start, earlier)
+    assert best_of(found).judged.policy.shape == (model.states, 4)

@@ -4,6 +4,7 @@ import csv
 import pickle
 import re
 import runpy
+import time
 from pathlib import Path
 
 import gymnasium
@@ -374,6 +375,7 @@ def test_what_only_networks_can_do_is_refused_without_torch(monkeypatch, environ
         ("FrozenLake-v1", {"constraints": 3}, "constraints is 3"),
         ("FrozenLake-v1", {"constraints": [right]}, "is not a constraint"),
         ("FrozenLake-v1", {"constraints": "fuel<=1"}, "info has no key 'fuel'; its keys: prob"),
+        ("FrozenLake-v1", {"constraints": "reward<=1"}, "for a limit on the reward itself write reward[0]"),
         ("FrozenLake-v1", {"reward": "speed"}, "reward is 'speed'; give a function"),
         ("FrozenLake-v1", {"reward": lambda *step: 1 / 0}, "raised ZeroDivisionError"),
         ("FrozenLake-v1", {"steps": 0}, "at least 2"),
@@ -795,3 +797,129 @@ def test_a_time_limit_that_matters_is_told():
     low, high = training.estimate.low[0], training.estimate.high[0]
     assert low <= float(told[1]) <= high < training.trace.reward_value[-1]
     assert "cut off" not in str(quick(steps=2000).status)
+
+
+class Kinds(Walk):
+    """Reports the same numbers as a walk, in all kinds of types: some are read on the fast path, some are not."""
+
+    kinds = (
+        float,
+        np.float32,
+        np.float64,
+        np.array,
+        lambda value: np.array([value]),
+        lambda value: int(value),
+    )
+
+    def step(self, action):
+        seen, reward, ended, cut, info = super().step(action)
+        kind = self.kinds[int(self.np_random.integers(len(self.kinds)))]
+        flag = bool if kind is float else np.bool_
+        return seen, kind(reward), flag(ended), flag(cut), {"cost": kind(info["cost"])}
+
+
+class Drawing(Walk):
+    """A walk that draws as often as `Kinds`."""
+
+    def step(self, action):
+        result = super().step(action)
+        self.np_random.integers(len(Kinds.kinds))
+        return result
+
+
+@pytest.mark.parametrize("constraints", ["cost<=3", [(lambda *step: step[-1]["cost"], "<=3")]])
+def test_numbers_of_all_kinds_are_read_alike(constraints):
+    mixed, plain = (quick(one, constraints=constraints, steps=2000) for one in (Kinds, Drawing))
+    np.testing.assert_array_equal(mixed.visits, plain.visits)
+    np.testing.assert_array_equal(mixed.estimate.mean, plain.estimate.mean)
+
+
+class Ring(gymnasium.Env):
+    """Twelve places in a circle, for ever: three of them cost 1, and the best reward is among these."""
+
+    observation_space, action_space = spaces.Discrete(12), spaces.Discrete(3)
+    rewards = (2.0, 0, 0, 0, 0, 1.5, 0, 0, 3.0, 0, 0, 0)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return 0, {}
+
+    def step(self, action):
+        self.place = (self.place + (1, -1, 0)[action]) % 12
+        cost = float(self.place in (7, 8, 9))
+        return self.place, float(self.rewards[self.place]), False, False, {"cost": cost}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_fresh_episodes_that_lack_what_is_rare_agree_with_the_model(seed):
+    """The answer leaves the free places once in many steps: four episodes often show nothing of it, and their own deviation is that of nothing."""
+    training = painless.train(Ring, constraints="cost<=3", discount=0.95, steps=20_000, seed=seed)
+    assert training.estimate.episodes < 10
+    assert training.verdict == ("met",)
+    assert training.estimate.low[1] < 2.94 < training.estimate.high[1]
+
+
+def test_a_cost_of_nothing_is_kept_with_the_largest_reward():
+    class Free(Ring):
+        def step(self, action):
+            return *super().step(action)[:-1], {"cost": float(self.place in (6, 8))}
+
+    for seed in range(3):
+        training = painless.train(Free, constraints="cost<=0", discount=0.95, steps=5000, seed=seed)
+        assert training.estimate.mean[1] == 0
+        assert training.discounted[0] == pytest.approx(40, rel=0.02)  # it stays where it begins
+
+
+class Slow(Walk):
+    """A clock that a step moves by 20 ms; episodes never end."""
+
+    def step(self, action):
+        time.sleep(0.02)
+        _, reward, _, cut, info = super().step(action)
+        self.place = min(self.place, 3)
+        return self.shown(self.place), reward, False, cut, info
+
+
+def test_a_budget_in_seconds_holds_for_slow_steps():
+    """One fresh episode of 1000 steps would take 20 s."""
+    seen = []
+    start = time.perf_counter()
+    training = painless.train(
+        Slow, constraints="cost<=3", discount=0.9, seconds=1.0, time_limit=1000, progress=seen.append
+    )
+    assert time.perf_counter() - start < 8  # imports included
+    assert training.verdict == ("unclear",)
+    assert "No fresh episode ended within the budget: allow more seconds." in str(training.status)
+    assert seen[0].seconds < 4
+
+
+def test_an_early_end_can_be_resumed_however_soon_it_came(tmp_path):
+    """The clock says that it is not yet time for a checkpoint."""
+    options = {"steps": 6000, "constraints": "cost<=2"}
+    whole = quick(**options)
+    options |= {"checkpoint": tmp_path / "checkpoint.npz", "save_every": 1000.0}
+
+    def stop(now):
+        if now.steps > 1000:
+            raise KeyboardInterrupt
+
+    first = quick(progress=stop, **options)
+    assert "Stopped: interrupted; run it again for longer." in str(first.status)
+    assert (tmp_path / "checkpoint.npz").exists()
+    again = quick(resume=True, **options)
+    np.testing.assert_array_equal(
+        again.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+
+
+def test_a_checkpoint_that_could_not_be_read_again_is_refused():
+    with pytest.raises(InputError, match=r"checkpoint is 'run\.ckpt'; give it a name that ends in \.npz"):
+        quick(checkpoint="run.ckpt")
+
+
+def test_ids_of_the_command_line_and_round_numbers_of_steps_are_taken():
+    training = painless.train("gym:FrozenLake-v1", discount=0.9, steps=2e3, time_limit=50)
+    assert sum(training.steps.values()) == pytest.approx(2000, rel=0.1)
+    with pytest.raises(InputError, match=r"steps is 2000\.5; it must be a whole number"):
+        quick(steps=2000.5)

@@ -9,15 +9,18 @@ Horizons, totals until the end and long-run averages have the same with the occu
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.evaluation import Evaluated, evaluated, half_range
+from painless.counting.evaluation import Evaluated, chain_of, evaluated, half_range
+from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import EXTRA, LearnedModel
 from painless.counting.log_doubt import bent_error, log_pair_variance, single_doubt
 from painless.problem import Criterion
+from painless.simulation.confidence import RARE, weighted_events
 
 
 class Judged(NamedTuple):
@@ -56,6 +59,41 @@ def judge(model: LearnedModel, policy: Any) -> Judged:
     return Judged(*parts, by_pair, influence, found.stages, by_visit)
 
 
+def return_deviation(model: LearnedModel, judged: Judged) -> Array:
+    """Return the standard deviation of what one endless episode collects, discounted, by the model, (J,).
+
+    The variance w of a state's return satisfies w(s) = Var[u + γ V(s')] + γ² E[w(s')].
+    """
+    _, _, chain = chain_of(model, judged.policy)
+    initial = np.append(model.initial, np.zeros(EXTRA))
+    visits = inverse_of(chain, model.discount**2).state_occupancy(initial)[: model.states]
+    weight = (visits[:, None] * judged.policy).reshape(-1)  # (S·A,)
+    target = model.outcome + model.discount * judged.full_value[:, model.successors]  # (J, M)
+    square = model.per_pair(model.probability * target**2) + model.unexplained  # (J, S·A)
+    first = judged.state_value  # (J, S)
+    variance = square @ weight - first**2 @ visits
+    return np.asarray(np.sqrt(np.maximum(variance + _first_variance(model, first), 0.0)))
+
+
+def rare_margin(model: LearnedModel, judged: Judged, deviations: float) -> Array:
+    """Return how far below its value each utility may be, (J,), by the number of events that were seen; 0 of utilities that are not rare.
+
+    If few steps bring anything, and all of it is good or all is bad, V(ρ) = Σ d/N·u is a sum of events of different sizes (see `weighted_events`): a normal margin is too
+    small for a few bad ones, and nothing for none. `deviations` are those of the level.
+    """
+    weight = judged.occupancy.reshape(-1) / np.maximum(model.visits, 1)  # (S·A,)
+    tail = 1 - NormalDist().cdf(deviations)
+    found = np.zeros(len(judged.value))
+    by_step, memory = weight[model.pairs], model.memory
+    totals, squares = by_step @ np.abs(memory.sums.sum(0)), by_step**2 @ memory.squares.sum(0)  # (J,)
+    for j, (total, square) in enumerate(zip(totals.tolist(), squares.tolist(), strict=True)):
+        good, bad = memory.low[j] >= 0, memory.high[j] <= 0
+        if (good or bad) and total**2 <= RARE * square:
+            low, high = weighted_events(total, square, float(weight.max() * model.size[j]), tail)
+            found[j] = total - low if good else high - total
+    return found
+
+
 def exposure(model: LearnedModel, policy: Any) -> Array:
     """Return what each pair would add to the variance of V(ρ) if it were always taken where a policy comes, over those visits, (J, S, A)."""
     found = evaluated(model, policy, exposed=True)
@@ -84,11 +122,16 @@ def _start_variance(model: LearnedModel, first: Array) -> Array:
 
     In a log one imaginary episode counts, which begins in a state as far off as half the range of those that were acted in.
     """
-    variance = np.maximum((model.initial * first**2).sum(1) - (first @ model.initial) ** 2, 0.0)
+    variance = _first_variance(model, first)
     if not model.logged:
         return np.asarray(variance / model.episodes)
     doubt = half_range(model, first) ** 2
     return np.asarray((variance * model.episodes + doubt) / (model.episodes + 1) / model.episodes)
+
+
+def _first_variance(model: LearnedModel, first: Array) -> Array:
+    """Return the variance of the value of the first state of an episode, (J,), given the values of all (J, S)."""
+    return np.asarray(np.maximum((model.initial * first**2).sum(1) - (first @ model.initial) ** 2, 0.0))
 
 
 def _pair_variance(model: LearnedModel, found: Evaluated, influence: Array) -> Array:

@@ -44,7 +44,7 @@ class Known(NamedTuple):
         fits = all(len(one) <= len(problem.actions) for one in self.used)
         if problem.criterion is not Criterion.DISCOUNTED or not fits or len(self.used) < 2:
             return ()
-        columns = tuple(_column(problem, _extended(policy, problem)) for policy in self.used)
+        columns = tuple(_column(problem, extended(policy, problem)) for policy in self.used)
         met = [bool((column.low[1:] >= problem.threshold).all()) for column in columns]
         return columns if any(met) and not all(met) else ()
 
@@ -64,7 +64,7 @@ def _arrays(problem: CMDP) -> tuple[Array, Array]:
     return kernel if isinstance(kernel, np.ndarray) else np.asarray(kernel.data), problem.initial
 
 
-def _extended(policy: NDArray[Any], problem: CMDP) -> Actions:
+def extended(policy: NDArray[Any], problem: CMDP) -> Actions:
     """Return a policy with actions in the states that were seen since, which come before the added ones."""
     kind = np.min_scalar_type(problem.shape[1] - 1)
     actions = np.zeros(len(problem.actions), dtype=np.intp)

@@ -14,6 +14,7 @@ import scipy
 
 from painless.bellman import Resolvent, resolvent
 from painless.common.arrays import Array
+from painless.counting._krylov_kernels import bicgstab
 from painless.problem import Transition
 
 DENSE = 40  # successors of a state under a policy beyond which a small system is solved as a dense one
@@ -61,14 +62,11 @@ class KrylovResolvent:
 
     def _solved(self, matrix: Any, right: Array) -> Array | None:
         """Solve (I − γ·matrix) x = right; None if the residual stays too large."""
-        from scipy.sparse.linalg import LinearOperator, bicgstab
-
-        system = LinearOperator(
-            matrix.shape, matvec=lambda x: x - self.discount * (matrix @ x), dtype=np.float64
-        )
+        size = float(np.linalg.norm(right))
         found = np.zeros(len(right))
+        system = matrix.data, matrix.indices, matrix.indptr, self.discount
         for _ in range(STARTS):  # its own residual drifts from the true one, and a new start mends that
-            found = np.asarray(bicgstab(system, right, found, rtol=PRECISE, maxiter=PRODUCTS)[0])
-            if np.linalg.norm(system.matvec(found) - right) <= 10 * PRECISE * np.linalg.norm(right):
+            found, residual = bicgstab(*system, right, found, PRECISE * size, PRODUCTS)
+            if residual <= 10 * PRECISE * size:
                 return found
         return None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from painless.bellman import Resolvent, action_transition, action_value, occupancy_policy
 from painless.common.arrays import Array
 from painless.counting.judgement import visit_variance
+from painless.counting.known_plans import extended
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.pessimistic_mixture import Mixture, best_mixture
@@ -125,10 +126,10 @@ def margin_plans(
         model: on which to plan.
         limits: with the margins.
         start: a plan of which the variances are the first.
-        policies: to begin with, actions (S + 2,) each.
+        policies: to begin with, actions (S + 2,) each, or of the states that an earlier model had.
     """
     problem = model.nominal(model.threshold)
-    columns = [_column(model, problem, np.asarray(one, dtype=np.intp)) for one in policies]
+    columns = [_column(model, problem, extended(one, problem).astype(np.intp)) for one in policies]
     columns = columns or [_response(model, problem, problem.reward, None)]
     weight = np.full(len(columns), 1 / len(columns))
     now, found, beyond = start, list[Candidate](), np.zeros(len(limits.threshold))

@@ -36,6 +36,7 @@ TOLERANCE = 1e-3  # of plans, relative to the value
 FINE = 1e-4  # of the plans among which the answer is chosen
 # Of the margin by which a limit is tightened further, since the next plan has an error of its own.
 BEYOND = 0.02
+CLOSE = 0.05  # standard errors within which plans that are not safe come equally close
 REST = 1e-3  # the discount at the time limit above which episodes are evaluated as they are cut off
 
 
@@ -182,8 +183,17 @@ def weighed(model: LearnedModel, judged: Judged, limits: Limits, multiplier: Arr
 
 
 def best_of(found: Iterable[Candidate]) -> Candidate:
-    """Return the best safe candidate, or the one that comes closest."""
-    return max(found, key=lambda one: (one.safe, one.merit))
+    """Return the best safe candidate, or the one that comes closest; of those that come about as close, the one with the largest pessimistic reward.
+
+    At a limit that none can keep a distance from, such as a cost of 0, all that keep the limit come equally close.
+    """
+    every = list(found)
+    safe = [one for one in every if one.safe]
+    if safe:
+        return max(safe, key=lambda one: one.merit)
+    closest = max(one.merit for one in every)
+    near = [one for one in every if one.merit >= closest - CLOSE]
+    return max(near, key=lambda one: one.judged.value[0] - one.judged.error[0])
 
 
 def allowed(policy: Any, model: LearnedModel) -> Any:

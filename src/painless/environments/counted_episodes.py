@@ -10,10 +10,14 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.environments.gymnasium_simulator import GymnasiumSimulator, first_of
+from painless.environments.utilities import INFINITE
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Specification
 
 WHOLE = (int, np.integer)
+Step = tuple[
+    Hashable, list[float], bool, bool
+]  # the key of the observation, utilities, terminated, truncated
 
 
 class GymnasiumEpisodes:
@@ -28,9 +32,7 @@ class GymnasiumEpisodes:
         self._number, self._last, self._steps = -1, None, 0
         self._known: dict[Hashable, Hashable] = {}  # keys of observations, by what they look like
         self._look: Callable[[Any], Hashable] | None = None  # None before the first observation
-        self._take, self._read = self.environment.step, simulator.utilities.reader
-        actions = range(simulator.actions) if not simulator.interface.product else ()
-        self._actions = [simulator.interface.action(one) for one in actions]  # of a product, made each time
+        self.step = self._stepper()
 
     @property
     def specification(self) -> Specification:
@@ -49,17 +51,47 @@ class GymnasiumEpisodes:
         except Exception as error:
             raise self._trouble(error) from error
 
-    def step(self, action: int) -> tuple[Hashable, list[float], bool, bool]:
-        """Take a step of the episode."""
-        self._steps += 1
-        try:
-            chosen = self._actions[action] if self._actions else self.simulator.interface.action(action)
-            last, values, terminated, truncated = self._read(self._last, chosen, self._take(chosen))
-            self._last = last
-            key = self._known.get(last if type(last) is int else self._look(last))  # type: ignore[misc]
-            return self._key(last) if key is None else key, values, terminated, truncated
-        except Exception as error:
-            raise self._trouble(error) from error
+    def _stepper(self) -> Callable[[int], Step]:
+        """Return `step`, a function of its own, since it is called in every step: it takes a step of the episode.
+
+        Plain numbers under keys of info are read here, everything else by `utilities`.
+        """
+        simulator, known, take = self.simulator, self._known, self.environment.step
+        interface, read, keys = simulator.interface, simulator.utilities.reader, simulator.utilities.keys
+        actions = [interface.action(one) for one in range(0 if interface.product else simulator.actions)]
+
+        def step(action: int) -> Step:
+            self._steps += 1
+            try:
+                chosen = (
+                    actions[action] if actions else interface.action(action)
+                )  # of a product, made each time
+                result = take(chosen)
+                if keys is not None and len(result) == 5:
+                    last, reward, terminated, truncated, info = result
+                    if (
+                        type(reward) is float
+                        and -INFINITE < reward < INFINITE
+                        and type(terminated) is bool
+                        and type(truncated) is bool
+                    ):
+                        values = [reward]
+                        for name, sign in keys:
+                            value = info.get(name)
+                            if type(value) is not float or not -INFINITE < value < INFINITE:
+                                break
+                            values.append(sign * value)
+                        else:
+                            self._last = last
+                            key = known.get(last if type(last) is int else self._look(last))  # type: ignore[misc]
+                            return self._key(last) if key is None else key, values, terminated, truncated
+                last, values, terminated, truncated = read(self._last, chosen, result)
+                self._last = last
+                return self._key(last), values, terminated, truncated
+            except Exception as error:
+                raise self._trouble(error) from error
+
+        return step
 
     def _key(self, observation: Any) -> Hashable:
         look = self._look(observation)  # type: ignore[misc]

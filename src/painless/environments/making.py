@@ -16,6 +16,8 @@ from painless.common.errors import InputError, shown
 
 LONGEST = 200  # characters of an error
 
+COMMAND_LINE = "gym:"  # in front of an id there; here it may be left out
+
 Maker = Callable[[], Any]
 
 
@@ -26,8 +28,15 @@ def name_of(environment: Any) -> str:
 
 
 def imported(environment: Any) -> Any:
-    """Import the module of "module:id" and return the id, or the class of "module:Class"; return anything else as it is."""
-    if not isinstance(environment, str) or ":" not in environment:
+    """Import the module of "module:id" and return the id, or the class of "module:Class"; return anything else as it is.
+
+    >>> imported("gym:FrozenLake-v1")
+    'FrozenLake-v1'
+    """
+    if not isinstance(environment, str):
+        return environment
+    environment = environment.removeprefix(COMMAND_LINE)
+    if ":" not in environment:
         return environment
     module, name = environment.split(":", 1)
     try:

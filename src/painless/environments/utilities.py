@@ -83,6 +83,15 @@ class Utilities:
         return read
 
     @cached_property
+    def keys(self) -> list[tuple[str, float]] | None:
+        """The keys of info that constraints are read from, and their signs, if all are and the reward is the environment's own; else None."""
+        found = [
+            (name, sign) for function, index, name, sign in self.sources if function is None and index is None
+        ]
+        plain = self.reward is None and self.objective is None and len(found) == len(self.constraints)
+        return found if plain else None
+
+    @cached_property
     def sources(self) -> list[tuple[Function | None, int | None, str, float]]:
         """Where each constraint is read: a function, an entry of the reward, or a key of info; its name, and its sign."""
         return [(one.function, one.index, one.source, one.sign) for one in self.constraints]
@@ -118,6 +127,8 @@ def _info(info: Any, key: str) -> float:
     if type(value) in SIMPLE and -INFINITE < value < INFINITE:
         return float(value)
     if key not in info:
+        if key == "reward":
+            raise InputError("info has no key 'reward'; for a limit on the reward itself write reward[0]")
         known = ", ".join(sorted(map(str, info))) or "none"
         known = known if len(known) <= LONGEST else f"{known[:LONGEST]}…"
         raise InputError(

@@ -86,14 +86,14 @@ def _stakes(samples: Array, alpha: float) -> Array:
 def about(samples: Array, confidence: float, largest: float) -> tuple[float, float]:
     """Return an interval for the mean of samples (n,) of an unknown range, about right.
 
-    `largest` is the size of an event where none was seen.
+    `largest` is the largest size of an event, whether one was seen or not.
 
     >>> low, high = about(np.zeros(1000), 0.95, largest=1.0)
     >>> low, round(high, 4)
     (0.0, 0.0037)
     """
     count = len(samples)
-    spread = float(samples.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
+    spread = float(samples.std(ddof=1) / np.sqrt(count)) if count > 1 else np.inf
     signs = float((samples > 0).sum()), float((samples < 0).sum())
     return about_moments(count, float(samples.mean()), spread, signs, confidence, largest)
 
@@ -105,16 +105,31 @@ def about_moments(
     tail = (1 - confidence) / 2
     events = sum(signs)
     if events < min(RARE, count) and min(signs) == 0:
-        from scipy.special import gammaincinv
-
-        size = abs(mean) * count / events if events else abs(largest)
-        sign = -1.0 if (mean or largest) < 0 else 1.0
-        least = float(gammaincinv(events, tail)) if events else 0.0
-        most = float(gammaincinv(events + 1, 1 - tail))
-        low, high = (rate * size / count for rate in (least, most))
-        return (low, high) if sign > 0 else (-high, -low)
+        total = abs(mean) * count
+        square = count * mean**2 + (count * (count - 1) * spread**2 if count > 1 else 0.0)
+        low, high = (end / count for end in weighted_events(total, square, abs(largest), tail))
+        return (low, high) if (mean or largest) >= 0 else (-high, -low)
     width = _quantile(count, 1 - tail) * spread
     return mean - width, mean + width
+
+
+def weighted_events(total: float, square: float, largest: float, tail: float) -> tuple[float, float]:
+    """Return an interval for the expected sum of rare events of different sizes, given their sum and that of their squares (Fay & Feuer 1997).
+
+    Without an event more they are as many, of one size, as have the same mean and variance; with one more, of the largest size, for the upper end. What is
+    discounted differs by orders of magnitude: seven late events and an early one are hardly more than one.
+
+    >>> [round(end, 3) for end in weighted_events(3.0, 3.0, 1.0, 0.025)]  # three of one size: as of a Poisson distribution
+    [0.619, 8.767]
+    """
+    from scipy.special import gammaincinv
+
+    low = float(gammaincinv(total**2 / square, tail)) * square / total if square > 0 else 0.0
+    one = max(largest, square / total if total > 0 else 0.0)
+    if one == 0:
+        return low, low
+    more, squares = total / one + 1, square / one / one + 1
+    return low, float(gammaincinv(more**2 / squares, 1 - tail)) * squares / more * one
 
 
 def _quantile(count: int, level: float) -> float:

@@ -37,7 +37,7 @@ from painless.counting.safe_plan import (
     plan,
     weighed,
 )
-from painless.training.counted_checkpoint import Between, load_counted, save_counted
+from painless.training.counted_checkpoint import Between, counted_state, load_counted, save_counted
 from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Returns, choices_of
 
 FIRST = 500  # steps of the first batch
@@ -49,11 +49,14 @@ EXPLORATION = 0.48  # the share of the budget that is spent on exploration
 REHEARSALS = (0.56, 0.64, 0.72, 0.8)
 VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
 LEAST_VERIFICATION = 0.05  # if planning used up the time
+# Of a budget in seconds, and seconds after it, at which a fresh episode is given up, however few there are
+OVERTIME, GRACE = 0.25, 1.0
 FEW = 20  # steps of an answer that are worth a plan
 REHEARSED = 1.3  # by which the steps grow from one answer on the way to the next
 SELECTION = 0.75  # standard errors that the search for the best plan gains by the errors of the estimate, as measured on true models
 # Share of the budget that a batch has at least, and an answer on the way, since each costs plans.
 LEAST = 0.01
+INTERRUPTED = "interrupted; run it again for longer"
 NEXT = 0.2  # of the steps so far, about as many as follow before the next answer
 
 
@@ -70,6 +73,12 @@ class Budget:
         of_steps = 0.0 if self.steps is None else steps / self.steps
         of_time = 0.0 if self.seconds is None else (time.perf_counter() - self.start) / self.seconds
         return max(of_steps, of_time)
+
+    def late(self, share: float, grace: float = 0.0) -> bool:
+        """Whether the seconds of a share of the budget, and some more, are over; never if only steps are given."""
+        if self.seconds is None:
+            return False
+        return time.perf_counter() - self.start >= share * self.seconds + grace
 
     def left(self, steps: int, share: float) -> float:
         """Return the steps left until a share of the budget is used; infinite if only seconds are given."""
@@ -171,6 +180,7 @@ class CountedRun:
         self.episodes, self.limits, self.budget, self.rng = episodes, limits, budget, rng
         self.progress, self._reported = progress, time.perf_counter()
         self.checkpoint, self._saved = checkpoint, time.perf_counter()
+        self._unsaved: dict[str, Any] | None = None  # the state after the latest batch, if it is not saved
         self.batch = 0.0  # steps of the latest one
         self._rehearsed = 0  # steps at the latest answer
         self._batches = 0  # that were planned
@@ -185,6 +195,7 @@ class CountedRun:
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
         stopped = self._try(self._explore)
+        self._save()  # an early end, too
         steps = self.player.steps
         model = self._model()
         limits, answer = self._final(model)
@@ -212,7 +223,7 @@ class CountedRun:
         except KeyboardInterrupt:
             if not self.memory.steps:
                 raise
-            return "interrupted"
+            return INTERRUPTED
         except InputError as error:
             if not self.memory.steps:
                 raise
@@ -227,13 +238,14 @@ class CountedRun:
             self.batch = min(max(FIRST, self._least), max(self.budget.left(0, until), 1.0))
             self._play([], self.batch, until, None, explore=True)
             self.threshold = self._first_threshold()
+            self._remember()
         while self.budget.used(self.player.steps) < until:
             self.batch = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
+            self._remember()
             self._report(every=0.0)
-            self._save(every=True)
-        self._save(every=False)
+        self._save()
         for until in REHEARSALS:
             left = self.budget.left(self.player.steps, until)
             if left > 0:
@@ -280,16 +292,22 @@ class CountedRun:
             end = until if np.isfinite(steps) else begun + done * (until - begun)
             self._play(choices_of(policy), share * steps, end, None, explore=False)
 
-    def _save(self, *, every: bool) -> None:
-        """Save the run, with `every` only if it is time to."""
-        point, now = self.checkpoint, time.perf_counter()
-        if point is None or (every and now - self._saved < point.seconds):
+    def _remember(self) -> None:
+        """Remember the state between two batches, and save it if it is time to."""
+        if self.checkpoint is None:
             return
         value = np.empty(0) if self._value is None else self._value
         policies = self._explorer.policies, self._answerer.policies
         state = Between(self.batch, self.threshold, self._rehearsed, self._batches, value, *policies)
-        save_counted(point.path, self.player, state, point.settings)
-        self._saved = now
+        self._unsaved = counted_state(self.player, state, self.checkpoint.settings)
+        if time.perf_counter() - self._saved >= self.checkpoint.seconds:
+            self._save()
+
+    def _save(self) -> None:
+        """Save the state after the latest batch, if that was not done."""
+        if self.checkpoint is not None and self._unsaved is not None:
+            save_counted(self.checkpoint.path, self._unsaved)
+            self._unsaved, self._saved = None, time.perf_counter()
 
     def _continue(self, state: Between) -> None:
         """Go on from a checkpoint."""
@@ -313,7 +331,15 @@ class CountedRun:
             due = not self.player.steps or (returns is not None and not returns)  # however late it is
             return not due and self.budget.used(self.player.steps) >= until
 
-        self.player.play(choices, steps, explore=explore, returns=returns, stop=stop, least=self._least)
+        def late() -> bool:
+            self._report()
+            if returns is None:
+                return self.budget.late(until)
+            return self.budget.late(1 + OVERTIME) and self.budget.late(1, GRACE)
+
+        self.player.play(
+            choices, steps, explore=explore, returns=returns, stop=stop, late=late, least=self._least
+        )
         self.limits = replace(self.limits, time_limit=self.player.time_limit)
 
     @property

@@ -85,12 +85,15 @@ def _status(found: Found, judged: Verified, specification: Any, left_out: list[s
         for name, mean, width in zip(("reward", *specification.constraint_names), value, error, strict=True)
     )
     hope = rounded(float(found.hoped * specification.sign[0]))
-    start = f"Stopped: {found.stopped}; run it again for longer." if found.stopped else "Completed."
+    start = f"Stopped: {found.stopped}." if found.stopped else "Completed."
     parts = [
         start,
         f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
         f"The learned model of {found.nominal.states} states says {known}; an optimist could hope for {hope}.",
         _cut_off(found, judged, specification),
+        ""
+        if estimate.episodes or found.stopped
+        else "No fresh episode ended within the budget: allow more seconds.",
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
         ""
         if found.answer.safe

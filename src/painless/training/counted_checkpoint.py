@@ -36,13 +36,11 @@ class Between(NamedTuple):
     answerer: Indices  # (n, S + 2) the same of answers
 
 
-def save_counted(
-    path: str | os.PathLike[str], player: Player, state: Between, settings: Mapping[str, Any]
-) -> None:
-    """Write the state of a run between two batches; `settings` must be the same when it continues."""
+def counted_state(player: Player, state: Between, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a run between two batches, to write now or later; `settings` must be the same when it continues."""
     memory = player.memory
     keys = list(player.numbers)
-    content = {
+    return {
         "kind": KIND,
         "settings": json.dumps(dict(settings)),
         "rng": json.dumps(player.rng.bit_generator.state),
@@ -58,6 +56,10 @@ def save_counted(
             for name in ("keys", "counts", "sums", "squares", "starts", "low", "high")
         },
     }
+
+
+def save_counted(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
+    """Write the state of a run."""
     results.write(path, "checkpoint", content)
 
 

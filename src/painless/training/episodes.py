@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -17,7 +18,8 @@ LEAST_EXHAUSTED = 3  # and so many more, at which a new plan is due,
 SHORTEST = 0.12  # but not before this share of all steps so far,
 ENTRIES = 0.1  # and a step for so many of the model's entries, since its size is what a plan costs
 DRAWS = 4096  # random numbers that are drawn at once
-STRETCH = 100  # steps of an episode between two looks at the clock
+STRETCH = 100  # steps of an episode after which the budget may end it
+MOMENT = 0.05  # seconds after which to look at the clock, if steps are slow
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 PARTS = np.tile(np.arange(STRATA), (8, 1))  # of several rows, drawn at once
 
@@ -119,6 +121,7 @@ class Player:
         self.longest = 0  # steps of an episode
         self.cut_off = False  # whether the environment ever truncated one
         self.forced = 0  # steps in which the plan's action was tried often enough
+        self._part = 1  # steps between two looks at the clock
         self._draws = self._uniform()
         self._choices: list[Choice] = []  # of all states
         self._strata: dict[int, list[int]] = {}  # the next actions of states that mix them
@@ -140,11 +143,12 @@ class Player:
         explore: bool,
         returns: list[Returns] | None = None,
         stop: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool] = lambda: False,
         least: float = 0.0,
     ) -> None:
         """Play episodes until `steps` are done or `stop()` says so, which leaves one before its end; add what each collected to `returns`.
 
-        Episodes for `returns` are played to their end: without those that the budget ends, long ones would count too rarely. A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
+        Episodes for `returns` are played to their end: without those that the budget ends, long ones would count too rarely. `late()`, which is asked about as often as `MOMENT` says, ends any episode, and one for `returns` then counts for nothing. A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
         """
         record = _Record()
         self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
@@ -159,8 +163,10 @@ class Player:
             while self.steps < target and (self.forced <= exhausted or self.steps < least) and not stop():
                 self.played += 1
                 first = len(record.utilities)
-                self._episode(seed, most, record, stop if returns is None else None)
+                whole = self._episode(seed, most, record, stop if returns is None else None, late)
                 seed = None
+                if not whole:
+                    break
                 if returns is not None:
                     returns.append(Returns.of(record.utilities[first:], self.memory.utilities, discount))
         finally:
@@ -177,8 +183,9 @@ class Player:
         most: list[list[int]] | None,
         record: _Record,
         stop: Callable[[], bool] | None,
-    ) -> None:
-        """Play an episode to its end, to the time limit, or until `stop()` says so."""
+        late: Callable[[], bool],
+    ) -> bool:
+        """Play an episode to its end, to the time limit, or until `stop()` or `late()` says so; return whether neither did."""
         key = self.episodes.start(seed)
         state = self.numbers.get(key)
         if state is None:
@@ -186,15 +193,20 @@ class Player:
         record.starts.append(state)
         before, length, going, allowed = self.steps, 0, True, self.episodes.specification.time_limit or 0
         while going and length < allowed:
-            if length and stop is not None and stop():
-                break
-            begun = len(record.steps)
+            rest = length % STRETCH
+            if length and ((not rest and stop is not None and stop()) or late()):
+                return False
+            begun, now = len(record.steps), time.perf_counter()
             try:
-                state, going = self._stretch(state, most, record, min(STRETCH, allowed - length))
+                part = min(self._part, STRETCH - rest, allowed - length)
+                state, going = self._stretch(state, most, record, part)
             finally:
                 length += (len(record.steps) - begun) // 3
                 self.steps = before + length
                 self.longest = max(self.longest, length)
+            slow = time.perf_counter() - now > MOMENT
+            self._part = max(self._part // 2, 1) if slow else min(2 * self._part, STRETCH)
+        return True
 
     def _stretch(
         self, state: int, most: list[list[int]] | None, part: _Record, steps: int

@@ -107,6 +107,7 @@ def train(
     share("confidence", confidence)
     seed = arguments.seed(seed)
     function("progress", progress)
+    _require_archive(checkpoint)
     chosen = [
         one
         for one in (algorithm, features, evaluator, iterations, multiplier_bound, backend)
@@ -180,12 +181,19 @@ def train(
     )
 
 
-def _budget(steps: int | None, seconds: float | None) -> Budget:
-    if steps is not None:
-        steps = whole("steps", steps, least=2)
+def _budget(steps: float | None, seconds: float | None) -> Budget:
     if seconds is not None and not 0 < number("seconds", seconds, "give a positive number") < np.inf:
         raise InputError(f"seconds is {seconds}; give a positive number")
-    return Budget(STEPS if steps is None and seconds is None else steps, seconds)
+    if steps is None:
+        return Budget(STEPS if seconds is None else None, seconds)
+    rounded = int(steps) if isinstance(steps, float) and steps.is_integer() else steps  # such as 1e5
+    return Budget(whole("steps", rounded, least=2), seconds)
+
+
+def _require_archive(checkpoint: str | os.PathLike[str] | None) -> None:
+    """Reject a file that could be written, but not be read again."""
+    if checkpoint is not None and files.as_path(checkpoint).suffix != ".npz":
+        raise InputError(f"checkpoint is {shown(str(checkpoint))}; give it a name that ends in .npz")
 
 
 def _simulator(

@@ -1,10 +1,11 @@
 """The verdict on an answer: fresh episodes first, and the learned model where they leave it open.
 
 If the interval of the fresh episodes holds the limit, it counts as met if the plan kept its margin (see `safe_plan`), it still meets the limit with the same
-confidence on the model of all steps, the fresh ones included, and the fresh episodes agree with the model. It counts as missed if that model misses it with this confidence, and they agree.
+confidence on the model of all steps, the fresh ones included, and the fresh episodes agree with the model, as closely as their number allows by their own
+deviation or by that of the model, whichever is larger: a few episodes may all lack what is rare. It counts as missed if that model misses it with this confidence, and they agree.
 
 Intervals of fresh episodes hold with the stated confidence only if the range of a step is declared (see `confidence.py`). Otherwise they are
-about right: from the normal distribution, and for rare events from their number, as that of a Poisson distribution.
+about right: from the normal distribution, and for rare events from their number and sizes. The margin on the model of rare events is that of their number as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.judgement import Judged
+from painless.counting.judgement import Judged, rare_margin, return_deviation
 from painless.counting.safe_plan import candidate
 from painless.simulation.confidence import FEW, intervals
 from painless.simulation.simulator import Specification
@@ -49,11 +50,16 @@ def verified(found: Found, specification: Specification, confidence: float) -> V
     sizes = np.where(np.abs(memory.low) > np.abs(memory.high), memory.low, memory.high)
     extent = specification.return_range if specification.declared else None
     low, high = intervals(samples, extent, confidence, sizes)
-    expected = limits.collected(found.pooled, judged).value
-    margin = limits.deviations * judged.error[1:] * scale  # the fresh ones were not selected
-    spread = samples.std(0)[1:] / np.sqrt(len(samples)) + judged.error[1:] * scale
-    agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
+    deviation = np.maximum(samples.std(0), return_deviation(found.pooled, judged) * np.append(1.0, scale))
     enough = specification.declared or len(samples) >= FEW
+    if not enough:
+        width = NormalDist().inv_cdf(1 - (1 - confidence) / 2 / utilities) * deviation / np.sqrt(len(samples))
+        low, high = np.minimum(low, samples.mean(0) - width), np.maximum(high, samples.mean(0) + width)
+    expected = limits.collected(found.pooled, judged).value
+    margin = limits.deviations * judged.error[1:]  # the fresh ones were not selected
+    margin = np.maximum(margin, rare_margin(found.pooled, judged, limits.deviations)[1:]) * scale
+    spread = deviation[1:] / np.sqrt(len(samples)) + judged.error[1:] * scale
+    agrees = np.abs(samples.mean(0)[1:] - expected) <= AGREEMENT * spread
     verdict = []
     for k, threshold in enumerate(limits.threshold):
         safe = found.answer.slack[k] >= 0 and expected[k] - margin[k] >= threshold and agrees[k]
