@@ -21,7 +21,7 @@ from painless.planning.smoothing import Smoothed
 from painless.problem import Criterion
 from painless.problem.units import TOLERANCE
 
-COARSE = 1e-3  # tolerance of the first response, in the engine's unit
+COARSE, GUESSED = 1e-3, 1e-4  # tolerances of the first response and of the next one, in the engine's unit
 # How far from a first policy's prices to seek policies on both sides of the limits.
 AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
@@ -149,6 +149,7 @@ class Searcher:
         columns = self.game.columns
         if not columns.known:
             self._respond(self.game.price, COARSE * self.engine.unit)
+        self._try_price()
         if not self._meets(columns.lows[~columns.loops]).any() and not self._has_slack():
             assert self.slack is not None
             disproved = self.slack.upper + float(self.certifier.relaxation.spare.max()) < 0
@@ -156,6 +157,21 @@ class Searcher:
         states, _, constraints = self.problem.shape
         self.game.play(self._is_closed, self.rounds, Smoothed(self.share, states, constraints))
         return self._ending
+
+    def _try_price(self) -> None:
+        """Respond to the prices at which missing the limits as the first policy does would cost all of its reward, if it misses any.
+
+        They are rarely too low, so that the response meets the limits, and unlike the policy with the largest slack it lies on the frontier.
+        """
+        columns = self.game.columns
+        short = np.maximum(self.problem.threshold - columns.lows[0, 1:], 0.0)
+        worth = abs(float(columns.lows[0, 0]))
+        if self.engine.exact or len(columns) > 1 or not 0 < worth < np.inf or not short.any():
+            return
+        self._respond(np.where(short > 0, worth / short.sum(), 0.0), GUESSED * self.engine.unit)
+        place = self.game.place
+        if (columns.lows[place, 1:] - self.problem.threshold).min() > TOLERANCE * self.engine.unit:
+            self.game.safe = np.eye(1 + place)[place]
 
     def _has_slack(self) -> bool:
         """Play the game for the joint slack; return whether there is a Slater point.
