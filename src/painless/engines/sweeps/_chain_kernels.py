@@ -226,3 +226,28 @@ def pass_on(
         received[s] += stay[s] * moved[s]
         for k in range(start[s], stop[s]):
             received[target[k]] += weight[k] * moved[s]
+
+
+@njit
+def weigh_residual(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    stay: Array,
+    gain: Array,
+    value: Array,
+    visits: Array,
+    found: Array,
+) -> None:
+    """Write the least and the largest entry of r = u + γPV − V, and d·r for `visits` d, to `found`, (3, J)."""
+    for j in range(value.shape[1]):
+        least, most, weighed = np.inf, -np.inf, 0.0
+        for s in range(np.uint64(len(stay))):
+            left = gain[s, j] + stay[s] * value[s, j]
+            for k in range(start[s], stop[s]):
+                left += weight[k] * value[target[k], j]
+            left -= value[s, j]
+            least, most = min(least, left), max(most, left)
+            weighed += visits[s] * left
+        found[0, j], found[1, j], found[2, j] = least, most, weighed
