@@ -251,3 +251,33 @@ def weigh_residual(
             least, most = min(least, left), max(most, left)
             weighed += visits[s] * left
         found[0, j], found[1, j], found[2, j] = least, most, weighed
+
+
+@njit
+def reach(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    action: NDArray[np.intp],
+    policy: Array,
+    seen: NDArray[np.bool_],
+    waiting: Indices,
+    count: int,
+) -> None:
+    """Mark the states that a policy (S, A) comes to from the first `count` of those `waiting`, (S,), which are marked as seen.
+
+    `action` (N,) is the column of each pair; it is empty if no action is masked.
+    """
+    while count > 0:
+        count -= 1
+        s = np.uint64(waiting[count])
+        for pair in range(first[s], first[s + np.uint64(1)]):
+            column = np.intp(action[pair] if len(action) else pair - first[s])
+            if not policy[s, column] > 0:
+                continue
+            for k in range(pointer[pair], pointer[pair + 1]):
+                t = np.uint64(successor[k])
+                if probability[k] > 0 and not seen[t]:
+                    seen[t], waiting[count] = True, t
+                    count += 1

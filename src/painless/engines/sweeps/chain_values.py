@@ -71,6 +71,11 @@ class ChainValues:
         """Take over what is known of which way serves best."""
         self.rate, self.by_elimination = dict(other.rate), other.by_elimination
 
+    def share_room(self, other: ChainValues) -> None:
+        """Use the scratch space of other values, which are not solved at the same time."""
+        if self._spare.shape == other._spare.shape:
+            self._spare = other._spare
+
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
         """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
         try:

@@ -293,6 +293,7 @@ class Pricer:
         values = ChainValues(value, self.discount, self.count, self.threads)
         values.along_flow = self.along_flow
         values.know_from(self.values)
+        values.share_room(self.values)
         values.elimination = self.values.elimination
         return values
 
