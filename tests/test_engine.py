@@ -488,3 +488,22 @@ def test_arrivals_with_a_discount_close_to_one(discount):
     assert bound.status.kind is Kind.SOLVED
     assert bound.feasible
     assert bound.reward_value < free.reward_value
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_sweeps_and_factorised_systems_reach_the_same_states(masked):
+    garnet = painless.garnet(40, 3, 1, constraints=1, seed=3, discount=0.9, dense=False)
+    actions = np.ones((40, 3), dtype=bool)
+    actions[::2, 1] = not masked
+    problem = painless.CMDP(
+        garnet.transition, garnet.reward, initial=np.eye(40)[7], discount=0.9, actions=actions
+    )
+    rng = np.random.default_rng(0)
+    sizes = set()
+    for _ in range(20):
+        policy = as_table(np.where(rng.random(40) < 0.5, 0, 2), 3)
+        found = Swept(problem).reachable(policy)
+        np.testing.assert_array_equal(found, Factorised(problem).reachable(policy))
+        sizes.add(int(found.sum()))
+    assert len(sizes) > 3
+    assert max(sizes) < 40

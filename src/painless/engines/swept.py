@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.bellman import action_value
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.engines.engine import PRECISION, Actions, BaseEngine, Bracket, Response, value_rounding
+from painless.engines.sweeps._chain_kernels import reach
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.mixing import Mixer
@@ -129,6 +130,17 @@ class Swept(BaseEngine):
             self._visits = self._mixer.occupancy
         # No more is claimed than is proved
         return table, Bracket(low, low + 2 * error, low).within(self.extent)
+
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        rows, initial = self.pricer.rows, self.problem.initial
+        seen: Mask = initial > 0
+        waiting, starts = np.empty(len(initial), np.uint32), np.flatnonzero(seen)
+        waiting[: len(starts)] = starts
+        action = np.empty(0, np.intp) if rows.action is None else rows.action
+        if len(starts) < len(seen):
+            reach(*rows[:4], action, policy, seen, waiting, len(starts))
+        return seen
 
     @cached_property
     def _mixer(self) -> Mixer:

@@ -41,7 +41,7 @@ from painless.problem.units import TOLERANCE
 
 MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
-COARSE = 1e-3  # tolerance of the first response, in the engine's unit
+COARSE, GUESSED = 1e-3, 1e-4  # tolerances of the first response and of the next one, in the engine's unit
 # How far from a first policy's prices to seek policies on both sides of the limits.
 AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
@@ -231,6 +231,8 @@ class Searcher:
             if not found.known:
                 self.game.precision = max(self._precision(), self._coarse * first)
                 self.game.respond(self.game.price, first)
+            if not self.engine.exact and len(found) == 1:
+                self._try_price()
             met = (found.lows[~found.loops, 1:] >= self.problem.threshold).all(-1)
             if met.any() or self._has_slack():
                 self.game.play(self._is_closed, self.rounds, Smoothed(self.share))
@@ -271,6 +273,22 @@ class Searcher:
                 tolerance = self.target(self.game.upper)
                 self.game.precision = max(self._precision(), self._coarse * tolerance)
                 self.game.respond(factor * multiplier, tolerance)
+
+    def _try_price(self) -> None:
+        """Respond to the prices at which missing the limits as the first policy does would cost all of its reward, if it misses any.
+
+        They are rarely too low, so that the response meets the limits, and unlike the policy with the largest slack it lies on the frontier.
+        """
+        columns, tolerance = self.game.columns, GUESSED * self.engine.unit
+        short = np.maximum(self.problem.threshold - columns.lows[0, 1:], 0.0)
+        worth = abs(float(columns.lows[0, 0]))
+        if not 0 < worth < np.inf or not short.any():
+            return
+        self.game.precision = max(self._precision(), self._coarse * tolerance)
+        self.game.respond(np.where(short > 0, worth / short.sum(), 0.0), tolerance)
+        place = self.game.place
+        if (columns.lows[place, 1:] - self.problem.threshold).min() > TOLERANCE * self.engine.unit:
+            self.game.safe = np.eye(1 + place)[place]
 
     def _has_slack(self) -> bool:
         """Play the game for the joint slack; return whether there is a Slater point.

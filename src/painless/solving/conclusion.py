@@ -277,7 +277,9 @@ def _policy(
         _complete(policy, response, case.engine.reachable(policy))
     elif not (response is None or starts_anywhere or (policy[np.arange(len(response)), response] == 1).all()):
         visited = case.engine.reachable(policy)
-        policy = np.where(visited[:, None], policy, np.eye(actions)[response])
+        if not visited.all():
+            policy = policy.copy()  # the answer's own stays as it is
+            _complete(policy, response, visited)
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
     with suppress(TimeoutError):

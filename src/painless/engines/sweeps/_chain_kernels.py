@@ -226,3 +226,58 @@ def pass_on(
         received[s] += stay[s] * moved[s]
         for k in range(start[s], stop[s]):
             received[target[k]] += weight[k] * moved[s]
+
+
+@njit
+def weigh_residual(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    weight: Array,
+    stay: Array,
+    gain: Array,
+    value: Array,
+    visits: Array,
+    found: Array,
+) -> None:
+    """Write the least and the largest entry of r = u + γPV − V, and d·r for `visits` d, to `found`, (3, J)."""
+    for j in range(value.shape[1]):
+        least, most, weighed = np.inf, -np.inf, 0.0
+        for s in range(np.uint64(len(stay))):
+            left = gain[s, j] + stay[s] * value[s, j]
+            for k in range(start[s], stop[s]):
+                left += weight[k] * value[target[k], j]
+            left -= value[s, j]
+            least, most = min(least, left), max(most, left)
+            weighed += visits[s] * left
+        found[0, j], found[1, j], found[2, j] = least, most, weighed
+
+
+@njit
+def reach(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    action: NDArray[np.intp],
+    policy: Array,
+    seen: NDArray[np.bool_],
+    waiting: Indices,
+    count: int,
+) -> None:
+    """Mark the states that a policy (S, A) comes to from the first `count` of those `waiting`, (S,), which are marked as seen.
+
+    `action` (N,) is the column of each pair; it is empty if no action is masked.
+    """
+    while count > 0:
+        count -= 1
+        s = np.uint64(waiting[count])
+        for pair in range(first[s], first[s + np.uint64(1)]):
+            column = np.intp(action[pair] if len(action) else pair - first[s])
+            if not policy[s, column] > 0:
+                continue
+            for k in range(pointer[pair], pointer[pair + 1]):
+                t = np.uint64(successor[k])
+                if probability[k] > 0 and not seen[t]:
+                    seen[t], waiting[count] = True, t
+                    count += 1

@@ -42,7 +42,7 @@ SWEPT = 200_000  # beside as many as visit so many states
 STRETCH = 24  # sweeps of one kind before the other is tried, doubled with every turn
 
 
-def _most_roundings(chain: Chain) -> float:
+def most_roundings(chain: Chain) -> float:
     """Return the relative error of a sweep, at most."""
     return (STEPS + 3 * int((chain.stop - chain.start).max(initial=0))) * EPSILON / 2
 
@@ -71,6 +71,11 @@ class ChainValues:
         """Take over what is known of which way serves best."""
         self.rate, self.by_elimination = dict(other.rate), other.by_elimination
 
+    def share_room(self, other: ChainValues) -> None:
+        """Use the scratch space of other values, which are not solved at the same time."""
+        if self._spare.shape == other._spare.shape:
+            self._spare = other._spare
+
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
         """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
         try:
@@ -80,7 +85,7 @@ class ChainValues:
             self._even_sweeps(chain, 1)
             self._range(lambda *part: kernels.change(self._spare, self.value, *part))
             self._low, self._high = self.discount * self._low, self.discount * self._high
-            return self._centred(self._rounding(_most_roundings(chain)))
+            return self._centred(self._rounding(most_roundings(chain)))
 
     def solve(
         self,
@@ -94,7 +99,7 @@ class ChainValues:
         `weighted` is weights (J,) and about the values (S,) of the weighted utility, if these are known better than those of each; `levels`
         returns levels that serve the chain.
         """
-        self.order, roundings = None, _most_roundings(chain)
+        self.order, roundings = None, most_roundings(chain)
         if self.by_elimination:
             self.try_elimination(chain)
         width, rate, turns, levelled = self.sweep(chain, 1), 0.0, 0, False

@@ -24,7 +24,7 @@ CANCELLED = 30.0
 FINEST = 1e-13  # a higher precision is rounding
 KEPT = 4  # occupancies of other policies that are kept; the next mixture often has one of them
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
-COARSEST = 1e-4
+COARSEST = 1e-5  # the better visits are known, the less exact the values of the mixture have to be
 
 
 class Mixer:
@@ -54,7 +54,9 @@ class Mixer:
         shares = self._shares(choices, weights[used], precision)
         # Solved from the policy priced last, which is like the mixture at the end.
         low, error = self.pricer.value_of(
-            self.pricer.chain(choices, shares), precision / (1 - self.problem.discount)
+            self.pricer.chain(choices, shares),
+            precision / (1 - self.problem.discount),
+            None if len(used) == 1 else self.occupancy,
         )
         return self._table(choices, shares), low, error
 

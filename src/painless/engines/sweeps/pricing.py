@@ -36,6 +36,7 @@ from painless.engines.sweeps.chain_values import DRAGGING, EPSILON, STEPS, Chain
 from painless.engines.sweeps.elimination import eliminate, fills_in_much
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import KeptLevels
+from painless.engines.sweeps.paired_bounds import PairedBounds
 from painless.engines.sweeps.policy_steps import (
     IDLE,
     INEXACT,
@@ -63,6 +64,7 @@ SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the mo
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better: it sweeps all pairs less often,
 # so that a state with twice as many pairs as a few asks for twice the speed.
 TRIED, FLOWING, PAIRS = 8, 0.83, 4
+HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -135,8 +137,9 @@ class Pricer:
         Its values are exact to `value_tolerance`.
         """
         self.solves += 1
-        alone = len(weight) == 1 and weight[0] == 1.0  # the utility as it is stored
-        utility = self.rows.utility[0] if alone else weight @ self.rows.utility
+        used = np.flatnonzero(weight)
+        alone = len(used) == 1 and weight[used[0]] == 1.0  # the utility as it is stored
+        utility = self.rows.utility[used[0]] if alone else weight @ self.rows.utility
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = None
         margin, steps = 4 * EPSILON, ALONE
@@ -207,9 +210,11 @@ class Pricer:
         if self._started or self.values.by_elimination is False:
             return None
         chain, gain = uniform_chain(self.rows, self.discount)
+        right = weight @ gain
+        del gain  # of all utilities, while the elimination needs room
         if self.values.by_elimination is None:
             self.values.elimination = EliminationOrder(lambda: chain)
-        found = eliminate(chain, weight @ gain, order=self.values.elimination)
+        found = eliminate(chain, right, order=self.values.elimination)
         if self.values.by_elimination is None:
             self.values.by_elimination = found is not None
         self._started = bool(self.values.by_elimination)
@@ -228,6 +233,8 @@ class Pricer:
             dear = max((len(self.rows.pointer) - 1) / (PAIRS * len(self._choice)), 1.0)
             self._steps_pay = last > first * FLOWING ** (TRIED * dear)
             self._flows = not self._steps_pay
+            if self._flows:
+                self._uniform = None  # not needed, and large
         return self._steps_pay
 
     def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
@@ -286,6 +293,7 @@ class Pricer:
         values = ChainValues(value, self.discount, self.count, self.threads)
         values.along_flow = self.along_flow
         values.know_from(self.values)
+        values.share_room(self.values)
         values.elimination = self.values.elimination
         return values
 
@@ -352,15 +360,25 @@ class Pricer:
         self.values.solve(chain, tolerance)
         return self.values.value
 
-    def value_of(self, chain: Chain, tolerance: float) -> tuple[Array, Array]:
+    def value_of(self, chain: Chain, tolerance: float, visits: Array | None = None) -> tuple[Array, Array]:
         """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,).
 
-        Where the time is up on the way, the error is larger than `tolerance`.
+        Where the time is up on the way, the error is larger than `tolerance`. The better its visits (S,) are known, the rougher the values may be.
         """
         start = self.values.value  # which elimination leaves as it is
+        paired = None if visits is None else PairedBounds(chain, self.discount, self.initial, visits)
+        if paired is not None:
+            middle, error = paired.around(start)
+            if error.max() <= tolerance:
+                return middle - error, error
+        rough = tolerance if paired is None else max(tolerance, HALF * tolerance / paired.left)
         values = self._beside(start if self.values.by_elimination else start.copy())
-        error = values.solve_in_time(chain, tolerance)
-        return self.initial @ values.value - error, error
+        error = values.solve_in_time(chain, rough)
+        middle = self.initial @ values.value
+        if paired is not None:
+            closer, left = paired.around(values.value)
+            middle, error = np.where(left < error, closer, middle), np.minimum(left, error)
+        return middle - error, error
 
     def chain(self, choices: Indices, shares: Array | None = None) -> Chain:
         """Return the chain of a policy, deterministic or mixed by state; the former until another is asked for."""
