@@ -163,17 +163,14 @@ class BaseEngine:
         self.problem = problem
         self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
         self._tick: Callable[[], None] = lambda: None
+        # Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards
+        least, most = (side * problem.unit for side in problem.utility_range)
+        self.extent = least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
 
     @cached_property
     def unit(self) -> float:
         """The scale of values."""
         return self.problem.unit
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards."""
-        least, most = (side * self.unit for side in self.problem.utility_range)
-        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""
