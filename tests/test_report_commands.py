@@ -13,7 +13,7 @@ from painless.engines import factorised as factorised_module
 from painless.frontiers.json_data import grid_layout
 from painless.report.curves import curve, shown_steps
 from painless.report.html import data_block, plain, render, write_page
-from painless.report.page_frontiers import frontiers_of
+from painless.report.page_solution import frontiers_of
 from painless.report.page_sweep import chosen, read_units
 from painless.report.saved_figures import figures_of, layout_map, panel_figure
 from painless.report.saved_pages import page_of, saved_kind

@@ -320,14 +320,3 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     while engine is None:
         engine = next(latest_first)(problem, swept_beyond)
     return engine
-
-
-def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:
-    """Return a function from policies to their visits d = ρ (I − γ P_π)⁻¹, (S,), which share one engine.
-
-    >>> import painless
-    >>> round(float(visitor(painless.gridworld())(np.zeros(25, dtype=np.uint8)).sum()), 9)
-    10.0
-    """
-    engine = engine_of(problem, EXACT_STATES)
-    return lambda policy: np.maximum(engine.visits(policy, FINEST_VISITS), 0.0)
