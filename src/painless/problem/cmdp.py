@@ -425,7 +425,7 @@ class CMDP:
         problem = object.__new__(CMDP)
         stored = [*self.__dataclass_fields__]
         if self.step_utility is None:  # else they follow from it, and from the actions
-            stored += ["utility", "reward", "constraint_reward"]
+            stored += ["reward", "constraint_reward"]
         problem.__dict__.update(
             {name: self.__dict__[name] for name in stored if name in self.__dict__}
             | {name: _protected(value, read_only) for name, value in changes.items()}
