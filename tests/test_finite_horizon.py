@@ -602,3 +602,16 @@ def test_utilities_of_all_steps_are_made_of_one_when_asked_for(masked):
     np.testing.assert_array_equal(one.policy.probabilities, other.policy.probabilities)
     np.testing.assert_array_equal(one.policy.visits, other.policy.visits)
     assert one.upper_bound == other.upper_bound
+
+
+def test_what_was_read_before_the_presolve_does_not_stay_in_pairs_that_it_removes():
+    problem = CMDP(
+        *(np.ones((1, 3, 1)), [[1.0, 2.0, 3.0]]),
+        initial=[1.0],
+        horizon=2,
+        constraint_cost=[[0.0, 0.0, 5.0]],
+        budget=0.0,
+    )
+    assert problem.reward.tolist() == problem.utility[0].tolist() == [[1.0, 2.0, 3.0]] * 2
+    smaller, _ = units.presolve(problem)
+    assert smaller.reward.tolist() == smaller.utility[0].tolist() == [[1.0, 2.0, 0.0]] * 2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import painless
 from painless import InputError, LinearProgram
 from painless.bellman import policy_value
-from painless.engines.engine import ENGINES, visitor
+from painless.engines.engine import ENGINES, EXACT_STATES, FINEST_VISITS, engine_of
 from painless.engines.swept import Swept
 from painless.frontiers.frontier import Infeasible
 from painless.frontiers.json_data import grid_layout
@@ -272,10 +272,11 @@ def test_sweeps_find_what_factorised_systems_find(given):
 def test_visits_of_both_kinds_are_the_same(given):
     problem, index, _ = given
     actions = painless.frontier(problem, index).actions[0]
-    exact = visitor(problem)(actions)
+    exact = engine_of(problem, EXACT_STATES).visits(actions, FINEST_VISITS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(ENGINES, "swept", lambda model, _: Swept(model))
-        np.testing.assert_allclose(visitor(problem)(actions), exact, atol=1e-9 * exact.sum())
+        swept = engine_of(problem, EXACT_STATES).visits(actions, FINEST_VISITS)
+    np.testing.assert_allclose(swept, exact, atol=1e-9 * exact.sum())
     assert exact.sum() == pytest.approx(1 / (1 - problem.discount))
 
 

@@ -36,7 +36,7 @@ ROOMS = [
     *("environments", "training", "checks", "study", "report", "cli"),
 ]
 # A notebook asks a frontier for its page: the one step to a later room.
-EXCEPTIONS = {("frontiers/curve.py", "painless.report.page_builder")}
+EXCEPTIONS = {("frontiers/curve.py", "painless.report.html")}
 NAMES = [
     *(
         "CBP",

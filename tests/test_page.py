@@ -10,9 +10,8 @@ import painless
 from painless.bellman import policy_value
 from painless.common.render import number, visible
 from painless.problems.slippery_grid import random_map, slippery_grid
-from painless.report.page_builder import frontier_page
-from painless.report.page_frontiers import TOLERANCE
-from painless.report.page_solution import solution_page
+from painless.report.html import frontier_page
+from painless.report.page_solution import TOLERANCE, solution_page
 from painless.report.page_training import TrainingRecord, training_page
 from tests.browser import chromium, visit  # noqa: F401
 

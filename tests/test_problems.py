@@ -1,5 +1,8 @@
 """The registered problems, and the checks for people who write their own."""
 
+import re
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from painless.engines import policy_iteration
 from painless.evaluators import ExactEvaluator
 from painless.problems import REGISTRY
 from painless.problems.garnet import _successors
+from painless.problems.gridworld import THRESHOLDS
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -21,6 +25,87 @@ def test_registered_problems_pass_the_check(name):
 @pytest.mark.parametrize("name", REGISTRY)
 def test_evaluator_passes_the_check(name):
     check_evaluator(ExactEvaluator, painless.make(name))
+
+
+PAPER = [*((gamma, 1) for gamma in THRESHOLDS), (0.9, 3)]
+
+
+def same(one, other):
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, tuple | list) and any(isinstance(part, np.ndarray) for part in one):
+        return all(same(*parts) for parts in zip(one, other, strict=True))
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.parametrize(("discount", "constraints"), PAPER)
+def test_the_gridworld_needs_no_check(discount, constraints):
+    world = painless.gridworld(discount, constraints=constraints)
+    checked = painless.CMDP(
+        *(world.transition, world.reward),
+        initial=world.initial,
+        discount=world.discount,
+        constraint_reward=world.constraint_reward,
+        threshold=world.threshold,
+        names={kind: list(names) for kind, names in world.names.items()},
+    )
+    given = painless.gridworld(discount, world.threshold, constraints)  # checked, since it is the user's
+    derived = (
+        "utility",
+        "reward",
+        "constraint_reward",
+        "utility_range",
+        "limit",
+        "most_successors",
+        "is_sparse",
+    )
+    for other in (checked, given):
+        for name in (*(field.name for field in fields(painless.CMDP)), *derived):
+            assert same(getattr(world, name), getattr(other, name)), name
+        assert repr(world) == repr(other)
+        for kind, names in world.names.items():
+            assert same(names.texts, other.names[kind].texts)
+            assert same(names.places, other.names[kind].places)
+
+
+@pytest.mark.parametrize(
+    "name", ["transition", "initial", "threshold", "actions", "utility", "reward", "sign"]
+)
+def test_the_gridworld_cannot_be_changed(name):
+    array = getattr(painless.gridworld(), name)
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 0
+    if name != "sign":
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            array.flags.writeable = True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"discount": 2}, "outside [0, 1)"),
+        ({"discount": "0.9"}, "must be a number"),
+        ({"discount": [0.9]}, "must be a number"),
+        ({"discount": None}, "discount is missing"),
+        ({"discount": 0.5}, "no threshold for discount 0.5 and 1 constraint(s)"),
+        ({"discount": 0.8, "constraints": 3}, "only for 0.9"),
+        ({"discount": 2, "threshold": 1}, "outside [0, 1)"),
+        ({"threshold": [1, 2]}, "threshold has 2 entries but constraint_reward has shape (1, 25, 4)"),
+        ({"threshold": np.nan}, "threshold[0] is nan"),
+        ({"threshold": "a"}, "not a numeric array"),
+        ({"constraints": 2}, "1 or 3 constraints"),
+    ],
+)
+def test_what_is_wrong_with_the_arguments_of_the_gridworld(arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        painless.gridworld(**arguments)
+
+
+def test_a_discount_of_any_kind_is_that_of_the_paper():
+    for given in (np.float64(0.75), np.float32(0.75), np.array(0.75)):
+        world = painless.gridworld(given)
+        assert type(world.discount) is float
+        assert world.threshold.tolist() == [0.5]
 
 
 def test_gridworld_by_hand():

@@ -8,12 +8,12 @@ import pytest
 
 import painless
 from painless import InputError
-from painless.engines import engine as engine_module
 from painless.engines import factorised as factorised_module
+from painless.frontiers import curve as curve_module
 from painless.frontiers.json_data import grid_layout
 from painless.report.curves import curve, shown_steps
 from painless.report.html import data_block, plain, render, write_page
-from painless.report.page_frontiers import frontiers_of
+from painless.report.page_solution import frontiers_of
 from painless.report.page_sweep import chosen, read_units
 from painless.report.saved_figures import figures_of, layout_map, panel_figure
 from painless.report.saved_pages import page_of, saved_kind
@@ -287,7 +287,7 @@ def counted(monkeypatch, module, name):
 def test_a_page_of_a_frontier_solves_nothing_again(monkeypatch, tmp_path):
     curve = painless.frontier(painless.gridworld(constraints=3), 1)
     policies = {row for mixture in curve.mixtures for row, _ in mixture}
-    engines = counted(monkeypatch, engine_module, "engine_of")
+    engines = counted(monkeypatch, curve_module, "engine_of")
     systems = counted(monkeypatch, factorised_module, "resolvent")
     curve.save(tmp_path)
     assert (len(engines), len(systems)) == (1, len(policies))

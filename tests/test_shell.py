@@ -19,10 +19,9 @@ from painless.cli.app import COMPILING, ending_in_order, quiet_libraries
 from painless.common import compiling
 from painless.common.arrays import one_thread
 from painless.common.render import shortened, text_table, visible
-from painless.report import page_frontiers
+from painless.report import page_solution
 from painless.report.figures import literal
-from painless.report.page_frontiers import MOST, shown_constraints
-from painless.report.page_solution import solution_page
+from painless.report.page_solution import MOST, shown_constraints, solution_page
 from painless.report.saved_figures import figures_of
 from tests.extras import POSIX
 
@@ -564,7 +563,7 @@ def test_a_page_draws_the_constraints_that_matter():
 
 
 def test_a_page_of_very_many_constraints_has_no_slider(monkeypatch):
-    monkeypatch.setattr(page_frontiers, "frontier", pytest.fail)
+    monkeypatch.setattr(page_solution, "frontier", pytest.fail)
     problem = many(100)
     page = solution_page(painless.solve(problem, iterations=5), problem, "very many")
     assert "it has no slider; painless frontier PROBLEM" in page
@@ -575,7 +574,7 @@ def test_a_page_stops_when_its_time_is_over(monkeypatch):
     problem = many(3)
     solution = painless.solve(problem)
     assert "slider moves" not in solution_page(solution, problem, "in time")
-    monkeypatch.setattr(page_frontiers, "SECONDS", -1.0)
+    monkeypatch.setattr(page_solution, "SECONDS", -1.0)
     assert "it has no slider" in solution_page(solution, problem, "late")
 
 

@@ -19,8 +19,8 @@ from painless.environments import Constraint, Predictor, from_gymnasium
 from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.environments.interface import MOST_ACTIONS, Interface
 from painless.policies import MixturePolicy
-from painless.report.page_frontiers import PAIRS
 from painless.report.page_model import counts_group, model_explorer
+from painless.report.page_solution import PAIRS
 from painless.report.page_training import TrainingRecord, training_groups, training_page
 from painless.report.saved_figures import panel_figure
 from painless.simulation.simulator import TableSimulator

@@ -119,10 +119,15 @@ def resolvent(policy_transition: Transition, discount: float) -> Resolvent:
     return FiniteResolvent(found) if found is None or discount >= 1 else found
 
 
-def policy_transition(problem: CMDP, policy: Array) -> Transition:
-    """P_π(s, s') = Σ_a π(a|s) P(s'|s, a), for one policy (S, A) or, of a dense model, for a batch."""
+def policy_transition(problem: CMDP, policy: Array | NDArray[np.integer[Any]]) -> Transition:
+    """P_π(s, s') = Σ_a π(a|s) P(s'|s, a), for one policy, a table (S, A) or actions (S,), or, of a dense model, for a batch of tables."""
     if problem.horizon is not None:
         problem.require_stationary("the chain of a policy")
+    if policy.ndim == 1:
+        states, taken = np.arange(len(policy)), policy.astype(np.intp)
+        if isinstance(problem.transition, np.ndarray):
+            return problem.transition[states, taken]
+        return scipy.sparse.csr_array(problem.transition[states * problem.shape[1] + taken])
     if isinstance(problem.transition, np.ndarray):
         return np.matmul(policy[..., None, :], problem.transition)[..., 0, :]
     states, actions = policy.shape
@@ -168,14 +173,6 @@ def batch_state_value(problem: CMDP, policies: Array, utility: Array) -> Array:
     system: Array = -problem.discount * np.asarray(policy_transition(problem, policies))
     system.reshape(len(system), -1)[:, :: system.shape[-1] + 1] += 1.0
     return np.asarray(np.linalg.solve(system, utility.swapaxes(1, 2)).swapaxes(1, 2), dtype=np.float64)
-
-
-def action_transition(problem: CMDP, actions: NDArray[np.intp]) -> Transition:
-    """P_π of the deterministic policy that takes `actions` (S,)."""
-    states = np.arange(len(actions))
-    if isinstance(problem.transition, np.ndarray):
-        return problem.transition[states, actions]
-    return scipy.sparse.csr_array(problem.transition[states * problem.shape[1] + actions])
 
 
 def policy_utility(utility: Array, policy: Array) -> Array:

@@ -97,12 +97,6 @@ def _escape(character: str) -> str:
 codecs.register_error(HANDLER, _spelled)
 
 
-def encodable(text: str) -> str:
-    """Return text as standard output can show it, so that the columns of a table stay aligned."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return text.encode(encoding, HANDLER).decode(encoding)
-
-
 def prepare_streams() -> None:
     """Reopen closed streams, and replace characters that the encoding lacks."""
     for name in ("stdout", "stderr"):
@@ -215,7 +209,12 @@ def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
     from rich.text import Text
 
     lines = ((title,), [shortened(name, WIDEST) for name in header], *rows)
-    (head,), names, *cells = [[Text(encodable(visible(text))) for text in line] for line in lines]
+    coding = (
+        getattr(sys.stdout, "encoding", None) or "utf-8"
+    )  # what it lacks is spelled, so that columns stay aligned
+    (head,), names, *cells = [
+        [Text(visible(text).encode(coding, HANDLER).decode(coding)) for text in line] for line in lines
+    ]
     table = Table(title=head, title_justify="left")
     for index, name in enumerate(names):
         first = index == 0

@@ -51,13 +51,6 @@ def find_problem(
     return _with_named_limits(problem, name, limits) if limits else problem
 
 
-def page_title(problem: str) -> str:
-    """Return the name of a problem for a page, which others read: of a file, without its folders."""
-    from painless.problems import is_file
-
-    return Path(problem).name if is_file(problem) else problem
-
-
 def takes_roles(name: str) -> bool:
     """Whether the constraints of a file are named as it is read."""
     return "constraint_cost" in formats.format_of(name).parameters

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from painless.cli.common import PAGE, check_file, say
-from painless.cli.parsing import page_title
 
 if TYPE_CHECKING:
     from painless.training.result import Training
@@ -49,7 +48,6 @@ def report_training(path: Path | None, training: Training, title: str) -> None:
 def report_frontier(path: Path | None, frontier: Any, name: str) -> None:
     """Write the page of a frontier, if one is wanted."""
     if path is not None:
-        from painless.report.html import write_page
-        from painless.report.page_builder import frontier_page
+        from painless.report.html import frontier_page, write_page
 
-        write_page(frontier_page([frontier.as_dict()], page_title(name)), path)
+        write_page(frontier_page([frontier.as_dict()], Path(name).name), path)

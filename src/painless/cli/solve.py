@@ -32,7 +32,7 @@ from painless.cli.common import (
     say,
     say_json,
 )
-from painless.cli.parsing import find_problem, make_algorithm, page_title
+from painless.cli.parsing import find_problem, make_algorithm
 from painless.cli.report import Report
 from painless.common.errors import InputError
 from painless.common.registry import find
@@ -178,7 +178,8 @@ def answer(
         from painless.report.html import write_page
         from painless.report.page_solution import solution_page
 
-        write_page(solution_page(solution, cmdp, page_title(problem)), report_file)
+        title = Path(problem).name  # others read it: a file without its folders
+        write_page(solution_page(solution, cmdp, title), report_file)
     if as_json:
         from painless.solving.optimum import known_optimum
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import action_transition
+from painless.bellman import policy_transition
 from painless.common.arrays import Array
 from painless.counting.krylov import inverse_of
 from painless.engines.engine import Actions, Engine
@@ -76,7 +76,7 @@ def extended(policy: NDArray[Any], problem: CMDP) -> Actions:
 def _column(problem: CMDP, policy: Actions) -> Column:
     """Evaluate a deterministic policy (S,)."""
     actions: NDArray[np.intp] = policy.astype(np.intp)
-    inverse = inverse_of(action_transition(problem, actions), problem.discount)
+    inverse = inverse_of(policy_transition(problem, actions), problem.discount)
     utility = problem.utility[:, np.arange(len(actions)), actions]
     value = inverse.state_value(utility) @ problem.initial
     return Column(policy, value, value - DOUBT * problem.unit)

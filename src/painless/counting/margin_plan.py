@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.bellman import Resolvent, action_transition, action_value, occupancy_policy
+from painless.bellman import Resolvent, action_value, occupancy_policy, policy_transition
 from painless.common.arrays import Array
 from painless.counting.judgement import visit_variance
 from painless.counting.known_plans import extended
@@ -185,7 +185,7 @@ def _response(model: LearnedModel, problem: CMDP, utility: Array, actions: Actio
     masked = np.where(problem.actions, utility, -np.inf)
     actions = masked.argmax(1) if actions is None else actions
     for _ in range(IMPROVEMENTS):
-        inverse = inverse_of(action_transition(problem, actions), problem.discount)
+        inverse = inverse_of(policy_transition(problem, actions), problem.discount)
         value = inverse.state_value(utility[states, actions][None])[0]
         q = action_value(problem, masked[None], value[None])[0]
         better = q.max(1) > q[states, actions] + STRICT * np.abs(value).max()
@@ -197,7 +197,7 @@ def _response(model: LearnedModel, problem: CMDP, utility: Array, actions: Actio
 
 def _column(model: LearnedModel, problem: CMDP, actions: Actions, inverse: Resolvent | None = None) -> Column:
     """Evaluate a deterministic policy."""
-    inverse = inverse or inverse_of(action_transition(problem, actions), problem.discount)
+    inverse = inverse or inverse_of(policy_transition(problem, actions), problem.discount)
     visits = inverse.state_occupancy(problem.initial)
     occupancy = visits[:, None] * np.eye(model.memory.actions)[actions]
     value = np.tensordot(problem.utility, occupancy, 2)

@@ -22,7 +22,6 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.bellman import (
-    action_transition,
     action_value,
     occupancy_policy,
     policy_transition,
@@ -161,10 +160,7 @@ class Average(BaseEngine):
 
     def _chain(self, policy: Array | Actions) -> RecurrentChain:
         self._tick()
-        if policy.ndim == 1:
-            chain = action_transition(self.problem, policy.astype(np.intp))
-        else:
-            chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
+        chain = policy_transition(self.problem, policy)
         return RecurrentChain(chain, self.problem.initial, self.factorise, lambda: self._tick())
 
     def values(self, policy: AnyPolicy) -> Bracket:

@@ -104,12 +104,6 @@ class EndingSoon(BaseEngine):
         """The scale of values: the time to arrive."""
         return self.total.unit
 
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """Min u/(1−γ) and max u/(1−γ), (J,) each, rounded outwards."""
-        least, most = (side * self.problem.unit for side in self.problem.utility_range)
-        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
-
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""
         super().call_between_steps(tick)

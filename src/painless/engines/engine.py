@@ -163,17 +163,14 @@ class BaseEngine:
         self.problem = problem
         self.compact = np.min_scalar_type(problem.shape[1] - 1)  # the type of actions
         self._tick: Callable[[], None] = lambda: None
+        # Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards
+        least, most = (side * problem.unit for side in problem.utility_range)
+        self.extent = least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
 
     @cached_property
     def unit(self) -> float:
         """The scale of values."""
         return self.problem.unit
-
-    @cached_property
-    def extent(self) -> tuple[Array, Array]:
-        """Min u/(1−γ) and max u/(1−γ), or the same with another unit, (J,) each, rounded outwards."""
-        least, most = (side * self.unit for side in self.problem.utility_range)
-        return least - 4 * UNIT_ROUNDOFF * np.abs(least), most + 4 * UNIT_ROUNDOFF * np.abs(most)
 
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""
@@ -323,14 +320,3 @@ def engine_of(problem: CMDP, swept_beyond: float | None = None) -> Engine:
     while engine is None:
         engine = next(latest_first)(problem, swept_beyond)
     return engine
-
-
-def visitor(problem: CMDP) -> Callable[[Array | Actions], Array]:
-    """Return a function from policies to their visits d = ρ (I − γ P_π)⁻¹, (S,), which share one engine.
-
-    >>> import painless
-    >>> round(float(visitor(painless.gridworld())(np.zeros(25, dtype=np.uint8)).sum()), 9)
-    10.0
-    """
-    engine = engine_of(problem, EXACT_STATES)
-    return lambda policy: np.maximum(engine.visits(policy, FINEST_VISITS), 0.0)

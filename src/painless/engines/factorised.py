@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from painless.bellman import (
     Resolvent,
-    action_transition,
     action_value,
     policy_transition,
     policy_utility,
@@ -81,7 +80,7 @@ class Factorised(BaseEngine):
         actions = plan.actions.astype(self.compact)
         gain = policy_utility(problem.utility, as_table(actions, problem.shape[1]))
         visits = plan.resolvent.state_occupancy(problem.initial)
-        value = bracket(problem, action_transition(problem, plan.actions), gain, plan.resolvent, visits)
+        value = bracket(problem, policy_transition(problem, plan.actions), gain, plan.resolvent, visits)
         if len(self._visits) >= REMEMBERED:
             self._visits.clear()
         self._visits[actions.tobytes()] = visits
@@ -115,9 +114,7 @@ class Factorised(BaseEngine):
             known = self._visits.get(policy.astype(self.compact).tobytes())
             if known is not None:
                 return known
-            chain = action_transition(self.problem, policy.astype(np.intp))
-        else:
-            chain = policy_transition(self.problem, np.asarray(policy, dtype=np.float64))
+        chain = policy_transition(self.problem, policy)
         return resolvent(chain, self.problem.discount).state_occupancy(self.problem.initial)
 
     def action_values(self, policy: Array, states: NDArray[np.intp], tolerance: float) -> Array:
@@ -204,7 +201,7 @@ def policy_iteration(
     while True:
         evaluations += 1
         tick()
-        factors = resolvent(action_transition(problem, proposed), problem.discount)
+        factors = resolvent(policy_transition(problem, proposed), problem.discount)
         found = factors.state_value(utility[states, proposed][None])[0]
         if evaluations > 1 and not found.sum() > most:
             break

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.bellman import action_transition, occupancy_policy, policy_transition, policy_utility
+from painless.bellman import occupancy_policy, policy_transition, policy_utility
 from painless.common.arrays import Array, Mask
 from painless.engines.drawn import Drawn
 from painless.engines.engine import (
@@ -231,7 +231,7 @@ class Total(BaseEngine):
         used = np.any(problem.utility != 0, axis=0)  # (S, A)
         if policy.ndim == 1:
             actions, at = policy.astype(np.intp), np.arange(len(policy))
-            chain, gain = action_transition(problem, actions), problem.utility[:, at, actions]
+            chain, gain = policy_transition(problem, actions), problem.utility[:, at, actions]
             leaves, pays = self.whole.ending[at, actions] > 0, used[at, actions]
         else:
             table = np.asarray(policy, dtype=np.float64)

@@ -17,7 +17,7 @@ from painless.common.arguments import as_floats, number, whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.engines.drawn import as_answer
-from painless.engines.engine import engine_of, visitor
+from painless.engines.engine import EXACT_STATES, FINEST_VISITS, engine_of
 from painless.frontiers import json_data, storage
 from painless.planning.case import LEAST, allowance
 from painless.planning.certificate import NEAR
@@ -213,8 +213,10 @@ class Frontier:
 
     def _visits(self) -> Callable[[int], Array]:
         """Return a function that gives d(s) of a row of `actions`, (S,), and remembers the latest."""
-        visits = visitor(self.problem)
-        return lru_cache(1 + KEPT // self.problem.shape[0])(lambda row: visits(self.actions[row]))
+        engine = engine_of(self.problem, EXACT_STATES)
+        return lru_cache(1 + KEPT // self.problem.shape[0])(
+            lambda row: np.maximum(engine.visits(self.actions[row], FINEST_VISITS), 0.0)
+        )
 
     def _mixed(self, mixture: Iterable[tuple[int, float]], visits: Callable[[int], Array]) -> Array:
         """Return the occupancy of a mixture of rows of `actions`, (S, A)."""
@@ -262,7 +264,7 @@ class Frontier:
 
     def _repr_html_(self) -> str:
         # A notebook asks for the page; nothing else here does.
-        from painless.report.page_builder import framed_frontier
+        from painless.report.html import framed_frontier
 
         table = render.html_summary(self.status, self.header, self.rows())
         return framed_frontier(self.as_dict()) + f"<details><summary>Vertices</summary>{table}</details>"

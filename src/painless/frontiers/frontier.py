@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 
 from painless.common import arguments
-from painless.common.arrays import Array, one_thread
+from painless.common.arrays import one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.common.render import number
@@ -20,7 +20,7 @@ from painless.logs.answer import checked_confidence
 from painless.logs.logged_model import LoggedModel
 from painless.planning.case import Case, misses_constant
 from painless.planning.feasibility import Feasibility
-from painless.planning.parametric import REWARD, Graph, Pool, Vertex, trace
+from painless.planning.parametric import REWARD, Graph, Pool, trace
 from painless.problem import CMDP, Criterion, require_problem
 from painless.problem.names import Names, add_names
 from painless.problem.units import Units, normalise, presolve
@@ -103,17 +103,19 @@ def frontier(
     index = find_constraint(problem, constraint)
     try:
         with one_thread(), clock.interruptible():
-            smaller, met = presolve(without_limit(problem, index))
+            limits = np.where(np.arange(problem.shape[2]) == index, -np.inf, problem.threshold)
+            smaller, met = presolve(problem._replace(threshold=limits))
             normal, units = normalise(smaller, met)
             if problem.criterion is Criterion.TOTAL:  # whatever its limit is, the varied constraint has one
                 normal = normal._replace(threshold=np.where(units.kept == index, 0.0, normal.threshold))
-            pool = _pool(smaller, normal, units, index, clock)
+            pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
+            if problem.shape[2] > 1:
+                _require_feasible(pool, smaller, units, index, clock)
             varied = np.flatnonzero(units.kept == index)
             if len(varied):
                 graph = trace(pool, int(varied[0]), tolerance, progress)
             else:  # constant for all policies
-                response = pool.best(REWARD, None)
-                graph = Graph([Vertex(float(response.value[0]), 0.0, response)], np.empty(0), 0.0)
+                graph = Graph([pool.best(REWARD, None)], np.empty(0), 0.0)
     except TimeoutError:
         late = "the time limit was reached before the ends of the frontier were known; allow more time"
         raise TimeoutError(late) from None
@@ -123,13 +125,6 @@ def frontier(
     for source in problem.sources:
         source.require_unchanged()
     return _frontier(problem, units, index, graph, pool, clock.seconds)
-
-
-def without_limit(problem: CMDP, index: int) -> CMDP:
-    """Return the problem without a limit on one constraint."""
-    limits = problem.threshold.copy()
-    limits[index] = -np.inf
-    return problem._replace(threshold=limits)
 
 
 def find_constraint(problem: CMDP, given: Hashable) -> int:
@@ -151,9 +146,8 @@ def find_constraint(problem: CMDP, given: Hashable) -> int:
     return int(chosen)
 
 
-def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -> Pool:
-    """Return a pool that holds all constraints but one, after checking that they can be met."""
-    pool = Pool(normal, [int(i) for i in np.flatnonzero(units.kept != index)], clock.tick)
+def _require_feasible(pool: Pool, problem: CMDP, units: Units, index: int, clock: Clock) -> None:
+    """Check that all constraints but one, which the pool holds, can be met."""
     open_question = len(pool.held) and pool.meet() < 0
     if (len(units.removed) and misses_constant(problem, units).any()) or (
         open_question and Case.of(problem, clock.tick).feasibility is Feasibility.NONE
@@ -166,25 +160,30 @@ def _pool(problem: CMDP, normal: CMDP, units: Units, index: int, clock: Clock) -
             f"no policy meets {limits}, whatever the limit of {problem.constraint_names[index]}; relax "
             f"{'it' if len(held) == 1 else 'at least one of them'}"
         )
-    return pool
 
 
 def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool, seconds: float) -> Frontier:
     """Return a graph in normalised units as a frontier in the user's terms."""
     values = np.tile(units.offset, (len(graph.vertices), 1))
     present = np.append(0, 1 + units.kept)
-    values[:, present] += np.array([v.response.value for v in graph.vertices]) * units.span[present]
+    values[:, present] += np.array([v.value for v in graph.vertices]) * units.span[present]
     cancelled = np.where(units.offset != 0, pool.rounding * units.span, 0.0)
     cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
     values[np.abs(values) <= cancelled] = 0.0  # remove the error of cancellation
     values = values * problem.sign + 0.0
     reward, constraint = values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
-    kept = _in_order(reward, constraint)
+    # The vertices along which the constraint rises and the reward falls; rounding may spoil the order.
+    kept: list[int] = []
+    for k in range(len(reward)):
+        while kept and reward[k] >= reward[kept[-1]] and constraint[k] >= constraint[kept[-1]]:
+            kept.pop()
+        if not kept or (reward[k] < reward[kept[-1]] and constraint[k] > constraint[kept[-1]]):
+            kept.append(k)
     vertices, values = [graph.vertices[k] for k in kept], values[kept]
     slope = -np.diff(reward[kept]) / np.diff(constraint[kept])
     rising = np.maximum.accumulate(np.concatenate([[0.0], slope]))  # the prices from vertex to vertex
     gap = np.array([max(graph.gap[a:b]) for a, b in pairwise(kept)])
-    used = sorted({row for v in vertices for row, _ in v.response.mixture})
+    used = sorted({row for v in vertices for row, _ in v.mixture})
     place = {row: k for k, row in enumerate(used)}
     return Frontier(
         problem=problem,
@@ -195,18 +194,7 @@ def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool,
         gap=gap * units.span[0],
         error=graph.error,
         actions=np.array([pool.columns.known[row].policy for row in used]),
-        mixtures=tuple(tuple((place[row], weight) for row, weight in v.response.mixture) for v in vertices),
+        mixtures=tuple(tuple((place[row], weight) for row, weight in v.mixture) for v in vertices),
         solves=pool.solves,
         seconds=seconds,
     )
-
-
-def _in_order(reward: Array, constraint: Array) -> list[int]:
-    """Return the vertices along which the constraint rises and the reward falls; rounding may spoil the order."""
-    kept: list[int] = []
-    for k in range(len(reward)):
-        while kept and reward[k] >= reward[kept[-1]] and constraint[k] >= constraint[kept[-1]]:
-            kept.pop()
-        if not kept or (reward[k] < reward[kept[-1]] and constraint[k] > constraint[kept[-1]]):
-            kept.append(k)
-    return kept

@@ -107,8 +107,14 @@ def _marks(problem: CMDP, utility: int) -> list[list[float]]:
 
 
 def _policies(frontier: Frontier) -> dict[str, Any]:
-    """Return the policies of all vertices and the visits of as many as there is room for."""
-    listed = _listed(frontier)
+    """Return the policies of all vertices and the visits of as many as there is room for: all, or some that lie evenly along the frontier."""
+    count, vertices = max(2, NUMBERS // frontier.problem.shape[0]), len(frontier.threshold)
+    listed = list(range(vertices))
+    if vertices > count:
+        steps = [np.abs(np.diff(values)) for values in (frontier.threshold, frontier.reward_value)]
+        length = np.cumsum(np.concatenate([[0.0], sum(step / step.sum() for step in steps)]))
+        chosen: NDArray[np.intp] = np.searchsorted(length, np.linspace(0, length[-1], count) * (1 - 1e-12))
+        listed = sorted({int(i) for i in chosen} | {0, vertices - 1})
     visits: list[list[float]] = []
     first: list[Any] = []
     changes: list[list[list[Any]]] = []
@@ -130,17 +136,6 @@ def _policies(frontier: Frontier) -> dict[str, Any]:
         "policy": {"first": first, "changes": changes},
         "occupancy": {"vertices": listed, "visits": visits},
     }
-
-
-def _listed(frontier: Frontier) -> list[int]:
-    """Return the vertices whose visits are listed: all, or some that lie evenly along the frontier."""
-    count, vertices = max(2, NUMBERS // frontier.problem.shape[0]), len(frontier.threshold)
-    if vertices <= count:
-        return list(range(vertices))
-    steps = [np.abs(np.diff(values)) for values in (frontier.threshold, frontier.reward_value)]
-    length = np.cumsum(np.concatenate([[0.0], sum(step / step.sum() for step in steps)]))
-    chosen: NDArray[np.intp] = np.searchsorted(length, np.linspace(0, length[-1], count) * (1 - 1e-12))
-    return sorted({int(i) for i in chosen} | {0, vertices - 1})
 
 
 def row_data(probabilities: Array) -> int | list[list[float]]:

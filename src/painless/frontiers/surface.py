@@ -11,7 +11,7 @@ from painless.common import render
 from painless.common.arguments import whole
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.frontiers.frontier import Infeasible, find_constraint, frontier, without_limit
+from painless.frontiers.frontier import Infeasible, find_constraint, frontier
 from painless.problem import CMDP, require_problem
 from painless.storage.mapped import unchanged
 
@@ -74,8 +74,9 @@ def frontier_surface(
 
 def _axis(problem: CMDP, one: int, other: int, points: int) -> Array:
     """Return limits from where a constraint costs nothing, however tight the other, to its tightest."""
-    own = frontier(without_limit(problem, other), one)
-    rival = frontier(without_limit(problem, one), other)
+    none = -np.inf * problem.sign[1:]  # a limit that is none
+    own = frontier(_with_limit(problem, other, none[other]), one)
+    rival = frontier(_with_limit(problem, one, none[one]), other)
     squeezed = frontier(_with_limit(problem, other, rival.feasible_to), one)
     sign = problem.sign[1 + one]
     loosest = sign * min(sign * own.slack_from, sign * squeezed.slack_from)

@@ -1,6 +1,6 @@
 """A case, which is a problem in normalised units, and the definitions of "solved" and "feasible", which every planner and algorithm uses.
 
-    solved:     gap ≤ tolerance · max(|upper bound|, 1e-6·span_r/(1−γ)),    a finite gap, of a feasible policy
+    solved:     gap ≤ tolerance · max(|upper bound|, 1e-6·span_r/(1−γ)),    where the gap of a policy that is not feasible is infinite
     feasible:   V_c + ε·(V_|c| + |b| + 1e-6·span_c/(1−γ)) ≥ b,              ε = max(1e-9, 16·2⁻⁵³/(1−γ))
 
 V_|c| is the value of |c| under the policy, since rounding is relative to the sums involved. For a reward with span 0, span_r is the
@@ -41,19 +41,15 @@ def allowance(unit: float) -> float:
 
 
 def gap_target(problem: CMDP, tolerance: float, units: Units | None = None) -> Callable[[float], float]:
-    """Return the gap to prove, given the bound, both in the user's units, or in normalised `units`."""
+    """Return the gap to prove, given the bound, both in the user's units, or in normalised `units`: finite, so that no infinite gap is at most this."""
     low, high = (float(side[0]) for side in problem.utility_range)
     size = (high - low) or abs(high) or 1.0
     least = LEAST * size * problem.unit
     span, offset = (1.0, 0.0) if units is None else (float(units.span[0]), float(units.offset[0]))
-    return lambda bound: (
-        tolerance * max(abs(own) if np.isfinite(own := bound * span + offset) else 0.0, least) / span
+    most = np.finfo(float).max
+    return lambda bound: min(
+        tolerance * max(abs(own) if np.isfinite(own := bound * span + offset) else 0.0, least) / span, most
     )
-
-
-def is_solved(gap: float, bound: float, feasible: bool, target: Callable[[float], float]) -> bool:
-    """Whether the proved gap is at most the target; all in the same units."""
-    return bool(feasible and np.isfinite(bound) and np.isfinite(gap) and gap <= target(bound))
 
 
 class Relaxation:

@@ -18,7 +18,7 @@ from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.engines.reduction import Reduction
 from painless.planning import highs
-from painless.planning.case import Case, gap_target, is_solved
+from painless.planning.case import Case, gap_target
 from painless.planning.certificate import RANK, Certifier
 from painless.planning.feasibility import Feasibility
 from painless.planning.planner import Ending, Planned, Task
@@ -116,10 +116,10 @@ class LinearProgram:
                 certifier.bound(optimum.multiplier, 0.0)
                 policy = occupancy_policy(optimum.occupancy, uniform_policy(case.normal.actions))
                 answer = certifier.judge(policy)
-            if not is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+            if answer.gap > target(answer.upper_bound):
                 mixture = certifier.prove((), target, task.rounds)
                 answer = max(certifier.answer(mixture.weights), certifier.bounded(answer), key=RANK)
-            solved = is_solved(answer.gap, answer.upper_bound, answer.feasible, target)
+            solved = answer.gap <= target(answer.upper_bound)
             if optimum is not None and not solved and not slack:
                 # Meeting the limits in full costs more than the tolerance: miss them by what still counts as met.
                 answer = max(certifier.assess(policy), answer, key=RANK)

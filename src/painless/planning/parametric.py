@@ -37,9 +37,11 @@ REWARD, CONSTRAINT = np.array([1.0, 0.0]), np.array([0.0, 1.0])  # weights
 STEEPEST = 1 / TOLERANCE  # the steepest slope that matters at this tolerance
 
 
-class Supported(NamedTuple):
-    """The best policy for some weights, as a mixture of policies in the pool."""
+class Vertex(NamedTuple):
+    """A point of the frontier: the best policy for some weights, as a mixture of policies in the pool."""
 
+    reward: float
+    constraint: float  # of the one whose limit varies; 0 if none does
     value: Array  # (J,)
     mixture: tuple[tuple[int, float], ...]  # the index of each policy, and its weight
     upper_bound: float  # no policy that meets the held constraints has a larger weighted value
@@ -75,7 +77,7 @@ class Pool:
             self.rounding = max(self.rounding, TOLERANCE * self._engine.unit)
         return game.upper
 
-    def best(self, weight: Array, varied: int | None) -> Supported:
+    def best(self, weight: Array, varied: int | None) -> Vertex:
         """Return the best response to weights (2,) of the reward and of constraint `varied`, which sum to 1."""
         objective = np.zeros(len(self.problem.utility))
         objective[0] = weight[0]
@@ -98,15 +100,9 @@ class Pool:
         self.solves += game.responses
         used = np.flatnonzero(weights)
         parts = tuple((int(k), float(weights[k])) for k in used)
-        return Supported(weights[used] @ self.columns.values[used], parts, game.upper)
-
-
-class Vertex(NamedTuple):
-    """A point of the frontier: the values of a mixture of policies."""
-
-    reward: float
-    constraint: float
-    response: Supported
+        value = weights[used] @ self.columns.values[used]
+        held_to = 0.0 if varied is None else float(value[1 + varied])
+        return Vertex(float(value[0]), held_to, value, parts, game.upper)
 
 
 class Edge(NamedTuple):
@@ -134,7 +130,7 @@ def trace(
     `tolerance` bounds how far F lies above the edges, relative to its range. `progress` is called with the numbers of
     proved and unproved edges. When the pool's time is up, or on Ctrl-C, the edges so far are returned.
     """
-    first, last = (_vertex(pool, weight, varied) for weight in (REWARD, CONSTRAINT))
+    first, last = (pool.best(weight, varied) for weight in (REWARD, CONSTRAINT))
     area = _Area(pool.rounding, tolerance, first.reward - last.reward, last.constraint - first.constraint)
     edges: list[Edge] = []
     waiting = [(first, last)]
@@ -146,14 +142,14 @@ def trace(
             continue
         weight = np.array([dx, dr]) / (dx + dr)  # (1, λ)/(1 + λ)
         try:
-            middle = _vertex(pool, weight, varied)
+            middle = pool.best(weight, varied)
         except (TimeoutError, KeyboardInterrupt):
             edges += [_unproved(*ends, area) for ends in [(start, end), *reversed(waiting)]]
             break
         if area.above(start, middle, end) > 0:
             waiting += [(middle, end), (start, middle)]
         else:
-            excess = middle.response.upper_bound - float(weight @ (start.reward, start.constraint))
+            excess = middle.upper_bound - float(weight @ (start.reward, start.constraint))
             gap = min(max(excess, 0.0) / weight[0], start.reward - end.reward)  # F never rises
             edges.append(Edge(start, end, gap, max(excess, 0.0) / float(weight @ (area.height, area.width))))
         if progress is not None:
@@ -184,11 +180,6 @@ class _Area(NamedTuple):
         if only_rounding:
             return area - least
         return area - max(least, self.tolerance * (dx * self.height + dr * self.width))
-
-
-def _vertex(pool: Pool, weight: Array, varied: int) -> Vertex:
-    response = pool.best(weight, varied)
-    return Vertex(float(response.value[0]), float(response.value[1 + varied]), response)
 
 
 def _tidy(edges: Sequence[Edge], area: _Area) -> Graph:

@@ -216,6 +216,37 @@ class CMDP:
             end=stops,
         )
         self._derive(self.actions.shape)
+        self.__dict__["sources"] = sources_of(self.__dict__)
+
+    @classmethod
+    def of_valid(
+        cls,
+        transition: Array,
+        utility: Array,
+        threshold: Array,
+        *,
+        initial: Array,
+        discount: float,
+        names: Mapping[str, Names],
+    ) -> CMDP:
+        """Return a problem of arrays that need no check, since the library has just made them; they are not copied.
+
+        `utility` (J, S, A) is the reward and what must reach `threshold` (K,), in every pair of a dense model with a discount.
+        """
+        arrays = {
+            **{"transition": transition, "initial": initial, "threshold": threshold},
+            **{"utility": utility, "reward": utility[0], "constraint_reward": utility[1:]},
+            "actions": np.ones(utility.shape[1:], dtype=bool),
+        }
+        problem = object.__new__(cls)
+        problem.__dict__.update(
+            {name: frozen(array) for name, array in arrays.items()},
+            **{"discount": discount, "criterion": Criterion.DISCOUNTED, "names": dict(names)},
+            **{"sense": (">=",) * len(threshold), "minimise": False, "sources": ()},
+            **dict.fromkeys(("step_utility", "horizon", "stages", "end")),
+        )
+        problem._derive(problem.actions.shape)
+        return problem
 
     def _set(self, protect: Callable[[NDArray[Any]], NDArray[Any]] = read_only, **attributes: Any) -> None:
         for name, value in attributes.items():
@@ -238,7 +269,6 @@ class CMDP:
             sign=sign,
             constraint_names=tuple(named or (f"constraint {i + 1}" for i in range(len(self.threshold)))),
             exact_unit=unit,
-            sources=sources_of(self.__dict__),
             unit=1 / (1 - self.discount) if self.discount < 1 and steps is None else float(unit),
         )
 
@@ -393,8 +423,13 @@ class CMDP:
 
     def _replace(self, **changes: Any) -> CMDP:
         problem = object.__new__(CMDP)
-        stored = (*self.__dataclass_fields__, "reward", "constraint_reward")
-        problem._set(**{name: self.__dict__[name] for name in stored if name in self.__dict__} | changes)
+        stored = [*self.__dataclass_fields__]
+        if self.step_utility is None:  # else they follow from it, and from the actions
+            stored += ["reward", "constraint_reward"]
+        problem.__dict__.update(
+            {name: self.__dict__[name] for name in stored if name in self.__dict__}
+            | {name: _protected(value, read_only) for name, value in changes.items()}
+        )
         problem._derive(self.actions.shape)
         return problem
 

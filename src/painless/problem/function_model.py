@@ -76,7 +76,13 @@ class FunctionModel(CMDP):
     start: Start
 
     def __init__(self, **fields: Any) -> None:
-        fixed = {"horizon": None, "stages": None, "end": None, "criterion": Criterion.DISCOUNTED}
+        fixed: dict[str, Any] = {
+            "horizon": None,
+            "stages": None,
+            "end": None,
+            "criterion": Criterion.DISCOUNTED,
+            "sources": (),
+        }
         for name, value in {**fields, **fixed}.items():
             object.__setattr__(self, name, value)
         self._derive((self.states, self.n_actions))

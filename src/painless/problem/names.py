@@ -82,7 +82,7 @@ class Names(tuple[Hashable, ...]):
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The texts of all names."""
-        return tuple(map(text_of, self))
+        return tuple(name if type(name) is str else text_of(name) for name in self)
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -21,12 +21,17 @@ from painless.common import arguments
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.problem import CMDP, validation
+from painless.problem.names import Names
 
 SIDE = 5
 A, A_NEXT, B, B_NEXT = 1, 21, 3, 13
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 THRESHOLDS = {0.9: 1.5, 0.85: 1.0, 0.8: 0.7, 0.75: 0.5, 0.7: 0.38}  # b for each γ of the experiments
 THREE_THRESHOLDS = (1.5, 0.85, 2.7)
+NAMES = {
+    "states": Names.of("states", [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)]),
+    "actions": Names.of("actions", MOVES),
+}
 
 
 def gridworld(
@@ -42,30 +47,33 @@ def gridworld(
     """
     if arguments.whole("constraints", constraints) not in (1, 3):
         raise InputError(f"the gridworld has 1 or 3 constraints, not {constraints}")
-    if threshold is None:
-        known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
-        if validation.discount(discount) not in known:
-            raise InputError(
-                f"the paper gives no threshold for discount {discount:g} and {constraints} constraint(s), "
-                f"only for {', '.join(f'{gamma:g}' for gamma in known)}; give threshold"
-            )
-        threshold = known[discount]
-    reward = np.zeros((SIDE**2, len(MOVES)))
-    reward[A], reward[B] = 1.0, 0.5
-    constraint_reward = np.zeros((3, *reward.shape))
-    constraint_reward[0, A], constraint_reward[0, B] = 0.1, 1.0
-    constraint_reward[1, 0], constraint_reward[1, 4] = 0.7, 0.2
-    constraint_reward[2, A_NEXT], constraint_reward[2, B_NEXT] = 0.5, 1.5
-    return CMDP(
-        _transition(),
-        reward,
-        initial=np.full(SIDE**2, 1 / SIDE**2),
-        discount=discount,
-        constraint_reward=constraint_reward[:constraints],
-        threshold=threshold,
-        names={"states": [f"({s // SIDE}, {s % SIDE})" for s in range(SIDE**2)], "actions": list(MOVES)},
-        copy=False,
-    )
+    utility = np.zeros((1 + constraints, SIDE**2, len(MOVES)))  # the reward first
+    utility[0, A], utility[0, B] = 1.0, 0.5
+    utility[1, A], utility[1, B] = 0.1, 1.0
+    if constraints == 3:
+        utility[2, 0], utility[2, 4] = 0.7, 0.2
+        utility[3, A_NEXT], utility[3, B_NEXT] = 0.5, 1.5
+    initial = np.full(SIDE**2, 1 / SIDE**2)
+    if threshold is not None:
+        return CMDP(
+            *(_transition(), utility[0]),
+            initial=initial,
+            discount=discount,
+            constraint_reward=utility[1:],
+            threshold=threshold,
+            names=NAMES,
+            copy=False,
+        )
+    known = {0.9: THREE_THRESHOLDS} if constraints == 3 else THRESHOLDS
+    of_the_paper = isinstance(discount, float) and discount in known  # which needs no check
+    gamma = float(discount) if of_the_paper else validation.discount(discount)
+    if gamma not in known:
+        raise InputError(
+            f"the paper gives no threshold for discount {discount:g} and {constraints} constraint(s), "
+            f"only for {', '.join(f'{one:g}' for one in known)}; give threshold"
+        )
+    limits = np.array(known[gamma]).reshape(-1)
+    return CMDP.of_valid(_transition(), utility, limits, initial=initial, discount=gamma, names=NAMES)
 
 
 def _transition() -> Array:

@@ -1,6 +1,6 @@
 """What people look at: pages and figures of solutions, frontiers, trainings and sweeps.
 
-A page is one HTML file: `page_builder` makes it from plain data, the `page_*` files from results, and `saved_pages` from a
+A page is one HTML file: `html` makes it from plain data, the `page_*` files from results, and `saved_pages` from a
 saved folder. To add a kind of page, write a file and add a line to `saved_pages.PAGES`. Figures are drawn in the style of
 `figures`; `saved_figures` draws those of a saved folder.
 """

@@ -16,7 +16,7 @@ from painless.logs.extrapolation import NeededPair
 from painless.logs.logged_model import LoggedModel
 from painless.logs.saved_counts import load_counts
 from painless.logs.solution import HEADER, LoggedSolution
-from painless.report.page_builder import build_page
+from painless.report.html import build_page
 from painless.storage import results
 
 MOST = 3  # constraints with a band

@@ -8,8 +8,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.problem import CMDP
-from painless.report.page_frontiers import PAIRS, SECONDS, frontiers_of
-from painless.report.page_solution import policy_data
+from painless.report.page_solution import PAIRS, SECONDS, frontiers_of, policy_data
 from painless.solving.solve import solve
 
 ROWS = 500  # states in the table of counts

@@ -1,25 +1,32 @@
-"""The page of a solution: the answer with its proof, the frontier of every limit, the policy, and the run."""
+"""The page of a solution: the answer with its proof, the frontiers of the limits that matter most, in a bounded time, the policy, and the run."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.engines.engine import visitor
+from painless.engines.engine import EXACT_STATES, FINEST_VISITS, engine_of
 from painless.frontiers import Frontier
+from painless.frontiers.frontier import Infeasible, frontier
 from painless.frontiers.json_data import as_dict, grid_layout, limit_data, row_data
 from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy
 from painless.problem import CMDP, Criterion
-from painless.report.page_builder import about, build_page
-from painless.report.page_frontiers import frontiers_of, shown_constraints
+from painless.report.html import about, build_page
 from painless.report.page_run import run_groups
 from painless.solving.solution import Solution
 
 HEADER = ("", "value", "bound", "shadow price")
+PAIRS = 10_000  # up to this many pairs (s, a) a page has frontiers
+HELD = 60  # and up to this many constraints, all but one of which are held
+MOST = 8  # frontiers and curves of constraints on a page
+SECONDS = 20.0  # for all frontiers of a page
+TOLERANCE = 1e-12  # of those frontiers, so fine that every displayed digit is that of the linear program
 
 
 def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
@@ -40,6 +47,56 @@ def solution_page(solution: Solution, problem: CMDP | None, title: str) -> str:
         frontiers=[as_dict(curve) for curve in curves],
         fixed=None if curves else policy_data(solution, problem),
         groups=[] if solution.trace is None else solution_groups(solution, problem, curves),
+    )
+
+
+def shown_constraints(solution: Solution) -> list[int]:
+    """Return which constraints a page draws: all if they are few, else those that cost most, then the tightest."""
+    count = len(solution.threshold)
+    if count <= MOST:
+        return list(range(count))
+    price = np.nan_to_num(solution.multiplier)
+    slack = np.abs(solution.constraint_value - solution.threshold) / np.maximum(
+        1.0, np.abs(solution.threshold)
+    )
+    return sorted(int(i) for i in np.lexsort((slack, -price))[:MOST])
+
+
+def frontiers_of(problem: CMDP, solution: Solution) -> tuple[list[Frontier], str]:
+    """Return the frontiers of the shown constraints of a problem that is small enough, as far as time allows, and a sentence on those left out."""
+    count = problem.shape[2]
+    if not count or problem.actions.sum() > PAIRS:
+        return [], ""
+    if count > HELD:
+        return [], _note(0, count)
+    found: list[Frontier] = []
+    deadline, left_out = time.perf_counter() + SECONDS, count > MOST
+    for index in shown_constraints(solution):
+        try:
+            with suppress(Infeasible):  # the other constraints cannot be met
+                left = deadline - time.perf_counter()
+                if left <= 0:
+                    raise TimeoutError
+                curve = frontier(problem, index, tolerance=TOLERANCE, time_limit=left)
+                if time.perf_counter() > deadline:  # it is not whole
+                    raise TimeoutError
+                found.append(curve)
+        except TimeoutError:
+            left_out = True
+            break
+    return found, _note(len(found), count) if left_out else ""
+
+
+def _note(shown: int, count: int) -> str:
+    """Return what is left out, why, and how to get it.
+
+    >>> print(_note(8, 20))
+    To keep this page small and quick to make, its slider moves the limits of 8 of 20 constraints; painless frontier PROBLEM --constraint NAME --report FILE.html makes the page of any other.
+    """
+    what = f"its slider moves the limits of {shown} of {count} constraints" if shown else "it has no slider"
+    return (
+        f"To keep this page small and quick to make, {what}; "
+        "painless frontier PROBLEM --constraint NAME --report FILE.html makes the page of any other."
     )
 
 
@@ -67,7 +124,10 @@ def solution_groups(
 def visits_of(solution: Solution, problem: CMDP) -> Array:
     """Return the discounted visits of a solution's policy, (S,), which are usually stored with it."""
     policy = solution.table
-    return visitor(problem)(policy.probabilities) if policy.visits is None else policy.visits
+    if policy.visits is not None:
+        return policy.visits
+    engine = engine_of(problem, EXACT_STATES)
+    return np.maximum(engine.visits(policy.probabilities, FINEST_VISITS), 0.0)
 
 
 def _size(solution: Solution, problem: CMDP | None) -> dict[str, Any]:

@@ -15,10 +15,9 @@ from painless.common.render import counted, number
 from painless.common.tables import csv_table, latex_table
 from painless.loop.averages import band
 from painless.report.curves import curve, numbers_table, panel
-from painless.report.html import embedded
-from painless.report.page_builder import build_page
-from painless.report.page_frontiers import MOST
+from painless.report.html import build_page, embedded
 from painless.report.page_run import not_drawn
+from painless.report.page_solution import MOST
 from painless.study.setting_results import SettingResults, Stored, gather
 from painless.study.store import read_unit
 from painless.study.summary import label, measured, with_bands

@@ -10,10 +10,10 @@ from painless.common.arrays import Array
 from painless.loop.framework import Trace
 from painless.problem import CMDP
 from painless.report.curves import numbers_table
-from painless.report.page_builder import build_page
-from painless.report.page_frontiers import MOST
+from painless.report.html import build_page
 from painless.report.page_model import counts_group, model_explorer
 from painless.report.page_run import run_groups
+from painless.report.page_solution import MOST
 from painless.storage import files, results
 from painless.training.evaluate import Estimate
 from painless.training.result import HEADER, Training, effort, estimate_rows, read_model, read_record

@@ -17,8 +17,7 @@ from painless.frontiers.json_data import Layout, grid_layout
 from painless.problem import CMDP, Criterion
 from painless.report.figures import COLOURS, DASHES, draw_cells, literal, new_figure, set_range, styled
 from painless.report.frontier_figure import frontier_figure
-from painless.report.page_frontiers import frontiers_of
-from painless.report.page_solution import solution_groups, visits_of
+from painless.report.page_solution import frontiers_of, solution_groups, visits_of
 from painless.report.page_sweep import read_units, sweep_groups
 from painless.report.page_training import TrainingRecord, training_groups
 from painless.report.saved_pages import read_solution, saved_kind

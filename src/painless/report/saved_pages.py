@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from painless.common.errors import InputError
 from painless.problem import CMDP, load
-from painless.report.page_builder import frontier_page
+from painless.report.html import frontier_page
 from painless.report.page_solution import solution_page
 from painless.report.page_sweep import sweep_page
 from painless.report.page_training import TrainingRecord, training_page

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from painless import verify
-from painless.bellman import action_transition, action_value, policy_transition, policy_utility, resolvent
+from painless.bellman import action_value, policy_transition, policy_utility, resolvent
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import EXACT_STATES, PRECISION, UNIT_ROUNDOFF
 from painless.engines.factorised import policy_iteration
@@ -224,7 +224,7 @@ class ExactFinder:
         utility = np.tensordot(weight, self.utility, 1)
         chosen, value = policy_iteration(problem, utility).actions, np.zeros(len(utility))
         for _ in range(IMPROVED):
-            inverse = resolvent(action_transition(problem, chosen), problem.discount)
+            inverse = resolvent(policy_transition(problem, chosen), problem.discount)
             for _ in range(1 + REFINED):
                 residual = self._residual(
                     np.eye(actions)[chosen], weight, value, self.scaled.constant(weight)

@@ -14,7 +14,7 @@ from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
 from painless.engines.engine import EXACT_STATES, Actions, Completes, as_table, engine_of
 from painless.loop.framework import Trace
-from painless.planning.case import Case, constant_shortfall, gap_target, is_solved, misses_constant
+from painless.planning.case import Case, constant_shortfall, gap_target, misses_constant
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import Game
@@ -199,7 +199,7 @@ def _status(
     if ending is Ending.COMPLETED:
         return Status(Kind.COMPLETED, f"Completed: {iterations} iterations done; {shown}.{end}")
     stopped = ending in OUT_OF_TIME or ending is Ending.STALLED
-    if not stopped and is_solved(gap, bound, feasible, gap_target(found.case.problem, tolerance)):
+    if not stopped and gap <= gap_target(found.case.problem, tolerance)(bound):
         proved = f"a relative gap of {tolerance:g} is proved"
         return Status(Kind.SOLVED, f"Solved: {proved}; {shown}.{end}")
     why = ending.value if stopped else _memory(found.case) or Ending.ROUNDING.value

@@ -239,12 +239,14 @@ class Solution:
             self.constraint_value,
             self.sense,
             self.threshold,
-            self.shown_prices,
+            self.price_range,
             strict=True,
         )
-        for name, value, sense, limit, price in parts:
+        for name, value, sense, limit, (low, high) in parts:
             sign = "≥" if sense == ">=" else "≤"
-            rows.append((name, render.number(value), f"{sign} {render.number(limit)}", price))
+            rows.append(
+                (name, render.number(value), f"{sign} {render.number(limit)}", render.price(low, high))
+            )
         return rows
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, overload
 
@@ -22,7 +22,7 @@ from painless.loop.algorithm_case import AlgorithmCase
 from painless.loop.algorithms import PRM, Algorithm, require_algorithm, require_single
 from painless.loop.averages import MultiplierAverages, Output
 from painless.loop.framework import Recorder, Trace
-from painless.planning.case import Case, gap_target, is_solved
+from painless.planning.case import Case, gap_target
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.column_generation import choose
 from painless.planning.feasibility import Feasibility
@@ -109,18 +109,24 @@ def solve(
     (True, True)
     """
     if isinstance(problem, LoggedModel):
-        _require_none(
-            algorithm=algorithm, iterations=iterations, initial_policy=initial_policy, evaluator=evaluator
-        )
-        return solve_log(
-            problem, confidence=0.95 if confidence is None else confidence, time_limit=time_limit
-        )
+        others: dict[str, Any] = {"algorithm": algorithm, "iterations": iterations}
+        others |= {"initial_policy": initial_policy, "evaluator": evaluator}
+        return _solve_log(problem, confidence, time_limit, others)
     require_problem(problem)
     for source in problem.sources:  # the file that it is mapped from, if it is
         source.require_unchanged()
     if confidence is not None:
         raise InputError("confidence is for logs (painless.from_log); the values of a problem are exact")
-    _check_arguments(algorithm, iterations, tolerance, output)
+    if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
+        require_single(require_algorithm(algorithm))
+    if not isinstance(output, Output):
+        raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
+    if iterations is not None:
+        arguments.whole("iterations", iterations)
+    elif output is not Output.POLISHED:
+        raise InputError(f"output {output.name} needs a given number of iterations")
+    if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
+        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
     clock, reason = Clock(None if time_limit is None else arguments.seconds(time_limit)), ""
     seed = arguments.whole("seed", seed, least=0, most=np.inf)  # however large
     for given_name, function in (("evaluator", evaluator), ("progress", progress)):
@@ -162,27 +168,16 @@ def solve(
     return solution
 
 
-def _require_none(**given: Any) -> None:
-    """Reject arguments that a log does not take."""
-    for name, value in given.items():
+def _solve_log(
+    log: LoggedModel, confidence: float | None, time_limit: float | None, others: Mapping[str, Any]
+) -> LoggedSolution:
+    """Plan on a log, which takes none of the `others`."""
+    for name, value in others.items():
         if value is not None:
             raise InputError(
                 f"a log is planned on in one way only; remove {name}, or solve log.problem, the estimate"
             )
-
-
-def _check_arguments(algorithm: Any, iterations: int | None, tolerance: float, output: Output) -> None:
-    """Check that the method exists, that numbers are positive, and that an output that needs a horizon has one."""
-    if algorithm is not None and (isinstance(algorithm, type) or not isinstance(algorithm, Planner)):
-        require_single(require_algorithm(algorithm))
-    if not isinstance(output, Output):
-        raise InputError(f"output is {output!r}; give one of {', '.join(f'Output.{o.name}' for o in Output)}")
-    if iterations is not None:
-        arguments.whole("iterations", iterations)
-    elif output is not Output.POLISHED:
-        raise InputError(f"output {output.name} needs a given number of iterations")
-    if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
-        raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
+    return solve_log(log, confidence=0.95 if confidence is None else confidence, time_limit=time_limit)
 
 
 def _in_place_of(algorithm: Algorithm, case: Case, task: Task) -> Planned:
@@ -257,7 +252,7 @@ class _Iterating:
             least, stalled = (gap, 0) if gap < 0.99 * least else (least, stalled + 1)
             if gap <= target(certifier.game.upper) or stalled >= PATIENCE:
                 answer = certifier.answer(mixture.weights)
-                if is_solved(answer.gap, answer.upper_bound, answer.feasible, target):
+                if answer.gap <= target(answer.upper_bound):
                     return answer, Ending.PROVED
                 if stalled >= PATIENCE:
                     return answer, Ending.STALLED

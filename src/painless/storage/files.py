@@ -45,7 +45,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
             raise OSError("it is a folder, a device or a pipe")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:PREFIX]}.", suffix=SUFFIX)
     except (OSError, ValueError) as error:
         raise unwritable(path, error) from error
     temporary = Path(name)
@@ -77,16 +77,13 @@ def require_folder(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _prefix(path: Path) -> str:
-    return f".{path.name[:PREFIX]}."
-
-
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Remove the temporary files that killed processes left beside `path`, and nothing else."""
     path = Path(path)
+    prefix = f".{path.name[:PREFIX]}."
     for name in _names(path.parent):
-        drawn = name.removeprefix(_prefix(path)).removesuffix(SUFFIX)
-        ours = name == f"{_prefix(path)}{drawn}{SUFFIX}" and DRAWN.fullmatch(drawn)
+        drawn = name.removeprefix(prefix).removesuffix(SUFFIX)
+        ours = name == f"{prefix}{drawn}{SUFFIX}" and DRAWN.fullmatch(drawn)
         if ours and stat.S_ISREG(os.lstat(path.parent / name).st_mode):
             with suppress(OSError):
                 (path.parent / name).unlink(missing_ok=True)
