@@ -27,7 +27,6 @@ from painless.training.deep.moments import Moments
 from painless.training.deep.run import DeepRun
 from painless.training.deep.selection import (
     Evidence,
-    Known,
     mixture,
     promising,
     refining,
@@ -393,15 +392,6 @@ def test_the_largest_margin_is_kept_that_can_be():
     evidence = Evidence(np.array([[9.0, -4.9], [5.0, -4.0], [9.5, -6.0]]), np.full((3, 2), 0.5), np.ones(2))
     weights = mixture(evidence.known(), np.array([-5.0]), 3.0)
     assert weights[1] > 0.98
-
-
-def test_the_episodes_that_will_judge_count_in_the_margin():
-    """The first checkpoint keeps two errors of what is known; one hundred episodes with a deviation of 1 ask for 2·(0.1 + √(0.1² + 0.1²))."""
-    known = Known(np.array([[9.0, -4.7], [5.0, -4.0]]), np.full((2, 2), 0.1), np.ones((2, 2)))
-    np.testing.assert_array_equal(mixture(known, np.array([-5.0]), 2.0), [1.0, 0.0])
-    weights = mixture(known, np.array([-5.0]), 2.0, episodes=100)
-    spare = 0.2 * (1 + np.sqrt(2))
-    np.testing.assert_allclose(weights @ known.value[:, 1], -5.0 + spare)
 
 
 def test_multipliers_aim_beyond_the_limits(torch):

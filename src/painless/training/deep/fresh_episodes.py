@@ -34,7 +34,6 @@ class FreshEpisodes:
         history: of the training.
         steps: taken so far, by phase; what is played is added.
         stopped: why the training ended early, if it did.
-        most: episodes of the verification, at most.
         rng: the generator.
         report: called now and then.
     """
@@ -48,19 +47,11 @@ class FreshEpisodes:
         history: list[Record],
         steps: dict[str, int],
         stopped: str,
-        most: int,
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> None:
         self.simulator, self.copies, self.settings, self.budget = simulator, copies, settings, budget
         self.history, self.steps, self.stopped, self.rng, self.report = history, steps, stopped, rng, report
-        self.most = most
-
-    @property
-    def judging(self) -> float:
-        """About how many episodes will judge the answer."""
-        allowed = self._allowance(self.settings.verification) / self._length()
-        return float(np.clip(allowed, LEAST_EPISODES, self.most))
 
     def select(self, policies: list[NetworkPolicy], evidence: Evidence) -> None:
         """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
@@ -74,7 +65,7 @@ class FreshEpisodes:
             if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
                 break
             known = evidence.known()
-            answer = mixture(known, threshold, self.settings.margin, self.judging)
+            answer = mixture(known, threshold, self.settings.margin)
             if (evidence.count[answer > 0] >= ENOUGH).all():
                 break
             early = used < EXPLORING * allowed
@@ -94,12 +85,12 @@ class FreshEpisodes:
             evidence.add(played, finished.chosen(episodic))
             self.report()
 
-    def verify(self, policies: list[NetworkPolicy], weights: Array) -> Finished:
-        """Play the answer."""
+    def verify(self, policies: list[NetworkPolicy], weights: Array, most: int) -> Finished:
+        """Play the answer on at most so many episodes."""
         rng, length = np.random.default_rng(self.rng.integers(2**63)), self._length()
         share = self.settings.selection + self.settings.verification
         allowed = self._allowance(share) - self.steps["selection"]
-        count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
+        count = int(np.clip(allowed / length, LEAST_EPISODES, most))
         which = spread_evenly(weights, count, rng)
         started = 0
 

@@ -26,7 +26,6 @@ from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
 RECENT = 128  # episodes that show how much one differs from another
-AIM = 3.0  # margins in errors of the verdict's episodes by which they aim beyond it otherwise: selection keeps up to two and a half of them
 MOST_ROOM = 0.3  # deviations of an episode by which the multipliers aim beyond a limit, at most
 RESCUE = 0.85  # share of the run from which a limit that no recent episodes keep is all that counts
 
@@ -132,13 +131,13 @@ class DeepRun:
             again = self._try(lambda: fresh.select(policies, evidence))
             stopped = fresh.stopped = stopped or again
             known = evidence.known()
-            weights = mixture(known, self.specification.threshold, self.settings.margin, fresh.judging)
+            weights = mixture(known, self.specification.threshold, self.settings.margin)
             used = np.flatnonzero(weights)
-            told = Known(*(weights @ one for one in known))
+            told = Known(weights @ known.value, weights @ known.error)
             policies, weights = [policies[k] for k in used], weights[used]
             self.phase = "verifying"
             parts: list[Finished] = []
-            last = self._try(lambda: parts.append(fresh.verify(policies, weights)))
+            last = self._try(lambda: parts.append(fresh.verify(policies, weights, self.most)))
             return DeepFound(
                 policies,
                 weights,
@@ -231,7 +230,7 @@ class DeepRun:
         length = mean_length(self.history, float(self.simulator.time_limit))
         steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
         episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
-        return samples.std(0) * min(AIM * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
+        return samples.std(0) * min(2 * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -308,7 +307,7 @@ class DeepRun:
 
     def _fresh_episodes(self, stopped: str) -> FreshEpisodes:
         about = (self.simulator, self.copies, self.settings, self.budget)
-        return FreshEpisodes(*about, self.history, self.steps, stopped, self.most, self.rngs[2], self._report)
+        return FreshEpisodes(*about, self.history, self.steps, stopped, self.rngs[2], self._report)
 
     def _save(self, *, every: bool) -> None:
         point, now = self.checkpoint, time.perf_counter()

@@ -5,13 +5,7 @@ What the episodes of training say of each checkpoint is a start: a line through 
 episode at a time, values are drawn within the errors, the best mixture of these draws is found, and one of its policies is drawn and played:
 checkpoints that cannot win get no episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits.
 No error counts as smaller than that of the median deviation of a checkpoint's neighbours: a few episodes without a disaster do not show that there
-are none.
-
-The answer keeps away from the limits by
-
-    margin · (e + √(error² + e²)),     e = deviation/√n
-
-for n episodes that will judge it: the verdict asks for about two of their errors, and their mean differs from what is known here by the error of the difference.
+are none. The answer keeps `margin` errors from the limits.
 """
 
 from __future__ import annotations
@@ -38,7 +32,6 @@ class Known(NamedTuple):
 
     value: Array  # (n, J)
     error: Array  # (n, J)
-    deviation: Array  # (n, J) of an episode
 
 
 @dataclass
@@ -74,8 +67,7 @@ class Evidence:
         precision = self.count[:, None] / variance
         prior = 1 / np.maximum((DOUBT * self.error) ** 2, 1e-24)
         total = precision + prior
-        value = (fresh * precision + self.mean * prior) / total
-        return Known(value, 1 / np.sqrt(total), np.sqrt(variance))
+        return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total))
 
 
 def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
@@ -120,18 +112,16 @@ def _median_of_neighbours(spread: Array) -> Array:
     return np.array([np.median(spread[start : start + half], axis=0) for start in starts])
 
 
-def mixture(known: Known, threshold: Array, margin: float, episodes: float = np.inf) -> Array:
-    """Return the weights of the best mixture that keeps a margin from the limits, if so many episodes will judge it.
+def mixture(known: Known, threshold: Array, margin: float) -> Array:
+    """Return the weights of the best mixture that keeps a margin from the limits.
 
     If none does, the margin is the largest that one keeps: with none at all, what looks best is what luck has favoured. If none meets the
     limits, the nearest is taken.
     """
-    ahead = known.deviation / np.sqrt(episodes)
-    spare = margin * (ahead + np.hypot(known.error, ahead))
 
     def best(part: float) -> Any:
-        kept = np.column_stack([REWARD_MARGIN * known.error[:, 0], part * spare[:, 1:]])
-        return best_mixture(known.value - kept, threshold)
+        units = np.append(REWARD_MARGIN, np.full(len(threshold), part * margin))
+        return best_mixture(known.value - known.error * units, threshold)
 
     found, kept = best(1.0), best(0.0)
     low, high = 0.0, 1.0
@@ -143,7 +133,9 @@ def mixture(known: Known, threshold: Array, margin: float, episodes: float = np.
     if found is not None:
         return rounded(found.weights)
     size = np.maximum(np.median(known.error[:, 1:], axis=0), 1e-12)
-    return rounded(largest_slack((known.value - spare)[:, 1:] / size, threshold / size).weights)
+    return rounded(
+        largest_slack((known.value - margin * known.error)[:, 1:] / size, threshold / size).weights
+    )
 
 
 def rounded(weights: Array) -> Array:

@@ -57,9 +57,10 @@ class Deep:
             Coming down from the worst that episodes collected so far frees a pendulum with two limits (−136 in place of −286), but it misses
             one of them then, and fewer runs are called met (29 of 38, in place of 53 of 60).
         checkpoints: policies that are kept for the answer, from an eighth of the run on; each is tried as it is, and as what it is likeliest to do.
-        margin: standard errors by which the answer keeps away from the limits when it is selected: those of the episodes that will judge it, of which
-            the verdict asks for about two, and those of the difference between their mean and what selection knows. The multipliers aim three
-            times as many errors of the verdict's episodes beyond the limits: policies right at a limit leave nothing to select from.
+        margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
+            other episodes; with two here every other answer would stay unclear. The multipliers aim twice as many errors of the
+            verdict's episodes beyond the limits, once for the selection and once for the verdict: policies right at a limit leave nothing to
+            select from.
         selection, verification: shares of `steps` that are spent on fresh episodes in addition, to select the answer and to judge it.
 
     >>> Deep(hidden=128).hidden
@@ -85,7 +86,7 @@ class Deep:
     dual: Learner[Any] | None = None
     annealing: float = 0.5
     checkpoints: int = 24
-    margin: float = 2.0
+    margin: float = 3.0
     selection: float = 0.25
     verification: float = 0.25
 
