@@ -55,7 +55,7 @@ class Deep:
         annealing: share of the run at which the multipliers aim at the limits. Before it they come down evenly from what the first episodes,
             of nearly random actions, collected: multipliers that press at once end exploration.
             Coming down from the worst that episodes collected so far frees a pendulum with two limits (−136 in place of −286), but it misses
-            one of them then, and fewer runs are called met (29 of 38, in place of 53 of 60).
+            one of them then, and fewer runs are called met (29 of 38, in place of 53 of 60 at that time).
         checkpoints: policies that are kept for the answer, from an eighth of the run on; each is tried as it is, and as what it is likeliest to do.
         margin: standard errors by which the answer keeps away from the limits when it is selected. The verdict asks for more than two of
             other episodes; with two here every other answer would stay unclear. The multipliers aim twice as many errors of the
