@@ -209,9 +209,8 @@ def print_table(title: str, header: tuple[str, ...], rows: list[Any]) -> None:
     from rich.text import Text
 
     lines = ((title,), [shortened(name, WIDEST) for name in header], *rows)
-    coding = (
-        getattr(sys.stdout, "encoding", None) or "utf-8"
-    )  # what it lacks is spelled, so that columns stay aligned
+    # What the encoding lacks is spelled, so that columns stay aligned.
+    coding = getattr(sys.stdout, "encoding", None) or "utf-8"
     (head,), names, *cells = [
         [Text(visible(text).encode(coding, HANDLER).decode(coding)) for text in line] for line in lines
     ]

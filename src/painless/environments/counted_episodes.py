@@ -15,9 +15,8 @@ from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Specification
 
 WHOLE = (int, np.integer)
-Step = tuple[
-    Hashable, list[float], bool, bool
-]  # the key of the observation, utilities, terminated, truncated
+# The key of the observation, utilities, terminated, truncated.
+Step = tuple[Hashable, list[float], bool, bool]
 
 
 class GymnasiumEpisodes:
@@ -63,9 +62,8 @@ class GymnasiumEpisodes:
         def step(action: int) -> Step:
             self._steps += 1
             try:
-                chosen = (
-                    actions[action] if actions else interface.action(action)
-                )  # of a product, made each time
+                # Actions of a product are made each time.
+                chosen = actions[action] if actions else interface.action(action)
                 result = take(chosen)
                 if keys is not None and len(result) == 5:
                     last, reward, terminated, truncated, info = result

@@ -47,10 +47,8 @@ class Answer:
     feasible: bool
     # How much better than this policy any feasible policy could be; infinite if it is not proved to be feasible.
     gap: float = np.inf
-    rank: tuple[bool, float] = (
-        False,
-        -np.inf,
-    )  # a better answer is a feasible one, then one with a larger reward
+    # A better answer is a feasible one, then one with a larger reward.
+    rank: tuple[bool, float] = (False, -np.inf)
 
 
 class Certifier:

@@ -34,9 +34,8 @@ SHARE = 0.1  # tolerance of a best response, relative to the open gap
 FINEST = 1e-13  # the smallest tolerance of a response, in the engine's unit
 ROUNDING = 1e-12  # smaller gains are rounding, in the engine's unit
 SLACK_COARSE = 1e-3  # the initial distance between the bounds on the slack, in the engine's unit
-SLACK_FINEST = (
-    0.01 * TOLERANCE
-)  # the highest precision of best responses in the game for it, in the same unit
+# The highest precision of best responses in the game for it, in the same unit.
+SLACK_FINEST = 0.01 * TOLERANCE
 DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the engine sweeps
 BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
 SMOOTH_STATES = 5000  # states from which values are smooth enough in the multipliers to interpolate
@@ -110,21 +109,18 @@ class Game:
         self.response: Actions | None = None  # to these prices
         self.last_bound, self.rounding = np.inf, 0.0  # proved by the last response, and its rounding
         self.responses, self.evaluations = 0, 0  # best responses, and policies evaluated for them
-        self.bounds: list[
-            tuple[Array, float]
-        ] = []  # prices (H,), and the bound on max (o + λ)·V that was proved for them
+        # Prices (H,), and the bound on max (o + λ)·V that was proved for them.
+        self.bounds: list[tuple[Array, float]] = []
         self.proved: list[Array] = []  # (J,) proved values of all responses, also of dropped ones
         self.watch: Callable[[], None] = lambda: None  # called after each response
         self.useful = True  # whether the last response improves on the master's mixture
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
-        self.looped = (
-            False  # whether the last response found a new loop that pays, so that its prices prove no bound
-        )
+        # Whether the last response found a new loop that pays, so that its prices prove no bound.
+        self.looped = False
         self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
-        self.goal: Callable[[float], float] | None = (
-            None  # tolerance of a response, given the bound, if that is enough
-        )
+        # Tolerance of a response, given the bound, if that is enough.
+        self.goal: Callable[[float], float] | None = None
         self.tolerance = np.inf  # of the last response
         self._share = SHARE  # of the open gap, which the next response may leave
 
