@@ -65,6 +65,8 @@ SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the mo
 # so that a state with twice as many pairs as a few asks for twice the speed.
 TRIED, FLOWING, PAIRS = 8, 0.83, 4
 HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
+# Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
+FINER = 0.1
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -184,7 +186,7 @@ class Pricer:
                 else:
                     # Rough values cost another turn, and save much only where sweeps are slow; they become finer, or policies may alternate.
                     rough = 0.0 if self._flows else min(CLOSER * width, 0.1 * asked)
-                    asked = max(precision, rough)
+                    asked = max(FINER * precision, rough)
                     value, error = self._weighted_value(weight, value, asked)
             else:
                 stalled = width > STALLED * last and not changed
