@@ -30,7 +30,7 @@ FEW = 8  # constraints up to which the ends are found from what is known even if
 PRICINGS = 40  # maximum number of best responses for each end of a range; usually a few suffice
 DIGITS = 1e-10  # relative width of a range that is narrow enough
 # The gap at which the ends of a swept model's ranges are sought, and the error of the responses there, relative to the gap that was asked for.
-CLOSER, CLOSEST = 0.1, 0.01
+CLOSER, CLOSEST = 0.01, 0.01
 ENOUGH = 30.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
 # Such a width from which on responses beside the price come first, and how much farther away the next one is.
 INNER, FARTHER = 1e-6, 4.0
