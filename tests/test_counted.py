@@ -21,12 +21,13 @@ from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import margin_plans, safe_plans
 from painless.counting.memory import Memory
 from painless.counting.novelty import novelty
+from painless.counting.played import Played
 from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
 from painless.planning.case import Case
 from painless.simulation.confidence import about
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
-from painless.training.counted import SELECTION, Budget, CountedRun, Played
+from painless.training.counted import SELECTION, Budget, CountedRun
 from painless.training.counted_checkpoint import Between, counted_state, load_counted, save_counted
 from painless.training.episodes import Player, SimulatedEpisodes, choices_of
 
@@ -446,7 +447,7 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
     player.play([], 100, explore=True)
     none = np.empty((0, 0), dtype=np.int64)
-    state = Between(100.0, np.array([1.5]), 0, 0, np.empty(0), none, none)
+    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, none, [], [])
     save_counted(path, counted_state(player, state, {}))
     steps = player.memory.steps
     assert load_counted(path, player, {}).batch == 100

@@ -557,6 +557,36 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
         quick(resume=True, **{**options, "checkpoint": tmp_path / "other.npz"})
 
 
+@pytest.mark.parametrize(("share", "phase"), [(0.6, "exploring"), (0.75, "exploring"), (0.9, "verifying")])
+def test_a_run_that_was_stopped_late_repeats_little(share, phase, tmp_path):
+    """What was played and said on the way is part of a checkpoint; only the part in which it stopped is played again."""
+    played = 0
+
+    class Counting(Walk):
+        def step(self, action):
+            nonlocal played
+            played += 1
+            return super().step(action)
+
+    whole = quick(steps=6000, constraints="cost<=2")
+
+    def stop(now):
+        if now.used > share and now.phase == phase:
+            raise KeyboardInterrupt
+
+    options = {"constraints": "cost<=2", "checkpoint": tmp_path / "checkpoint.npz", "save_every": 1000.0}
+    quick(steps=6000, progress=stop, **options)
+    played = 0
+    again = quick(Counting, steps=6000, resume=True, **options)
+    assert 0 < played < (1.15 - share) * 6000
+    np.testing.assert_array_equal(
+        again.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+    np.testing.assert_array_equal(again.trace.reward_value, whole.trace.reward_value)
+    np.testing.assert_array_equal(again.standard_error, whole.standard_error)
+    assert again.estimate.mean.tolist() == whole.estimate.mean.tolist()
+
+
 def test_progress_and_log(tmp_path):
     seen = []
     path = tmp_path / "log.csv"

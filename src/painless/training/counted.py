@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.exploring_model import extreme_share, hopeful_model, largest_value, sampled_model
 from painless.counting.informative import informative_policies
-from painless.counting.judgement import judge
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import safe_plans
 from painless.counting.memory import Memory
+from painless.counting.played import Played, Said
 from painless.counting.safe_plan import (
     FINE,
     TOLERANCE,
@@ -35,7 +35,6 @@ from painless.counting.safe_plan import (
     WarmPlanner,
     best_of,
     plan,
-    weighed,
 )
 from painless.training.counted_checkpoint import Between, counted_state, load_counted, save_counted
 from painless.training.episodes import ENTRIES, Choice, Episodes, Player, Returns, choices_of
@@ -115,26 +114,6 @@ class CountedProgress:
     hope: float  # the share of time that the explorer expects in heaven
 
 
-class Played(NamedTuple):
-    """An answer that was played, and what was known when it was chosen."""
-
-    policy: Array  # (S, A) of the states known then
-    multiplier: Array  # (K,)
-    visits: Array  # (S·A,) then
-
-    def judged_on(self, model: LearnedModel, limits: Limits) -> Candidate:
-        """Judge it on a model of more steps: what came after the choice was not selected, so that the selection counts for the rest alone."""
-        actions = self.policy.shape[1]
-        rest = np.full((model.states - len(self.policy), actions), 1 / actions)
-        policy = np.vstack([self.policy, rest])
-        judged = judge(model, policy)
-        occupancy = judged.occupancy.reshape(-1)
-        before = np.zeros(len(occupancy))
-        before[: len(self.visits)] = self.visits
-        old = float(occupancy @ (before / np.maximum(model.visits, 1))) / float(occupancy.sum())
-        return weighed(model, judged, replace(limits, selection=old * limits.selection), self.multiplier)
-
-
 @dataclass
 class Found:
     """What a run found, in the internal sense."""
@@ -147,7 +126,7 @@ class Found:
     observations: Array  # (S, D)
     hoped: float  # the reward that an optimist could hope for
     stopped: str  # why it stopped early; empty if it did not
-    trace: list[Candidate]  # the answers on the way
+    trace: list[Said]  # of the answers on the way, the last one included
     training_steps: int
     verification_steps: int
 
@@ -184,11 +163,12 @@ class CountedRun:
         self.batch = 0.0  # steps of the latest one
         self._rehearsed = 0  # steps at the latest answer
         self._batches = 0  # that were planned
+        self._rehearsals = 0  # that are done, of those after exploration
         self.threshold = limits.threshold  # (K,) on discounted values
         self.answer: Candidate | None = None
         self.hope, self.phase = 1.0, "exploring"
-        self.trace: list[Candidate] = []
-        self._played: list[Played] = []
+        self.trace: list[Said] = []
+        self._played: list[Played] = []  # the latest few
         self._value: Array | None = None  # of the latest model, unconstrained
         self._explorer, self._answerer = WarmPlanner(), WarmPlanner()
 
@@ -211,7 +191,7 @@ class CountedRun:
             observations=self.episodes.observations(list(self.player.numbers))[: model.states],
             hoped=self._hoped(),
             stopped=stopped or again,
-            trace=self.trace,
+            trace=[*self.trace, Said.of(answer)],
             training_steps=steps,
             verification_steps=self.player.steps - steps,
         )
@@ -243,14 +223,17 @@ class CountedRun:
             self.batch = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
+            self._rehearsals = 0
             self._remember()
             self._report(every=0.0)
-        self._save()
-        for until in REHEARSALS:
+        for until in REHEARSALS[self._rehearsals :]:
             left = self.budget.left(self.player.steps, until)
             if left > 0:
                 self._rehearse(self._model(), left, until)
-                self._report(every=0.0)
+            self._rehearsals += 1
+            self._remember()
+            self._report(every=0.0)
+        self._save()
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -280,8 +263,9 @@ class CountedRun:
         if self.limits.episodic.any():
             exact = judged.value[1:] - slack / scale - self.limits.deviations * judged.error[1:]
             self.threshold = np.where(self.limits.episodic, exact, self.threshold)
-        self.trace.append(self.answer)
-        self._played.append(Played(judged.policy, self.answer.multiplier, model.visits))
+        self.trace.append(Said.of(self.answer))
+        latest = Played(judged.policy, self.answer.multiplier, model.visits)
+        self._played = [*self._played, latest][-len(REHEARSALS) :]
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
@@ -298,7 +282,8 @@ class CountedRun:
             return
         value = np.empty(0) if self._value is None else self._value
         policies = self._explorer.policies, self._answerer.policies
-        state = Between(self.batch, self.threshold, self._rehearsed, self._batches, value, *policies)
+        done = self._rehearsed, self._batches, self._rehearsals
+        state = Between(self.batch, self.threshold, *done, value, *policies, self._played, self.trace)
         self._unsaved = counted_state(self.player, state, self.checkpoint.settings)
         if time.perf_counter() - self._saved >= self.checkpoint.seconds:
             self._save()
@@ -312,7 +297,9 @@ class CountedRun:
     def _continue(self, state: Between) -> None:
         """Go on from a checkpoint."""
         self.batch, self.threshold, self._rehearsed = state.batch, state.threshold, state.rehearsed
-        self._value, self._batches = state.value if len(state.value) else None, state.batches
+        self._value = state.value if len(state.value) else None
+        self._batches, self._rehearsals = state.batches, state.rehearsals
+        self._played, self.trace = state.played, state.trace
         self.limits = replace(self.limits, time_limit=self.player.time_limit)
         self._explorer.start_from(state.explorer)
         self._answerer.start_from(state.answerer)
@@ -364,7 +351,7 @@ class CountedRun:
     def _final(self, model: LearnedModel) -> tuple[Limits, Candidate]:
         limits = replace(self.limits, selection=SELECTION)
         found = self._plans(model, limits)
-        found += [one.judged_on(model, limits) for one in self._played[-len(REHEARSALS) :]]
+        found += [one.judged_on(model, limits) for one in self._played]
         return limits, best_of(found)
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:
@@ -395,8 +382,8 @@ class CountedRun:
         unknown = np.full(self.memory.utilities, np.nan)
         value = error = unknown
         if self.answer is not None:
-            judged, scales = self.answer.judged, self.answer.scales
-            value, error = judged.value * scales * self.specification.sign, judged.error * scales
+            said = Said.of(self.answer)
+            value, error = said.value * self.specification.sign, said.error
         self.progress(
             CountedProgress(
                 steps=self.player.steps,

@@ -28,8 +28,8 @@ def training_of_counts(found: Found, simulator: Any, confidence: float, budget: 
     specification = simulator.specification
     judged = verified(found, specification, confidence)
     interface = getattr(simulator, "interface", None)
-    sign, answers = specification.sign, [*found.trace, found.answer]
-    values = np.array([one.judged.value * one.scales for one in answers]) * sign
+    sign = specification.sign
+    values = np.array([one.value for one in found.trace]) * sign
     policy = ObservedPolicy(found.observations, found.answer.judged.policy)
     model = found.nominal
     names = _names(found, interface)
@@ -37,7 +37,9 @@ def training_of_counts(found: Found, simulator: Any, confidence: float, budget: 
     return Training(
         policy=MixturePolicy.uniform((policy,)),
         estimate=judged.estimate,
-        trace=Trace(values[:, 0], values[:, 1:], np.array([one.multiplier for one in answers]), exact=False),
+        trace=Trace(
+            values[:, 0], values[:, 1:], np.array([one.multiplier for one in found.trace]), exact=False
+        ),
         multiplier=found.answer.multiplier,
         multiplier_bound=np.full(len(specification.threshold), np.inf),
         status=_status(found, judged, specification, getattr(interface, "left_out", [])),
@@ -50,7 +52,7 @@ def training_of_counts(found: Found, simulator: Any, confidence: float, budget: 
             "training": found.training_steps,
             "evaluation": found.verification_steps,
         },
-        standard_error=np.array([one.judged.error * one.scales for one in answers]),
+        standard_error=np.array([one.error for one in found.trace]),
         total=judged.total,
         discounted=judged.discounted,
         model=model.table(unique, specification.sense, specification.constraint_names),

@@ -15,6 +15,7 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.common.errors import InputError
 from painless.counting.memory import Indices, Memory
+from painless.counting.played import Played, Said
 from painless.policies.observed import key_of, rows_of
 from painless.storage import checked_entries as entries
 from painless.storage import results
@@ -31,15 +32,20 @@ class Between(NamedTuple):
     threshold: Array  # (K,) on discounted values
     rehearsed: int  # steps at the latest answer
     batches: int  # that were planned
+    rehearsals: int  # that are done, of those after exploration
     value: Array  # (S + 2,) of the latest model, unconstrained; (0,) before there is one
     explorer: Indices  # (n, S + 2) actions of the policies from which the next plan that explores starts
     answerer: Indices  # (n, S + 2) the same of answers
+    played: list[Played]  # the latest answers
+    trace: list[Said]  # of all answers on the way
 
 
 def counted_state(player: Player, state: Between, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of a run between two batches, to write now or later; `settings` must be the same when it continues."""
     memory = player.memory
     keys = list(player.numbers)
+    between = state._asdict()
+    played, trace = between.pop("played"), between.pop("trace")
     return {
         "kind": KIND,
         "settings": json.dumps(dict(settings)),
@@ -50,7 +56,14 @@ def counted_state(player: Player, state: Between, settings: Mapping[str, Any]) -
         "played": player.played,
         "longest": player.longest,
         "cut_off": player.cut_off,
-        **state._asdict(),
+        **between,
+        "played_states": np.array([len(one.policy) for one in played], dtype=np.int64),
+        "played_policy": np.vstack([np.empty((0, memory.actions)), *(one.policy for one in played)]),
+        "played_visits": np.concatenate([np.empty(0), *(one.visits for one in played)]),
+        "played_multiplier": _table([one.multiplier for one in played], memory.utilities - 1),
+        "said_value": _table([one.value for one in trace], memory.utilities),
+        "said_error": _table([one.error for one in trace], memory.utilities),
+        "said_multiplier": _table([one.multiplier for one in trace], memory.utilities - 1),
         **{
             name: getattr(memory, name)
             for name in ("keys", "counts", "sums", "squares", "starts", "low", "high")
@@ -85,10 +98,34 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
             threshold,
             entries.whole(content, "rehearsed"),
             entries.whole(content, "batches") if "batches" in content else 0,  # not of earlier versions
+            entries.whole(content, "rehearsals") if "rehearsals" in content else 0,  # neither
             entries.floats(content, "value", (None,)),
             _policies(content, "explorer", memory),
             _policies(content, "answerer", memory),
+            *(_answers(content, memory) if "played_states" in content else ([], [])),  # nor these
         )
+
+
+def _table(rows: list[Array], columns: int) -> Array:
+    return np.array(rows, dtype=float).reshape(-1, columns)
+
+
+def _answers(content: Mapping[str, Any], memory: Memory) -> tuple[list[Played], list[Said]]:
+    """Return the answers on the way: what was played, and what was said."""
+    states = entries.wholes(content, "played_states", (None,), below=memory.states + 1)
+    count, pairs = int(states.sum()), int(states.sum()) * memory.actions
+    policy = entries.floats(content, "played_policy", (count, memory.actions), least=0.0)
+    visits = entries.floats(content, "played_visits", (pairs,), least=0.0)
+    prices = entries.floats(content, "played_multiplier", (len(states), memory.utilities - 1))
+    last = np.cumsum(states)[:-1]
+    parts = np.split(policy, last), prices, np.split(visits, last * memory.actions)
+    value = entries.floats(content, "said_value", (None, memory.utilities))
+    error = entries.floats(content, "said_error", value.shape, least=0.0)
+    multiplier = entries.floats(content, "said_multiplier", (len(value), memory.utilities - 1))
+    return (
+        [Played(*one) for one in zip(*parts, strict=True)] if len(states) else [],
+        [Said(*one) for one in zip(value, error, multiplier, strict=True)],
+    )
 
 
 def _policies(content: Mapping[str, Any], name: str, memory: Memory) -> Indices:
