@@ -15,7 +15,7 @@ from benchmarks.scale_case import instance
 from painless.engines.sweeps import _chain_kernels, _improve_kernels
 from painless.engines.sweeps.chain import flow_order
 from painless.engines.sweeps.pricing import Pricer
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 from painless.problem.units import normalise
 
 
@@ -35,7 +35,7 @@ def measure(kind, states):
     problem, _ = normalise(instance(kind, states, 1, 0))
     pricer = Pricer(problem)
     pricer.price(np.array([0.5, 0.5]), 1.0, 1.0)
-    chain, rows, one = pricer.chain(pricer.rows.first[:-1]), pricer.rows, TwoThreads(large=1 << 60)
+    chain, rows, one = pricer.chain(pricer.rows.first[:-1]), pricer.rows, StateThreads(large=1 << 60)
     count = len(chain.stay)
     value, updated = pricer.values.value, np.empty_like(pricer.values.value)
     single, low, high = value[:, 0].copy(), np.empty(2), np.empty(2)

@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 
 import painless
 import painless.problems
+from painless.backends.base import single_threads
 from painless.bellman import occupancy, policy_utility, policy_value
 from painless.bellman import policy_transition as transition_of
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.common.threads import Threads, cores
 from painless.engines import policy_iteration
 from painless.engines.engine import engine_of
 from painless.engines.sweeps import _chain_kernels, _improve_kernels
@@ -27,7 +30,7 @@ from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.elimination import eliminate
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 from painless.planning import LinearProgram
 from painless.planning.case import Relaxation
 from painless.planning.column_generation import ColumnGeneration, Searcher
@@ -403,7 +406,7 @@ def test_chains_are_solved_to_what_they_promise(problem, along_flow, seed):
         action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
         np.add.at(policy, (states, action), part)
     chain = chain_of(rows, problem.discount, choices, np.array([share, 1 - share]))
-    assert sorted(flow_order(chain, TwoThreads())) == list(states)
+    assert sorted(flow_order(chain, StateThreads())) == list(states)
     values = ChainValues(np.zeros((len(states), len(rows.utility))), problem.discount, lambda _: None)
     values.along_flow = along_flow
     scale = np.abs(problem.utility).max() / (1 - problem.discount)
@@ -465,7 +468,7 @@ def test_a_sweep_of_each_kind_is_numpy_s():
     np.testing.assert_allclose(twice, gain + matrix @ updated)
     _chain_kernels.change(start, updated, low, high, 0, 15)
     np.testing.assert_allclose([low, high], [(updated - start).min(0), (updated - start).max(0)])
-    order = flow_order(chain, TwoThreads())
+    order = flow_order(chain, StateThreads())
     for parts in ([(0, 15)], [(0, 7), (7, 15)]):  # alone, and as two threads do it
         value, lows, highs = start.copy(), [], []
         for begin, end in parts:
@@ -488,7 +491,7 @@ def test_a_sweep_of_each_kind_is_numpy_s():
 def test_a_changing_chain_is_that_of_its_policy():
     problem = painless.garnet(30, 3, 4, 2, seed=3, dense=False)
     rows, rng = sparse_rows(problem), np.random.default_rng(0)
-    changing = ChangingChain(rows, 0.9, TwoThreads())
+    changing = ChangingChain(rows, 0.9, StateThreads())
     choice = rows.first[:-1].copy()
     for _ in range(5):
         choice[rng.random(30) < 0.4] += np.uint32(1)
@@ -508,11 +511,11 @@ def test_a_changing_chain_is_that_of_its_policy():
 def test_a_chain_interrupted_while_it_changes_is_written_anew(written):
     """Ctrl-C may come before the rows are written or after, and the answer still has to be proved."""
     rows = sparse_rows(painless.garnet(30, 3, 4, 2, seed=3, dense=False))
-    changing = ChangingChain(rows, 0.9, TwoThreads())
+    changing = ChangingChain(rows, 0.9, StateThreads())
     first = rows.first[:-1].copy()
     changing.follow(first)
 
-    class Interrupted(TwoThreads):
+    class Interrupted(StateThreads):
         def share(self, part, states, pieces=2):
             if written:
                 super().share(part, states, pieces)
@@ -521,19 +524,49 @@ def test_a_chain_interrupted_while_it_changes_is_written_anew(written):
     changing.threads = Interrupted()
     with pytest.raises(KeyboardInterrupt):
         changing.follow(first + np.uint32(1))
-    changing.threads = TwoThreads()
+    changing.threads = StateThreads()
     for choice in (first, first + np.uint32(1)):
         np.testing.assert_array_equal(changing.follow(choice).gain, chain_of(rows, 0.9, choice).gain)
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3, 16])
 def test_pieces_cover_all_states_in_order(pieces):
-    ranges = TwoThreads(large=2).share(lambda begin, end: range(begin, end), 7, pieces)
+    ranges = StateThreads(large=2).share(lambda begin, end: range(begin, end), 7, pieces)
     assert len(ranges) == pieces
     assert [s for piece in ranges for s in piece] == list(range(7))
-    assert TwoThreads(large=8).share(lambda begin, end: range(begin, end), 7, pieces) == [range(7)]
+    assert StateThreads(large=8).share(lambda begin, end: range(begin, end), 7, pieces) == [range(7)]
     with pytest.raises(ZeroDivisionError):
-        TwoThreads(large=2).share(lambda begin, _: 1 // begin, 7, pieces)
+        StateThreads(large=2).share(lambda begin, _: 1 // begin, 7, pieces)
+
+
+def test_as_many_threads_as_there_are_cores_and_pieces():
+    meeting = Barrier(3, timeout=60)  # three threads have to come
+    threads = Threads(5)
+    threads.share(lambda *_: meeting.wait(), 3, pieces=3)
+    with single_threads():
+        assert cores() == 1
+        assert StateThreads().workers == 1
+    assert cores() >= 1
+
+
+@pytest.mark.parametrize("criterion", [{"discount": 0.99}, {"horizon": 20}, {"average": True}])
+def test_answers_do_not_depend_on_the_number_of_cores(criterion, monkeypatch):
+    """Many states in place of few: every sweep is done in several parts."""
+    model = painless.garnet(600, 3, 4, 1, seed=5, dense=False)
+    limit = {"constraint_reward": model.constraint_reward}
+    problem = painless.CMDP(
+        *(model.transition, model.reward), initial=model.initial, **limit, threshold=[-1e6], **criterion
+    )
+    monkeypatch.setattr(StateThreads.__init__, "__defaults__", (2,))
+    monkeypatch.setattr("painless.engines.finite_horizon.SHARED", 2)
+    found = {}
+    for count in (1, 2, 5):
+        monkeypatch.setattr("painless.engines.sweeps.state_threads.cores", lambda count=count: count)
+        free = painless.solve(problem, painless.ColumnGeneration())
+        tight = problem.with_limits(free.constraint_value + 0.01 * np.abs(free.constraint_value))
+        answer = painless.solve(tight, painless.ColumnGeneration())
+        found[count] = answer.reward_value, answer.upper_bound, answer.policy.probabilities.tobytes()
+    assert found[1] == found[2] == found[5]
 
 
 @settings(max_examples=40, deadline=None)
@@ -542,7 +575,7 @@ def test_active_states_end_at_the_optimum(problem, seed):
     rows, rng = sparse_rows(problem), np.random.default_rng(seed)
     scale = np.abs(problem.reward).max() / (1 - problem.discount)
     wanted = policy_iteration(problem, problem.reward)
-    for threads in (TwoThreads(), TwoThreads(large=2)):
+    for threads in (StateThreads(), StateThreads(large=2)):
         value, choice = scale * rng.random(problem.shape[0]), rows.first[:-1].copy()
         active = ActiveStates(rows, problem.discount, threads)
         work = active.improve(rows.utility[0].copy(), value, choice, 1e-12 * scale, 1e6)
@@ -557,7 +590,7 @@ def test_active_states_end_at_the_optimum(problem, seed):
 
 def test_active_states_stop_at_the_limit():
     rows = sparse_rows(painless.garnet(50, 3, 4, 1, seed=1, discount=0.999, dense=False))
-    active = ActiveStates(rows, 0.999, TwoThreads())
+    active = ActiveStates(rows, 0.999, StateThreads())
     work = active.improve(rows.utility[0].copy(), np.zeros(50), rows.first[:-1].copy(), 1e-9, 7.0)
     assert 7 <= work <= 8
 

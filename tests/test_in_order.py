@@ -10,7 +10,7 @@ from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps import in_order
 from painless.engines.sweeps.chain import ChangingChain, chain_of
 from painless.engines.sweeps.in_order import OrderedRows
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 from painless.engines.total import Total
 from painless.problem.units import normalise
 
@@ -80,7 +80,7 @@ def test_a_model_without_cycles_takes_one_sweep():
 @pytest.mark.parametrize("back", [0.0, 0.1])
 def test_a_policy_its_values_and_its_visits(back):
     rows, choice, pricer = ordered(layered(2, back=back))
-    initial, chains = pricer.initial, ChangingChain(pricer.rows, 1.0, TwoThreads())
+    initial, chains = pricer.initial, ChangingChain(pricer.rows, 1.0, StateThreads())
     known = np.zeros((len(choice), 3))
     found = rows.price(np.array([1.0, 0.5]), 1e-6, 1e-9, initial, choice, chains, known)
     assert found is not None

@@ -1,5 +1,8 @@
 """Shadow prices: proved ranges that hold the derivatives, against the linear program with each limit moved both ways."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -178,7 +181,7 @@ def test_ranges_follow_from_what_is_known_when_the_time_is_up(constraints):
 def test_prices_of_a_large_model_are_as_precise_as_asked(constraints, tolerance, monkeypatch):
     problem = painless.garnet(520, 3, 4, constraints=constraints, seed=3, discount=0.95, dense=False)
     exact = painless.solve(problem, LinearProgram(), tolerance=1e-9).price_range
-    monkeypatch.setattr("painless.solving.conclusion.QUICK_SECONDS", -1.0)  # as if it were slow
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_WORK", -1.0)  # as if it were slow
     monkeypatch.setattr("painless.solving.conclusion.SHARE", np.inf)  # and there were time
     low, high = painless.solve(problem, ColumnGeneration(), tolerance=tolerance).price_range.T
     assert (low <= exact[:, 1] * (1 + 1e-9)).all()
@@ -214,11 +217,24 @@ def test_ranges_that_are_narrow_enough_cost_nothing():
 
 def test_a_large_model_narrows_its_prices_as_far_as_asked_however_quick_it_is(monkeypatch):
     problem = painless.garnet(5200, 3, 4, constraints=1, seed=3, discount=0.95, dense=False)
-    monkeypatch.setattr("painless.solving.conclusion.QUICK_SECONDS", np.inf)
-    monkeypatch.setattr("painless.solving.conclusion.LEAST_SECONDS", np.inf)
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_WORK", np.inf)
+    monkeypatch.setattr("painless.solving.conclusion.LEAST_WORK", np.inf)
     as_asked = painless.solve(problem, tolerance=1e-2)
     monkeypatch.setattr("painless.solving.conclusion.FEW_STATES", 10_000)
     full = painless.solve(problem, tolerance=1e-2)
     assert as_asked.best_responses < full.best_responses
     low, high = as_asked.price_range[0]
     assert low <= full.price_range[0, 0] <= full.price_range[0, 1] <= high <= 1.5 * low
+
+
+def test_prices_do_not_depend_on_the_time_that_they_take(monkeypatch):
+    """By one clock years pass, and by the other no time."""
+    problem = painless.garnet(700, 3, 4, 1, seed=2, dense=False)
+    found = []
+    for speed in (1e-9, 1e9):
+        for name in ("perf_counter", "thread_time", "process_time"):
+            monkeypatch.setattr(time, name, itertools.count(0, speed).__next__)
+        solution = painless.solve(problem, tolerance=1e-4)
+        found.append((solution.reward_value, solution.price_range.tobytes()))
+    monkeypatch.undo()
+    assert found[0] == found[1]

@@ -65,12 +65,13 @@ def attempt(function: Callable[[Piece], Any], piece: Piece) -> Any:
 
 @contextmanager
 def single_threads() -> Iterator[None]:
-    """Limit BLAS and Numba to one thread each: workers share a machine, and threads would change results."""
+    """Limit BLAS, Numba and sweeps to one thread each: workers share a machine, and threads of BLAS would change results."""
     from painless.common.arrays import one_thread
+    from painless.common.threads import one_core
 
     numba = sys.modules.get("numba")  # where it is not loaded yet, the worker's environment says the same
     before = numba.get_num_threads() if numba else 1
-    with one_thread():
+    with one_thread(), one_core():
         try:
             if numba:
                 numba.set_num_threads(1)

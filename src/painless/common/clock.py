@@ -17,12 +17,12 @@ AFTER_INTERRUPT = 1.0  # seconds for the same after Ctrl-C
 
 
 class Clock:
-    """A clock that starts when created; `tick` raises TimeoutError after the limit, and KeyboardInterrupt after Ctrl-C."""
+    """A clock that starts when created; `tick`, called after about every pass over the model, raises TimeoutError after the limit, and KeyboardInterrupt after Ctrl-C."""
 
     def __init__(self, limit: float | None = None) -> None:
         self.start, self.limit = time.perf_counter(), limit
         self.deadline = np.inf if limit is None else self.start + limit
-        self._work, self._allowed = time.thread_time(), np.inf  # CPU seconds of this thread
+        self.ticks, self._most = 0, np.inf  # so far, and at which it is enough
         self._interrupted = False
 
     @contextmanager
@@ -59,8 +59,8 @@ class Clock:
         if self._interrupted:
             self._interrupted = False
             raise KeyboardInterrupt
-        late = time.perf_counter() > self.deadline
-        if late or (self._allowed < np.inf and time.thread_time() > self._allowed):
+        self.ticks += 1
+        if self.ticks > self._most or time.perf_counter() > self.deadline:
             raise TimeoutError
 
     def extend(self) -> None:
@@ -70,20 +70,14 @@ class Clock:
         else:
             self.deadline = self.start + self.limit + max(GRACE, 0.05 * self.limit)
 
-    @property
-    def work(self) -> float:
-        """The CPU time of this thread since the start, in seconds."""
-        return time.thread_time() - self._work
-
     @contextmanager
-    def allowing(self, least: float, share: float = 1.0) -> Iterator[None]:
-        """Allow a share of the CPU time that was used since the start, or `least` seconds, however busy the machine.
+    def allowing(self, ticks: float) -> Iterator[None]:
+        """Allow so many ticks more, which depend neither on the machine nor on what else it does.
 
         What comes after is short, and part of the answer: no such limit holds for it.
         """
-        now = time.thread_time()
-        self._allowed = now + max(share * (now - self._work), least)
+        self._most = self.ticks + ticks
         yield
-        self._allowed = np.inf
+        self._most = np.inf
         if self.limit is not None:
             self.extend()

@@ -57,7 +57,7 @@ class Kernel:
 def njit(function: Function) -> Function:
     """Compile a function with Numba, lazily, with a cache that falls back to a temporary folder and never raises.
 
-    It releases the GIL, so that two threads can work at the same time.
+    It releases the GIL, so that threads can work at the same time.
     """
     return cast(Function, Kernel(function, {}))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from threading import Lock
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -35,7 +37,8 @@ class Threads:
             while (k := next(turn)) < pieces:
                 found[k] = part(k * size // pieces, (k + 1) * size // pieces)
 
-        others = [self._executor.submit(work) for _ in range(self.workers - 1)] if size >= self.large else []
+        helpers = min(self.workers, pieces) - 1 if size >= self.large else 0
+        others = [self._executor.submit(work) for _ in range(helpers)]
         try:
             work()
         finally:
@@ -51,8 +54,26 @@ class Threads:
         return self._pool
 
 
+class _Alone:
+    lock, depth = Lock(), 0  # blocks at work that share the machine with other processes
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Use no more threads within this block: processes beside this one have the other cores."""
+    with _Alone.lock:
+        _Alone.depth += 1
+    try:
+        yield
+    finally:
+        with _Alone.lock:
+            _Alone.depth -= 1
+
+
 def cores() -> int:
     """Return how many cores this process may use; at most what `NUMBA_NUM_THREADS` says."""
+    if _Alone.depth:
+        return 1
     found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     given = os.environ.get("NUMBA_NUM_THREADS", "")
     return min(found, int(given)) if given.isdecimal() and int(given) else found

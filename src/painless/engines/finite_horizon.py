@@ -22,13 +22,13 @@ from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, BaseEngine, B
 from painless.engines.pair_rows import compiled_steps
 from painless.engines.sweeps.backward import best_step, follow_step, mix_step, reach_step, visit_step
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 from painless.problem import CMDP
 from painless.problem.stages import Stages
 from painless.problem.transitions import require_sound
 
 COMPILED = 1_500_000  # transitions of all steps from which compiled code is worth its loading
-SHARED, FEW_PIECES = 50_000, 4  # states from which a second thread pays, and the parts of a step
+SHARED = 50_000  # states from which a second thread pays
 EVERY: Mask = np.empty((0, 0), dtype=bool)  # stands for all actions
 
 
@@ -174,8 +174,8 @@ class FiniteHorizon(BaseEngine):
         return len(self._utility) * (2 if signed else 1)
 
     @cached_property
-    def _threads(self) -> TwoThreads:
-        return TwoThreads(SHARED)
+    def _threads(self) -> StateThreads:
+        return StateThreads(SHARED)
 
     @cached_property
     def _near(self) -> NDArray[np.intp]:
@@ -195,7 +195,7 @@ class FiniteHorizon(BaseEngine):
 
     def _shared(self, kernel: Callable[..., Any], *arguments: Any, states: int | None = None) -> list[Any]:
         """Run a kernel on all states, or on the first ones, in parts; return what it returns for each."""
-        return self._threads.share(partial(kernel, *arguments), states or self.process.states, FEW_PIECES)
+        return self._threads.share(partial(kernel, *arguments), states or self.process.states, PIECES)
 
     def _arrays(self, step: int) -> tuple[Indices, Indices, Array]:
         """The sparse rows of a step."""

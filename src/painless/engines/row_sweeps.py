@@ -17,7 +17,7 @@ from painless.common.arrays import Array
 from painless.engines.pair_rows import PairRows, Places
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.sparse_rows import SparseRows
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 
 STUCK = 1 - 1e-12  # a row that stays with a larger probability is left out
 
@@ -59,7 +59,7 @@ class RowSweeps:
 
     @cached_property
     def _active(self) -> ActiveStates:
-        return ActiveStates(self.known.sparse, 1.0, TwoThreads())
+        return ActiveStates(self.known.sparse, 1.0, StateThreads())
 
     def improved(
         self,

@@ -126,6 +126,7 @@ class _RunValues:
 
     def _sweep(self, table: Array, q: Array) -> tuple[Array, Array, float]:
         """Do one pass over all pairs; return the range of the changes, (J,) each, and the error that it proves."""
+        from painless.engines.sweeps.state_threads import PIECES
         from painless.evaluators._swept_kernels import policy_sweep
 
         evaluator, problem = self.evaluator, self.evaluator.problem
@@ -138,7 +139,7 @@ class _RunValues:
             policy_sweep(*model, policy, self.value, q, self.spare, low, high, start, stop)
             return low, high
 
-        parts = np.array(evaluator.engine.pricer.threads.share(part, len(table)))
+        parts = np.array(evaluator.engine.pricer.threads.share(part, len(table), PIECES))
         self.value, self.spare = self.spare, self.value
         evaluator.sweeps += 1
         low, high = parts[:, 0].min(0), parts[:, 1].max(0)

@@ -32,10 +32,12 @@ from painless.solving.solution import Solution
 from painless.solving.status import Kind, Status
 from painless.storage.mapped import unchanged
 
-LEAST_SECONDS = 0.5  # CPU time for the prices if the answer took less
-# CPU time of an answer, and states; prices of a swept model, or of a horizon, that takes longer or has more are only as precise as asked, and take at most
-QUICK_SECONDS, FEW_STATES = 0.1, 5000
-SHARE = 0.25  # of that time
+# Work is counted in pairs (s, a) that are passed, some ten nanoseconds each, and not timed, so that the same question has the same answer.
+OF_A_PASS = 5000  # what a pass costs beside its pairs
+LEAST_WORK = 5e7  # for the prices if the answer took less
+# Work of an answer, and states; prices of a swept model, or of a horizon, that takes more or has more are only as precise as asked, and take at most
+QUICK_WORK, FEW_STATES = 1e7, 5000
+SHARE = 0.25  # of that work
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
@@ -45,7 +47,7 @@ ROWS = 1 << 16  # of a table that are written at a time
 
 
 def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
-    """Return the solution, with price ranges that are narrowed for at most the time that the answer took; not at all without `narrow`.
+    """Return the solution, with price ranges that are narrowed for at most as many passes as the answer took; not at all without `narrow`.
 
     `trace` is that of an algorithm, in the user's terms, whose own iterates are the answer. Without it, better responses
     found on the way improve the answer.
@@ -56,16 +58,18 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     in_time = found.ending not in OUT_OF_TIME
     precise, share = PricePrecision(), 1.0
     stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
-    if stepwise and (clock.work > QUICK_SECONDS or certifier.problem.shape[0] > FEW_STATES):
+    states, actions, limits = certifier.problem.shape
+    each = OF_A_PASS + states * actions / (certifier.problem.horizon or 1)
+    if stepwise and (clock.ticks * each > QUICK_WORK or states > FEW_STATES):
         target = gap_target(found.case.problem, task.tolerance, found.case.units)
         precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
     if not in_time:
         clock.extend()
     narrow = narrow and in_time
-    least = LEAST_SECONDS if share == 1 else QUICK_SECONDS
-    with clock.allowing(least, share) if narrow else nullcontext():
+    least = (LEAST_WORK if share == 1 else QUICK_WORK) / each
+    with clock.allowing(max(share * clock.ticks, least)) if narrow else nullcontext():
         # Without prices a swept model needs no more than the gap that was asked for.
-        if narrow and (certifier.engine.exact or certifier.problem.shape[2]):
+        if narrow and (certifier.engine.exact or limits):
             answer = closed_in(certifier, answer, trace is None, precise)
         low, high = found.case.problem.utility_range
         if not (low[1:] < high[1:])[found.case.units.removed].any():

@@ -1,7 +1,7 @@
 """Following a policy of a swept model, compiled: its chain, and sweeps of it. The equations are in `chain_values`.
 
-Indices are unsigned, so that no kernel tests them for a negative sign. Kernels hold no lock: two threads
-may work on two ranges of states. None of them allocates anything of the model's size.
+Indices are unsigned, so that no kernel tests them for a negative sign. Kernels hold no lock: several threads
+may work on a range of states each. None of them allocates anything of the model's size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Improving a policy of a swept model, compiled. The equations are in `pricing` and `active_states`.
 
-Indices are unsigned, so that no kernel tests them for a negative sign. Kernels hold no lock: two threads
-may work on two ranges of states.
+Indices are unsigned, so that no kernel tests them for a negative sign. Kernels hold no lock: several threads
+may work on a range of states each.
 """
 
 from __future__ import annotations

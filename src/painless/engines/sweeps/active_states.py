@@ -14,13 +14,13 @@ import numpy as np
 from painless.common.arrays import Array
 from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 
 
 class ActiveStates:
-    """Improves a policy and its value, state by state; two threads work on their own halves of the states."""
+    """Improves a policy and its value, state by state; two threads work on a half of the states each."""
 
-    def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
+    def __init__(self, rows: SparseRows, discount: float, threads: StateThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
         self._sources = _sources(rows)
 
@@ -39,7 +39,7 @@ class ActiveStates:
         """
         states, work, rounds = len(value), 0, 0
         active, crossing = np.ones(states, dtype=bool), np.zeros(states, dtype=bool)
-        before = np.empty_like(value) if self.threads.both(states) else value
+        before = np.empty_like(value) if self.threads.several(states) else value
 
         def part(begin: int, end: int) -> int:
             return kernels.improve_active(

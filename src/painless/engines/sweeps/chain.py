@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 
 NO_PAIR = np.uint32(2**32 - 1)
 EVERY = slice(None)
@@ -64,7 +64,7 @@ def _with_room(successors: Indices, utilities: int) -> Chain:
 class ChangingChain:
     """The chain of one deterministic policy after another; only rows that change are rewritten."""
 
-    def __init__(self, rows: SparseRows, discount: float, threads: TwoThreads) -> None:
+    def __init__(self, rows: SparseRows, discount: float, threads: StateThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
         most = np.maximum.reduceat(np.diff(rows.pointer), rows.first[:-1].astype(np.intp))
         self.chain = _with_room(most, len(rows.utility))
@@ -86,7 +86,7 @@ class ChangingChain:
         return self.chain
 
 
-def flow_order(chain: Chain, threads: TwoThreads) -> Indices:
+def flow_order(chain: Chain, threads: StateThreads) -> Indices:
     """Order the states of each thread's range so that the most probable successors come first."""
     states = len(chain.stay)
     order, path, seen = np.empty(states, np.uint32), np.empty(states, np.uint32), np.zeros(states, bool)

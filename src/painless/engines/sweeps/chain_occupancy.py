@@ -24,7 +24,7 @@ from painless.engines.sweeps.elimination import SMALL, eliminate
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 
 LONG = 60  # sweeps after which another way is worth a try
 
@@ -39,7 +39,7 @@ def chain_occupancy(
     *,
     along_flow: bool = True,
     on_levels: bool = False,
-    threads: TwoThreads | None = None,
+    threads: StateThreads | None = None,
     elimination: EliminationOrder | None = None,
 ) -> Array:
     """Return ρ(I − γP)⁻¹, (S,), to within `tolerance` of its sum 1/(1−γ), from `start` on.
@@ -50,7 +50,7 @@ def chain_occupancy(
         known = elimination.solve(chain, initial, transposed=True)
         assert known is not None
         return np.maximum(known, 0.0)
-    pushed = _Pushed(chain, discount, initial, start, threads or TwoThreads())
+    pushed = _Pushed(chain, discount, initial, start, threads or StateThreads())
     sweeps = LONG if on_levels or len(initial) <= SMALL else 0
     while True:
         if sweeps == LONG:
@@ -81,11 +81,11 @@ class _Pushed:
     """What of the occupancy is `held`, and the `rest` that is still to be pushed along: d_π = held + rest(I − γP)⁻¹."""
 
     def __init__(
-        self, chain: Chain, discount: float, initial: Array, start: Array | None, threads: TwoThreads
+        self, chain: Chain, discount: float, initial: Array, start: Array | None, threads: StateThreads
     ) -> None:
         self.chain, self.discount, self.threads = chain, discount, threads
         self._order: Indices | None = None
-        self._received = np.empty((2 if threads.both(len(initial)) else 1, len(initial)))  # by each thread
+        self._received = np.empty((2 if threads.several(len(initial)) else 1, len(initial)))  # by each thread
         self.held = np.zeros(len(initial)) if start is None else start.copy()
         self.rest = initial.copy()
         if start is not None:

@@ -27,7 +27,7 @@ from painless.engines.sweeps.elimination import SMALL, eliminate
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.sparse_rows import Indices
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 
 EPSILON = float(np.finfo(np.float64).eps)
 STEPS = 16  # roundings of a sweep beside those of its sums
@@ -54,9 +54,9 @@ class ChainValues:
     """
 
     def __init__(
-        self, value: Array, discount: float, tick: Callable[[int], None], threads: TwoThreads | None = None
+        self, value: Array, discount: float, tick: Callable[[int], None], threads: StateThreads | None = None
     ) -> None:
-        self.threads = threads or TwoThreads()
+        self.threads = threads or StateThreads()
         self.value, self.discount, self.tick = value, discount, tick  # (S, J)
         self.along_flow = False
         self.order: Indices | None = None  # of sweeps along the flow
@@ -83,7 +83,7 @@ class ChainValues:
         except TimeoutError:
             self.along_flow = False
             self._even_sweeps(chain, 1)
-            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
+            self._range(lambda *part: kernels.change(self._spare, self.value, *part), PIECES)
             self._low, self._high = self.discount * self._low, self.discount * self._high
             return self._centred(self._rounding(most_roundings(chain)))
 
@@ -210,7 +210,7 @@ class ChainValues:
                 self._flow_sweep(chain)
         else:
             self._even_sweeps(chain, count)
-            self._range(lambda *part: kernels.change(self._spare, self.value, *part))
+            self._range(lambda *part: kernels.change(self._spare, self.value, *part), PIECES)
         self.tick(count)
         self._low, self._high = self.discount * self._low, self.discount * self._high
         return float((self._high - self._low).max())
@@ -218,15 +218,15 @@ class ChainValues:
     def _flow_sweep(self, chain: Chain) -> None:
         assert self.order is not None
         before, order = self.value, self.order
-        if self.threads.both(len(order)):
+        if self.threads.several(len(order)):
             before = self._spare
             before[:] = self.value
         self._range(lambda *part: kernels.flow_sweep(*chain, order, self.value, before, *part))
 
     def _even_sweeps(self, chain: Chain, count: int) -> None:
-        """Sweep evenly; two threads wait for each other after every sweep."""
+        """Sweep evenly; threads wait for each other after every sweep."""
         states = len(self.value)
-        at_once = 1 if self.threads.both(states) else count
+        at_once = 1 if self.threads.several(states) else count
         for _ in range(count // at_once):
             value, spare = self.value, self._spare
 
@@ -237,7 +237,7 @@ class ChainValues:
             if at_once % 2:
                 self.value, self._spare = spare, value
 
-    def _range(self, kernel: Callable[[Array, Array, int, int], None]) -> None:
+    def _range(self, kernel: Callable[[Array, Array, int, int], None], pieces: int = 2) -> None:
         """Run a kernel that writes the least and the largest change of a range of states, for all of them."""
 
         def part(begin: int, end: int) -> tuple[Array, Array]:
@@ -245,7 +245,7 @@ class ChainValues:
             kernel(low, high, begin, end)
             return low, high
 
-        low, high = zip(*self.threads.share(part, len(self.value)), strict=True)
+        low, high = zip(*self.threads.share(part, len(self.value), pieces), strict=True)
         self._low, self._high = reduce(np.minimum, low), reduce(np.maximum, high)
 
     def _centre(self) -> None:

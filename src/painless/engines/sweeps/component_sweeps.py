@@ -26,7 +26,7 @@ from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps.chain import Chain, flow_order
 from painless.engines.sweeps.recent_answers import RecentAnswers, Span
 from painless.engines.sweeps.sparse_rows import Indices
-from painless.engines.sweeps.two_threads import TwoThreads
+from painless.engines.sweeps.state_threads import StateThreads
 
 PRECISE = 2e-16  # the change of a sweep at which a component is done, relative to its largest value
 NOISE = 8e-16  # a residual that is rounding, relative to the largest value
@@ -93,7 +93,7 @@ class SweptInverse:
         SciPy numbers components so that each comes after those that it leads to; the order matters for speed alone.
         """
         label = scipy.sparse.csgraph.connected_components(self._matrix, connection="strong")[1]
-        flow = flow_order(self._chain, TwoThreads(len(label) + 1))
+        flow = flow_order(self._chain, StateThreads(len(label) + 1))
         order = flow[np.argsort(label[flow], kind="stable")]
         bounds = np.flatnonzero(np.diff(label[order], prepend=-1, append=-1))
         return order, bounds.astype(np.uint32)

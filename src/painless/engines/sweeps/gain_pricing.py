@@ -33,7 +33,7 @@ from painless.engines.sweeps.chain_values import EPSILON, STEPS
 from painless.engines.sweeps.gain_sweeps import GainSweeps
 from painless.engines.sweeps.policy_steps import uniform_chain
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 
 INEXACT = 0.02  # what is left of the greedy policy's bias, relative to the distance of the bounds
 ROUNDS = 2000  # Bellman sweeps for one best response
@@ -74,7 +74,7 @@ class GainPricer:
     """
 
     def __init__(self, rows: SparseRows, tick: Callable[[], None]) -> None:
-        self.rows, self._tick, self.threads = rows, tick, TwoThreads()
+        self.rows, self._tick, self.threads = rows, tick, StateThreads()
         states = len(rows.first) - 1
         self.bias = np.zeros((states, len(rows.utility)))  # of the last policy
         self.leaving = LEAVING

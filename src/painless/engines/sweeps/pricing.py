@@ -50,7 +50,7 @@ from painless.engines.sweeps.policy_steps import (
     uniform_values,
 )
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows, sparse_rows
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 from painless.problem import CMDP
 
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
@@ -99,7 +99,7 @@ class Pricer:
         self.initial, self.discount = problem.initial, problem.discount
         self.bellman_sweeps, self.solves = 0.0, 0
         self.count = SweepCount(tick)
-        self.threads = TwoThreads()
+        self.threads = StateThreads()
         states = len(self.rows.first) - 1
         self._choice: Indices = self.rows.first[:-1].copy()
         self.values = ChainValues(

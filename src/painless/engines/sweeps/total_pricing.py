@@ -28,7 +28,7 @@ from painless.engines.sweeps.chain_values import EPSILON, ChainValues
 from painless.engines.sweeps.in_order import OrderedRows
 from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
-from painless.engines.sweeps.two_threads import PIECES, TwoThreads
+from painless.engines.sweeps.state_threads import PIECES, StateThreads
 
 BURST = 4  # sweeps between two looks at what is left
 SLUGGISH = 0.8  # a sweep that leaves more is a slow one
@@ -59,7 +59,7 @@ class TotalPriced(NamedTuple):
 class Slowness(ChainValues):
     """How slowly a chain stops: the expected time W = 1 + PW, and the slowest part of an error, φ = Pφ/λ."""
 
-    def __init__(self, states: int, tick: Callable[[int], None], threads: TwoThreads):
+    def __init__(self, states: int, tick: Callable[[int], None], threads: StateThreads):
         super().__init__(np.repeat([[0.0, 1.0]], states, 0), 1.0, tick, threads)
         self._gain = np.repeat([[1.0, 0.0]], states, 0)
         self.part, self.share = np.ones(states), 0.0  # φ, and λ
@@ -94,7 +94,7 @@ class Slowness(ChainValues):
 class TotalValues(ChainValues):
     """The totals of one chain after another."""
 
-    def __init__(self, value: Array, initial: Array, tick: Callable[[int], None], threads: TwoThreads):
+    def __init__(self, value: Array, initial: Array, tick: Callable[[int], None], threads: StateThreads):
         super().__init__(value, 1.0, tick, threads)
         self.initial, self.slowness = initial, Slowness(len(initial), tick, threads)
 
@@ -165,7 +165,7 @@ class TotalPricer:
     ) -> None:
         self.rows = rows._replace(utility=np.ascontiguousarray(rows.utility))
         self.initial, self._choice, self._tick = initial, first.copy(), tick
-        self.threads = TwoThreads()
+        self.threads = StateThreads()
         self.values = TotalValues(
             np.zeros((len(initial), len(self.rows.utility))), initial, lambda _: self._tick(), self.threads
         )
