@@ -109,16 +109,6 @@ def transitions(
     return origin, chain.target[place].astype(np.intp), chain.weight[place]
 
 
-def arrows(chain: Chain) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return where the rows of a chain begin, (S + 1,), and their targets, without room between them; these may be the chain's own."""
-    pointer = np.append(chain.start, chain.stop[-1:]).astype(np.int32)
-    if np.array_equal(pointer[1:], chain.stop):
-        return pointer, chain.target[: pointer[-1]].view(np.int32)
-    np.cumsum(chain.stop - chain.start, dtype=np.int32, out=pointer[1:])
-    pointer[0] = 0
-    return pointer, transitions(chain)[1].astype(np.int32)
-
-
 def as_matrix(chain: Chain) -> Any:
     """Return γP as a sparse matrix, (S, S)."""
     states = np.arange(len(chain.stay))

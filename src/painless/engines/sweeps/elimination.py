@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.engines.sweeps.chain import Chain, arrows, transitions
+from painless.engines.sweeps.chain import Chain, transitions
 from painless.engines.sweeps.elimination_order import ENTRIES, EliminationOrder
 
 Places = NDArray[np.intp]
@@ -24,6 +24,7 @@ Places = NDArray[np.intp]
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
 QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
+PIECE = 1 << 14  # states that are looked at together
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
@@ -47,7 +48,6 @@ def eliminate(
     if fills_in_much(int((chain.stop - chain.start).sum()), len(chain.stay)):
         return None
     states = len(chain.stay)
-    rank = np.arange(states)
     is_wide = states > SMALL and not _fits(_own_width(chain), states)
     if is_wide and states**2 > QUICK:
         order = order or EliminationOrder(lambda: chain)
@@ -60,6 +60,7 @@ def eliminate(
         np.subtract.at(dense, (state, target), weight)
         direct: Array = np.linalg.solve(dense.T if transposed else dense, right).astype(np.float64)
         return direct
+    rank = np.arange(states)
     if is_wide:  # the kernels of an order would take longer to compile than they save on a thousand states
         rank = _narrow_rank(state, target, states)
         if not _fits(_width(rank, state, target), states):
@@ -87,9 +88,11 @@ def fills_in_much(arrows: int, states: int) -> bool:
 
 def _own_width(chain: Chain) -> int:
     """Return how far a state leads, at most, as states are numbered."""
-    pointer, target = arrows(chain)
-    ahead = target - np.repeat(np.arange(len(chain.stay), dtype=np.int32), np.diff(pointer))
-    return int(max(ahead.max(initial=0), -ahead.min(initial=0)))
+    width = 0
+    for begin in range(0, len(chain.stay), PIECE):
+        state, target, _ = transitions(chain, slice(begin, begin + PIECE))
+        width = max(width, int(np.abs(target - begin - state).max(initial=0)))
+    return width
 
 
 def _width(rank: Places, state: Places, target: Places) -> int:
