@@ -11,6 +11,8 @@ Sweeps cross some chains slowly; elimination solves them directly. It is done
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -29,11 +31,16 @@ LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
 def eliminate(
-    chain: Chain, right: Array, *, transposed: bool = False, order: EliminationOrder | None = None
+    chain: Chain,
+    right: Array,
+    *,
+    transposed: bool = False,
+    order: EliminationOrder | None = None,
+    room: Callable[[], Array] | None = None,
 ) -> Array | None:
     """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain fills in much.
 
-    `order` is that of the model to which the chain belongs; it is found on first use.
+    `order` is that of the model to which the chain belongs; it is found on first use. `room` returns an array like `right` for the answer, if one is at hand.
 
     >>> import painless
     >>> from painless.engines.sweeps.chain import chain_of
@@ -44,7 +51,7 @@ def eliminate(
     array([100.,   0.,   0.,   0.,   0.])
     """
     if order is not None and order.is_known:
-        return order.solve(chain, right, transposed)
+        return order.solve(chain, right, transposed, None if room is None else room())
     if fills_in_much(int((chain.stop - chain.start).sum()), len(chain.stay)):
         return None
     states = len(chain.stay)

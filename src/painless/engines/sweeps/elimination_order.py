@@ -76,16 +76,20 @@ class EliminationOrder:
         """Whether there is such an order, as far as has been looked."""
         return self._structure is not None
 
-    def solve(self, chain: Chain, right: Array, transposed: bool = False) -> Array | None:
-        """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if too many entries appear."""
+    def solve(
+        self, chain: Chain, right: Array, transposed: bool = False, out: Array | None = None
+    ) -> Array | None:
+        """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system, in `out` if it is given; None if too many entries appear."""
         if self._graph is not None:
             self._structure, self.least_width = _structure(self._graph())
             self._graph = None
         if self._structure is None:
             return None
         structure, states = self._structure, len(chain.stay)
+        whole = np.empty(right.shape) if out is None else out
+        whole[:] = right
+        found = whole.reshape(states, -1)
         upper, diagonal = np.empty(len(structure.upper_column)), np.empty(states)
-        found: Array = right.reshape(states, -1).copy()
         if transposed:
             lower, none = np.empty(len(structure.lower_column)), np.empty((states, 0))
             kernels.factorise(*chain[:5], *structure, lower, upper, diagonal, none)
@@ -93,7 +97,7 @@ class EliminationOrder:
         else:
             kernels.factorise(*chain[:5], *structure, np.empty(0), upper, diagonal, found)
             kernels.substitute(structure.order, *structure[3:5], upper, diagonal, found)
-        return found.reshape(right.shape)
+        return whole
 
 
 def fills_in_little(chain: Chain) -> bool:
