@@ -121,10 +121,12 @@ class Swept(BaseEngine):
         self, policies: Sequence[Array | Actions], weights: Array, precision: float = 0.0
     ) -> tuple[Array, Bracket]:
         """Return the stationary policy (S, A) with the averaged values of some policies, and proved bounds on its values."""
-        used = np.flatnonzero(weights).tolist()
+        used = [k for k in np.argsort(-weights, kind="stable").tolist() if weights[k] > 0]
         if any(policies[k].ndim == 2 for k in used):
             return super().mixed(policies, weights)
-        chosen = [self._chosen(policies[k]) for k in used]
+        chosen = np.empty((len(used), self.problem.shape[0]), np.uint32)
+        for choice, k in zip(chosen, used, strict=True):
+            choice[:] = self._chosen(policies[k])
         table, low, error = self._mixer.mixed(chosen, weights[used], precision / self.unit)
         if len(used) > 1:  # visits of the mixture are asked for next
             self._visits = self._mixer.occupancy

@@ -67,6 +67,11 @@ class SweptEvaluator:
         return Evaluation(TabularQ(q), np.array([value for _, value in parts]))
 
     @cached_property
+    def utility(self) -> Array:
+        """The utilities of all pairs, (J, N)."""
+        return np.ascontiguousarray(self.engine.pricer.rows.utility)
+
+    @cached_property
     def place(self) -> Indices:
         """Where each available pair stands among all pairs; empty where all are available."""
         if self.engine.pricer.rows.action is None:
@@ -135,7 +140,8 @@ class _RunValues:
 
         def part(start: int, stop: int) -> tuple[Array, Array]:
             low, high = np.empty(utilities), np.empty(utilities)
-            model = (*evaluator.engine.pricer.rows[:5], evaluator.place, problem.discount)
+            rows = (*evaluator.engine.pricer.rows[:4], evaluator.utility)
+            model = (*rows, evaluator.place, problem.discount)
             policy_sweep(*model, policy, self.value, q, self.spare, low, high, start, stop)
             return low, high
 

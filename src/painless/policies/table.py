@@ -61,9 +61,11 @@ class TabularPolicy:
         object.__setattr__(self, "names", validation.names(self.names, (*table.shape, 0)))
 
     @classmethod
-    def of_rows(cls, table: Array, names: Mapping[str, Names], visits: Counted = None) -> TabularPolicy:
-        """Return the policy of a table (S, A) whose rows were divided by their sums, without checking them."""
-        policy, rows = object.__new__(cls), table.copy()
+    def of_rows(
+        cls, table: Array, names: Mapping[str, Names], visits: Counted = None, *, copy: bool = True
+    ) -> TabularPolicy:
+        """Return the policy of a table (S, A) whose rows were divided by their sums, without checking them; without a copy it takes the table over."""
+        policy, rows = object.__new__(cls), table.copy() if copy else table
         rows.flags.writeable = False
         policy.__dict__.update(probabilities=rows, names=dict(names), visits=visits)
         return policy

@@ -128,14 +128,16 @@ class TimedPolicy:
         return buffer.getvalue()
 
 
-def policy_of(problem: CMDP, table: Array, visits: Counted = None) -> TabularPolicy | TimedPolicy:
+def policy_of(
+    problem: CMDP, table: Array, visits: Counted = None, *, copy: bool = True
+) -> TabularPolicy | TimedPolicy:
     """Return a table over the states of a problem, whose rows are distributions, as its policy.
 
-    For a horizon (H·S, A) becomes (H, S, A), and the policy takes over the table, which is large.
+    For a horizon (H·S, A) becomes (H, S, A), and the policy takes over the table, which is large; so it does without a copy.
     """
     names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is None:
-        return TabularPolicy.of_rows(normalised(table), names, visits)
+        return TabularPolicy.of_rows(normalised(table), names, visits, copy=copy)
     steps, shape = problem.horizon or 0, (-1, problem.stages.states, table.shape[1])
 
     def seen() -> Array | None:

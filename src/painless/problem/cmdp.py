@@ -26,6 +26,7 @@ from painless.problem.criterion import Criterion
 from painless.problem.formats import registry as formats
 from painless.problem.formats.file_entries import NAME_KEYS, SPARSE_KEYS
 from painless.problem.names import Names, add_names, is_whole, locate
+from painless.problem.pair_utilities import PairUtilities
 from painless.problem.stages import Stages
 from painless.problem.validation import is_average, is_one, refuse_beside_average
 from painless.storage.mapped import Source, sources_of
@@ -330,6 +331,14 @@ class CMDP:
     def rescaled(self, origin: Array, span: Array, kept: NDArray[np.intp], threshold: Array) -> CMDP:
         """Return the same process with utilities (u − origin)/span, (J,) each, and only some of the constraints."""
         chosen = np.append(0, 1 + kept)
+        sparse = not isinstance(self.transition, np.ndarray)
+        if sparse and self.stages is None:  # nothing as large as the model is copied
+            origin, span = origin[chosen], span[chosen]
+            low, high = (read_only((side[chosen] - origin) / span) for side in self.utility_range)
+            problem = self._bare(threshold, {})
+            shared = PairUtilities.of(self.reward, self.constraint_reward, chosen, origin, span)
+            problem.__dict__.update(rescaled_utility=shared, utility_range=(low, high))
+            return problem
         utility, pairs = self._stored
         scaled = utility[chosen]
         scaled -= origin[chosen, None, None]
@@ -425,7 +434,7 @@ class CMDP:
         problem = object.__new__(CMDP)
         stored = [*self.__dataclass_fields__]
         if self.step_utility is None:  # else they follow from it, and from the actions
-            stored += ["reward", "constraint_reward"]
+            stored += ["reward", "constraint_reward", "rescaled_utility"]
         problem.__dict__.update(
             {name: self.__dict__[name] for name in stored if name in self.__dict__}
             | {name: _protected(value, read_only) for name, value in changes.items()}
@@ -468,17 +477,36 @@ class CMDP:
         """The reward and the constraint rewards in one array, (J, S, A), or (J, H·S, A)."""
         if self.step_utility is not None:
             return read_only(stages.repeated(self.step_utility, self.actions))
+        if "rescaled_utility" in self.__dict__:
+            scaled = self.pair_utility[:, :].reshape(-1, *self.actions.shape)
+            scaled[:, ~self.actions] = 0.0
+            return read_only(scaled)
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
+
+    @property
+    def pair_utility(self) -> PairUtilities:
+        """The utilities of all pairs of a sparse model, (J, S·A), without a copy of them."""
+        known = self.__dict__.get("rescaled_utility")
+        if isinstance(known, PairUtilities):
+            return known
+        count = 1 + self.shape[2]
+        return PairUtilities.of(
+            self.reward, self.constraint_reward, np.arange(count), np.zeros(count), np.ones(count)
+        )
 
     @cached_property
     def utility_range(self) -> tuple[Array, Array]:
         """The least and the largest of every utility over the available pairs, (J,) each."""
-        utility, pairs = self._stored
+        tables, pairs = (self.reward[None], self.constraint_reward), self.actions
+        if self.step_utility is not None:
+            steps, pairs = self._stored
+            tables = steps[:1], steps[1:]
         if pairs.all():  # many times faster than with a mask
-            return read_only(utility.min((1, 2))), read_only(utility.max((1, 2)))
-        low = utility.min((1, 2), where=pairs, initial=np.inf)
-        high = utility.max((1, 2), where=pairs, initial=-np.inf)
-        return read_only(low), read_only(high)
+            low, high = [table.min((1, 2)) for table in tables], [table.max((1, 2)) for table in tables]
+        else:
+            low = [table.min((1, 2), where=pairs, initial=np.inf) for table in tables]
+            high = [table.max((1, 2), where=pairs, initial=-np.inf) for table in tables]
+        return read_only(np.concatenate(low)), read_only(np.concatenate(high))
 
     @cached_property
     def most_successors(self) -> int:

@@ -26,6 +26,7 @@ from painless.policies.table_mixture import TableMixture
 from painless.policies.timed import TimedPolicy, policy_of
 from painless.problem import CMDP
 from painless.problem.function_model import FunctionModel
+from painless.problem.transitions import normalised
 from painless.problem.units import normalise, rounded
 from painless.solving.remedy import explain
 from painless.solving.solution import Solution
@@ -249,7 +250,7 @@ def _solution(
             missed[index] = max(rounded(short, up=True), 0.0)
     values = case.value(np.where(np.isfinite(value), value, np.nan))
     return Solution(
-        policy=_policy(case, policy, response, visits),
+        policy=_policy(case, policy, response, visits, copy=rest.get("trace") is not None),
         reward_value=float(values[0]),
         constraint_value=values[1:],
         violation=missed,
@@ -265,9 +266,12 @@ def _solution(
 
 
 def _policy(
-    case: Case, policy: Any, response: Actions | None, precision: float
+    case: Case, policy: Any, response: Actions | None, precision: float, copy: bool = True
 ) -> TabularPolicy | TimedPolicy | TableMixture | ActionMixture:
-    """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit."""
+    """Return a policy (S, A), or a draw between several, with the best response in states that it does not visit.
+
+    Without a copy the table of a swept model is taken over: planners make it anew, of the actions of best responses.
+    """
     actions = case.problem.shape[1]
     if isinstance(case.problem, FunctionModel):
         named = {kind: given for kind, given in case.problem.names.items() if kind == "actions"}
@@ -285,7 +289,8 @@ def _policy(
             policy = policy.copy()  # the answer's own stays as it is
             _complete(policy, response, visited)
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
-        return policy_of(problem, policy, lambda: _counted_visits(problem, policy, precision))
+        table = policy if problem.stages is not None else normalised(policy)
+        return policy_of(*(problem, table, lambda: _counted_visits(problem, table, precision)), copy=copy)
     with suppress(TimeoutError):
         often = np.maximum(case.engine.visits(policy, precision), 0.0)
         visits = often if starts_anywhere else np.where(case.engine.reachable(policy), often, 0.0)

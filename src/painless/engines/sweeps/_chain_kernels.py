@@ -20,7 +20,7 @@ def write_rows(
     pointer: Indices,
     successor: Indices,
     probability: Array,
-    utility: Array,
+    utilities: tuple[Array, Array, NDArray[np.intp], Array, Array],
     discount: float,
     choices: Indices,
     shares: Array,
@@ -37,21 +37,23 @@ def write_rows(
     """Write the stale rows of begin..end − 1: `target` and `weight` = γp, the self-loop γp in `stay`, u_π in `gain`.
 
     Self-loops are taken out, so that a row may be shorter than its room: it ends at `stop`. Without `shares` there is
-    one policy.
+    one policy. `utilities` are those of `PairUtilities`.
     """
+    reward, constraint_reward, place, origin, span = utilities
     for s in range(np.uint64(begin), np.uint64(end)):
         if not stale[s]:
             continue
         at = np.uint64(start[s])
         stay[s] = 0.0
-        for j in range(len(utility)):
+        for j in range(len(place)):
             gain[s, j] = 0.0
         for n in range(len(choices)):
             share = shares[n, s] if len(shares) else 1.0
             if share > 0:
                 pair = np.uint64(choices[n, s])
-                for j in range(len(utility)):
-                    gain[s, j] += share * utility[j, pair]
+                for j in range(len(place)):
+                    stored = constraint_reward[place[j] - 1, pair] if place[j] > 0 else reward[pair]
+                    gain[s, j] += share * ((stored - origin[j]) / span[j])
                 for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
                     if successor[k] == s:
                         stay[s] += share * discount * probability[k]

@@ -17,8 +17,55 @@ Places32 = NDArray[np.int32]
 
 
 @njit
+def count_neighbours(start: Indices, stop: Indices, target: Indices, room: Places32) -> None:
+    """Count the transitions from and to each state, (S,)."""
+    for s in range(len(start)):
+        for k in range(start[s], stop[s]):
+            room[s] += 1
+            room[target[k]] += 1
+
+
+@njit
+def write_neighbours(
+    start: Indices,
+    stop: Indices,
+    target: Indices,
+    first: Places32,
+    size: Places32,
+    lists: Places32,
+    mark: Places32,
+) -> None:
+    """Write the states that lead to each state, or that it leads to, each once, to lists[first[s]..first[s] + size[s] − 1].
+
+    `size` holds 0 for each state at first, and `mark` −1.
+    """
+    states = len(start)
+    for s in range(states):
+        for k in range(start[s], stop[s]):
+            lists[first[s] + size[s]] = target[k]
+            size[s] += 1
+    for s in range(states):
+        for k in range(start[s], stop[s]):
+            t = target[k]
+            lists[first[t] + size[t]] = s
+            size[t] += 1
+    for s in range(states):
+        count = 0
+        for k in range(first[s], first[s] + size[s]):
+            t = lists[k]
+            if mark[t] != s:
+                mark[t] = s
+                lists[first[s] + count] = t
+                count += 1
+        size[s] = count
+        for k in range(count // 2):  # the last ones first
+            low, high = first[s] + k, first[s] + count - 1 - k
+            lists[low], lists[high] = lists[high], lists[low]
+
+
+@njit
 def neighbourhood(
-    pointer: Places32, neighbour: Places32, alone: int, seen: NDArray[np.bool_], found: Places
+    first: Places32, size: Places32, lists: Places32, alone: int, seen: NDArray[np.bool_], found: Places
 ) -> tuple[int, int]:
     """Write states around found[0], the nearest first, without those that have more than `alone` neighbours; return how many, and how many steps away."""
     seen[found[0]] = True
@@ -27,9 +74,9 @@ def neighbourhood(
         steps, last = steps + 1, count
         for place in range(at, last):
             s = found[place]
-            for k in range(pointer[s], pointer[s + 1]):
-                t = neighbour[k]
-                if count < len(found) and not seen[t] and pointer[t + 1] - pointer[t] <= alone:
+            for k in range(first[s], first[s] + size[s]):
+                t = lists[k]
+                if count < len(found) and not seen[t] and size[t] <= alone:
                     seen[t], found[count] = True, t
                     count += 1
         at = last
@@ -37,55 +84,73 @@ def neighbourhood(
 
 
 @njit
-def order_by_degree(
-    pointer: Places32,
-    neighbour: Places32,
-    alone: int,
-    pool: Places32,
-    scratch: Places32,
-    order: Places32,
-    begin: Places,
-    below: Places32,
-) -> bool:
-    """Eliminate one state after another, one with the fewest neighbours each time, and connect its neighbours; return whether there is room for that.
+def link_by_size(first: Places32, size: Places32, lists: Places32, links: Places32, hub: Places32) -> None:
+    """Take the states of `hub` out of the lists of all others, and link states with lists of the same size.
 
-    `neighbour` (edges,) of a symmetric graph; states with more than `alone` of them go last, and count as neighbours of all. `pool` is room for lists that
-    grow, `scratch` (8, S + 1) holds −1. Write the `order`, and for its n-th state the neighbours that are left when it goes to below[begin[n]..begin[n + 1] − 1].
+    `links` (4, S + 1) holds −1: the first state with so many neighbours, the next and the last one with as many, and a mark of each state.
     """
-    states, used, hubs = len(pointer) - 1, 0, 0
-    first, size, room, head, after, ahead, mark, hub = scratch
-    for s in range(states):
-        if pointer[s + 1] - pointer[s] > alone:
-            hub[hubs], mark[s] = s, -2
-            hubs += 1
-    for s in range(states):
+    head, after, ahead, mark = links
+    for s in hub:
+        mark[s] = -2
+    for s in range(len(first)):
         if mark[s] == -2:
             continue
-        first[s], count = used, 0
-        for k in range(pointer[s], pointer[s + 1]):
-            if mark[neighbour[k]] != -2:
-                if used + count + 8 > len(pool):
-                    return False
-                pool[used + count] = neighbour[k]
+        count = 0
+        for k in range(first[s], first[s] + size[s]):
+            if mark[lists[k]] != -2:
+                lists[first[s] + count] = lists[k]
                 count += 1
-        size[s], room[s] = count, count + 4
-        used += room[s]
+        size[s] = count
         after[s] = head[count]
         if after[s] >= 0:
             ahead[after[s]] = s
         head[count] = s
-    n, end, least, stamp = 0, 0, 0, 0
+
+
+@njit
+def order_by_degree(
+    first: Places32,
+    size: Places32,
+    room: Places32,
+    pool: Places32,
+    links: Places32,
+    hub: Places32,
+    order: Places32,
+    begin: Places32,
+    below: Places32,
+    most: tuple[int, int],
+    progress: Places,
+) -> int:
+    """Eliminate one state after another, one with the fewest neighbours each time, and connect its neighbours.
+
+    The neighbours of s are pool[first[s]..first[s] + size[s] − 1], with room for room[s] of them; states of `hub` go last, and count as neighbours of all.
+    Write the `order`, and for its n-th state the neighbours that are left when it goes to below[begin[n]..begin[n + 1] − 1].
+
+    Return 0 when all are done; 1 if `pool` is too small, or 2 if `below` is: to go on from `progress` (5,) with more room, up to `most` of each; −1 if that is not enough.
+    """
+    head, after, ahead, mark = links
+    states, hubs = len(first), len(hub)
+    n, end, least, stamp, used = progress
     begin[0] = 0
     while n < states - hubs:
         while head[least] < 0:
             least += 1
         gone = head[least]
+        if len(pool) < most[0] or len(below) < most[1]:
+            grown = 0
+            for k in range(first[gone], first[gone] + size[gone]):
+                grown += 2 * room[pool[k]] + size[gone]
+            progress[0], progress[1], progress[2], progress[3], progress[4] = n, end, least, stamp, used
+            if used + grown > len(pool) and len(pool) < most[0]:
+                return 1
+            if end + (size[gone] + 1) * (size[gone] + hubs) > len(below) and len(below) < most[1]:
+                return 2
         head[least] = after[gone]
         if after[gone] >= 0:
             ahead[after[gone]] = -1
         count, row, from_ = size[gone], end, first[gone]
         if end + count + hubs > len(below):
-            return False
+            return -1
         for k in range(count):
             below[row + k] = pool[from_ + k]
         for k in range(hubs):
@@ -116,7 +181,7 @@ def order_by_degree(
                     continue
                 if kept == room[s]:
                     if used + 2 * room[s] + count > len(pool):
-                        return False
+                        return -1
                     for m in range(kept):
                         pool[used + m] = pool[first[s] + m]
                     first[s], room[s] = used, 2 * room[s] + count
@@ -131,7 +196,7 @@ def order_by_degree(
         for k in range(row, row + same):
             mark[below[k]] = stamp
             if end + count + hubs - (k - row) - 1 > len(below):
-                return False
+                return -1
             order[n] = below[k]
             for m in range(k + 1, row + count + hubs):
                 below[end] = below[m]
@@ -152,31 +217,34 @@ def order_by_degree(
                 ahead[after[s]] = s
             head[size[s]] = s
             least = min(least, size[s])
+    if end + hubs * hubs > len(below) and len(below) < most[1]:
+        progress[0], progress[1], progress[2], progress[3], progress[4] = n, end, least, stamp, used
+        return 2
     for k in range(hubs):
         if end + hubs > len(below):
-            return False
+            return -1
         order[n] = hub[k]
         for m in range(k + 1, hubs):
             below[end] = hub[m]
             end += 1
         n += 1
         begin[n] = end
-    return True
+    return 0
 
 
 @njit
-def rows_below(begin: Places, below: Places32, pointer: Places, column: Indices) -> None:
+def rows_below(begin: Indices, below: Indices, pointer: Indices, column: Indices) -> None:
     """Write where the rows of the lower factor have entries, in ascending order, from where its columns have them."""
     states = len(begin) - 1
     for k in range(begin[states]):
-        pointer[below[k] + 1] += 1
+        pointer[below[k] + 1] += np.uint32(1)
     for s in range(states):
         pointer[s + 1] += pointer[s]
     place = pointer.copy()
     for s in range(states):
         for k in range(begin[s], begin[s + 1]):
             column[place[below[k]]] = s
-            place[below[k]] += 1
+            place[below[k]] += np.uint32(1)
 
 
 @njit
@@ -187,17 +255,21 @@ def factorise(
     weight: Array,
     stay: Array,
     order: Indices,
-    rank: Indices,
-    lower_at: Places,
+    lower_at: Indices,
     lower_column: Indices,
-    upper_at: Places,
+    upper_at: Indices,
     upper_column: Indices,
+    rank: Indices,
     lower: Array,
     upper: Array,
     diagonal: Array,
+    x: Array,
 ) -> None:
-    """Write the factors of I − γP, row by row: entries of `lower`, of `upper` and of its diagonal, by their rank."""
-    row = np.zeros(len(order))
+    """Write the factors of I − γP, row by row: entries of `lower`, of `upper` and of its diagonal, by their rank.
+
+    Right sides `x` (S, n) become L⁻¹x, for which the lower factor need not be kept: if `lower` is empty it is not.
+    """
+    row, columns = np.zeros(len(order)), x.shape[1]
     for i in range(np.uint64(len(order))):
         s = order[i]
         row[i] = 1.0 - stay[s]
@@ -205,13 +277,16 @@ def factorise(
             row[rank[target[k]]] -= weight[k]
         for k in range(lower_at[i], lower_at[i + np.uint64(1)]):
             j = np.uint64(lower_column[k])
-            lower[k] = 0.0
+            share = 0.0
             if row[j] != 0.0:
                 share = row[j] / diagonal[j]
-                lower[k] = share
                 row[j] = 0.0
                 for m in range(upper_at[j], upper_at[j + np.uint64(1)]):
                     row[upper_column[m]] -= share * upper[m]
+                for c in range(columns):
+                    x[s, c] -= share * x[order[j], c]
+            if len(lower):
+                lower[k] = share
         diagonal[i] = row[i]
         row[i] = 0.0
         for k in range(upper_at[i], upper_at[i + np.uint64(1)]):
@@ -221,61 +296,45 @@ def factorise(
 
 @njit
 def substitute(
-    order: Indices,
-    lower_at: Places,
-    lower_column: Indices,
-    upper_at: Places,
-    upper_column: Indices,
-    lower: Array,
-    upper: Array,
-    diagonal: Array,
-    right: Array,
-    x: Array,
+    order: Indices, upper_at: Indices, upper_column: Indices, upper: Array, diagonal: Array, x: Array
 ) -> None:
-    """Write the solution (S, n) for right sides (S, n)."""
-    states, columns = right.shape
-    found = np.empty((states, columns))
-    for i in range(states):
-        for c in range(columns):
-            found[i, c] = right[order[i], c]
-        for k in range(lower_at[i], lower_at[i + 1]):
-            for c in range(columns):
-                found[i, c] -= lower[k] * found[lower_column[k], c]
+    """Turn right sides (S, n) into U⁻¹ of them."""
+    states, columns = x.shape
     for i in range(states - 1, -1, -1):
+        s = order[i]
         for k in range(upper_at[i], upper_at[i + 1]):
+            t = order[upper_column[k]]
             for c in range(columns):
-                found[i, c] -= upper[k] * found[upper_column[k], c]
+                x[s, c] -= upper[k] * x[t, c]
         for c in range(columns):
-            found[i, c] /= diagonal[i]
-            x[order[i], c] = found[i, c]
+            x[s, c] /= diagonal[i]
 
 
 @njit
 def substitute_transposed(
     order: Indices,
-    lower_at: Places,
+    lower_at: Indices,
     lower_column: Indices,
-    upper_at: Places,
+    upper_at: Indices,
     upper_column: Indices,
     lower: Array,
     upper: Array,
     diagonal: Array,
-    right: Array,
     x: Array,
 ) -> None:
-    """Write the solution (S, n) of the transposed system for right sides (S, n)."""
-    states, columns = right.shape
-    found = np.empty((states, columns))
+    """Turn right sides (S, n) into the solutions of the transposed system."""
+    states, columns = x.shape
     for i in range(states):
-        found[i] = right[order[i]]
-    for i in range(states):
+        s = order[i]
         for c in range(columns):
-            found[i, c] /= diagonal[i]
+            x[s, c] /= diagonal[i]
         for k in range(upper_at[i], upper_at[i + 1]):
+            t = order[upper_column[k]]
             for c in range(columns):
-                found[upper_column[k], c] -= upper[k] * found[i, c]
+                x[t, c] -= upper[k] * x[s, c]
     for i in range(states - 1, -1, -1):
+        s = order[i]
         for k in range(lower_at[i], lower_at[i + 1]):
+            t = order[lower_column[k]]
             for c in range(columns):
-                found[lower_column[k], c] -= lower[k] * found[i, c]
-        x[order[i]] = found[i]
+                x[t, c] -= lower[k] * x[s, c]

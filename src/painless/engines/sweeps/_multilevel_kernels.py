@@ -91,7 +91,7 @@ def coarsen(
 
 @njit
 def count_successors(
-    first: Indices, pointer: Indices, successor: Indices, mark: Indices, begin: NDArray[np.intp]
+    first: Indices, pointer: Indices, successor: Indices, mark: Indices, begin: Indices
 ) -> None:
     """Write where the successors of each state begin, (S + 1,), those of all its pairs together and each once.
 
@@ -116,7 +116,7 @@ def average_rows(
     successor: Indices,
     probability: Array,
     discount: float,
-    begin: NDArray[np.intp],
+    begin: Indices,
     level: tuple[Indices, Array, Array],
     mark: NDArray[np.intp],
 ) -> None:

@@ -12,6 +12,7 @@ from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as kernels
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 from painless.engines.sweeps.state_threads import PIECES, StateThreads
+from painless.problem.pair_utilities import as_parts
 
 NO_PAIR = np.uint32(2**32 - 1)
 EVERY = slice(None)
@@ -32,9 +33,10 @@ def chain_of(rows: SparseRows, discount: float, choices: Indices, shares: Array 
     """Return the chain of the policy that takes pair choices[n, s] with probability shares[n, s]."""
     choices = np.atleast_2d(choices)
     shares = np.ones(choices.shape) if shares is None else shares
-    chain = _with_room(_successors(rows, choices, shares), len(rows.utility))
+    chain = _with_room(_starts(_successors(rows, choices, shares)), len(rows.utility))
     stale = np.ones(choices.shape[1], dtype=bool)
-    kernels.write_rows(*(*rows[1:5], discount, choices, shares, stale, *chain, 0, len(stale)))
+    utility = as_parts(rows.utility)
+    kernels.write_rows(*(*rows[1:4], utility, discount, choices, shares, stale, *chain, 0, len(stale)))
     return chain
 
 
@@ -46,11 +48,16 @@ def _successors(rows: SparseRows, choices: Indices, shares: Array) -> Indices:
     return total
 
 
-def _with_room(successors: Indices, utilities: int) -> Chain:
-    """Return room for a chain with at most so many successors of each state, (S,)."""
-    states = len(successors)
-    start = np.zeros(states + 1, np.uint32)
+def _starts(successors: Indices) -> Indices:
+    """Return where the rows of a chain begin that have at most so many successors of each state, (S,), and where the last one ends."""
+    start = np.zeros(len(successors) + 1, np.uint32)
     np.cumsum(successors, out=start[1:])
+    return start
+
+
+def _with_room(start: Indices, utilities: int) -> Chain:
+    """Return room for a chain whose rows begin there, (S + 1,)."""
+    states = len(start) - 1
     return Chain(
         start[:-1],
         np.empty(states, np.uint32),
@@ -66,24 +73,37 @@ class ChangingChain:
 
     def __init__(self, rows: SparseRows, discount: float, threads: StateThreads) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
-        most = np.maximum.reduceat(np.diff(rows.pointer), rows.first[:-1].astype(np.intp))
-        self.chain = _with_room(most, len(rows.utility))
+        self._start = _starts(np.maximum.reduceat(np.diff(rows.pointer), rows.first[:-1]))
+        self._chain: Chain | None = None
         self._written = np.full(len(rows.first) - 1, NO_PAIR, np.uint32)
+
+    @property
+    def transitions(self) -> int:
+        """How many transitions the chain of a policy has at most."""
+        return int(self._start[-1])
+
+    def release(self) -> None:
+        """Give up the chain while memory is needed for something else; the next one is written from scratch."""
+        self._chain = None
 
     def follow(self, choice: Indices) -> Chain:
         """Make it the chain of the policy that takes pair choice[s]; an interruption leaves no row that is taken for another."""
+        if self._chain is None:
+            self._written.fill(NO_PAIR)
+            self._chain = _with_room(self._start, len(self.rows.utility))
+        chain = self._chain
         stale = self._written != choice
         self._written[stale] = NO_PAIR
-        choices, alone = choice[None], np.empty((0, 0))
+        choices, alone, utility = choice[None], np.empty((0, 0)), as_parts(self.rows.utility)
 
         def part(begin: int, end: int) -> None:
             kernels.write_rows(
-                *(*self.rows[1:5], self.discount, choices, alone, stale, *self.chain, begin, end)
+                *(*self.rows[1:4], utility, self.discount, choices, alone, stale, *chain, begin, end)
             )
 
         self.threads.share(part, len(choice), PIECES)
         self._written[stale] = choice[stale]
-        return self.chain
+        return chain
 
 
 def flow_order(chain: Chain, threads: StateThreads) -> Indices:
@@ -107,16 +127,6 @@ def transitions(
     within = np.arange(len(origin)) - np.repeat(np.cumsum(length) - length, length)
     place = start[origin] + within
     return origin, chain.target[place].astype(np.intp), chain.weight[place]
-
-
-def arrows(chain: Chain) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return where the rows of a chain begin, (S + 1,), and their targets, without room between them; these may be the chain's own."""
-    pointer = np.append(chain.start, chain.stop[-1:]).astype(np.int32)
-    if np.array_equal(pointer[1:], chain.stop):
-        return pointer, chain.target[: pointer[-1]].view(np.int32)
-    np.cumsum(chain.stop - chain.start, dtype=np.int32, out=pointer[1:])
-    pointer[0] = 0
-    return pointer, transitions(chain)[1].astype(np.int32)
 
 
 def as_matrix(chain: Chain) -> Any:

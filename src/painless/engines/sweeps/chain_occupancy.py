@@ -49,7 +49,7 @@ def chain_occupancy(
     if elimination is not None and elimination.is_known:
         known = elimination.solve(chain, initial, transposed=True)
         assert known is not None
-        return np.maximum(known, 0.0)
+        return np.maximum(known, 0.0, out=known)
     pushed = _Pushed(chain, discount, initial, start, threads or StateThreads())
     sweeps = LONG if on_levels or len(initial) <= SMALL else 0
     while True:

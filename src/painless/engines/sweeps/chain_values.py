@@ -64,7 +64,8 @@ class ChainValues:
         # Whether chains are solved by elimination; None while not known.
         self.by_elimination: bool | None = True if len(value) <= SMALL else None
         self.elimination: EliminationOrder | None = None  # the order for the chains of one model
-        self._spare = np.empty_like(value)
+        self._room: Array | None = None  # for sweeps and for what comes next, (S, J)
+        self._owner = True  # of the values that it starts from
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
     def know_from(self, other: ChainValues) -> None:
@@ -73,8 +74,15 @@ class ChainValues:
 
     def share_room(self, other: ChainValues) -> None:
         """Use the scratch space of other values, which are not solved at the same time."""
-        if self._spare.shape == other._spare.shape:
-            self._spare = other._spare
+        self._owner = self.value is not other.value
+        if self.value.shape == other.value.shape:
+            self._room = other._room
+
+    @property
+    def _spare(self) -> Array:
+        if self._room is None:
+            self._room = np.empty_like(self.value)
+        return self._room
 
     def solve_in_time(self, chain: Chain, tolerance: float) -> Array:
         """Solve, but if `tick` raises TimeoutError return the error proved so far, (J,)."""
@@ -163,9 +171,11 @@ class ChainValues:
 
     def try_elimination(self, chain: Chain) -> None:
         """Solve directly if the chain fills in little, and remember whether it does."""
-        value = eliminate(chain, chain.gain, order=self.elimination)
+        value = eliminate(chain, chain.gain, order=self.elimination, room=lambda: self._spare)
         self.by_elimination = value is not None
         if value is not None:
+            if value is self._room:  # nothing that stays is allocated among what goes
+                self._room = self.value if self._owner else None
             self.value, self.along_flow = np.ascontiguousarray(value), False
 
     def settle(self, chain: Chain) -> bool:
@@ -235,7 +245,7 @@ class ChainValues:
 
             self.threads.share(part, states, PIECES)
             if at_once % 2:
-                self.value, self._spare = spare, value
+                self.value, self._room = spare, value
 
     def _range(self, kernel: Callable[[Array, Array, int, int], None], pieces: int = 2) -> None:
         """Run a kernel that writes the least and the largest change of a range of states, for all of them."""

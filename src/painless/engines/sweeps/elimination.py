@@ -11,12 +11,14 @@ Sweeps cross some chains slowly; elimination solves them directly. It is done
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.engines.sweeps.chain import Chain, arrows, transitions
+from painless.engines.sweeps.chain import Chain, transitions
 from painless.engines.sweeps.elimination_order import ENTRIES, EliminationOrder
 
 Places = NDArray[np.intp]
@@ -24,15 +26,21 @@ Places = NDArray[np.intp]
 SMALL = 128  # states up to which elimination is faster than sweeps, band or no band
 WIDEST = 20  # how far a state may lead, in the best numbering; elimination costs the square of it
 QUICK = 1_200_000  # states times the square of it that take a few milliseconds, wide or not
+PIECE = 1 << 14  # states that are looked at together
 LARGEST = 1 << 24  # numbers in the band, with the room that elimination takes
 
 
 def eliminate(
-    chain: Chain, right: Array, *, transposed: bool = False, order: EliminationOrder | None = None
+    chain: Chain,
+    right: Array,
+    *,
+    transposed: bool = False,
+    order: EliminationOrder | None = None,
+    room: Callable[[], Array] | None = None,
 ) -> Array | None:
     """Return (I − γP)⁻¹ of `right` (S,) or (S, n), or of the transposed system; None if the chain fills in much.
 
-    `order` is that of the model to which the chain belongs; it is found on first use.
+    `order` is that of the model to which the chain belongs; it is found on first use. `room` returns an array like `right` for the answer, if one is at hand.
 
     >>> import painless
     >>> from painless.engines.sweeps.chain import chain_of
@@ -43,11 +51,10 @@ def eliminate(
     array([100.,   0.,   0.,   0.,   0.])
     """
     if order is not None and order.is_known:
-        return order.solve(chain, right, transposed)
+        return order.solve(chain, right, transposed, None if room is None else room())
     if fills_in_much(int((chain.stop - chain.start).sum()), len(chain.stay)):
         return None
     states = len(chain.stay)
-    rank = np.arange(states)
     is_wide = states > SMALL and not _fits(_own_width(chain), states)
     if is_wide and states**2 > QUICK:
         order = order or EliminationOrder(lambda: chain)
@@ -60,6 +67,7 @@ def eliminate(
         np.subtract.at(dense, (state, target), weight)
         direct: Array = np.linalg.solve(dense.T if transposed else dense, right).astype(np.float64)
         return direct
+    rank = np.arange(states)
     if is_wide:  # the kernels of an order would take longer to compile than they save on a thousand states
         rank = _narrow_rank(state, target, states)
         if not _fits(_width(rank, state, target), states):
@@ -87,9 +95,11 @@ def fills_in_much(arrows: int, states: int) -> bool:
 
 def _own_width(chain: Chain) -> int:
     """Return how far a state leads, at most, as states are numbered."""
-    pointer, target = arrows(chain)
-    ahead = target - np.repeat(np.arange(len(chain.stay), dtype=np.int32), np.diff(pointer))
-    return int(max(ahead.max(initial=0), -ahead.min(initial=0)))
+    width = 0
+    for begin in range(0, len(chain.stay), PIECE):
+        state, target, _ = transitions(chain, slice(begin, begin + PIECE))
+        width = max(width, int(np.abs(target - begin - state).max(initial=0)))
+    return width
 
 
 def _width(rank: Places, state: Places, target: Places) -> int:

@@ -7,8 +7,6 @@ In states that no policy of the mixture reaches, the one with the largest weight
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from painless.common.arrays import Array
@@ -24,6 +22,7 @@ CANCELLED = 30.0
 FINEST = 1e-13  # a higher precision is rounding
 KEPT = 4  # occupancies of other policies that are kept; the next mixture often has one of them
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
+PIECE = 1 << 14  # rows of a table that are written together
 COARSEST = 1e-5  # the better visits are known, the less exact the values of the mixture have to be
 
 
@@ -40,23 +39,19 @@ class Mixer:
         if len(self.problem.initial) == len(other.problem.initial):
             self.occupancy = other.occupancy
 
-    def mixed(
-        self, policies: Sequence[Indices], weights: Array, precision: float
-    ) -> tuple[Array, Array, Array]:
-        """Return a mixture of policies, each as its pairs (S,), as a table (S, A), with its values (J,) and their errors.
+    def mixed(self, choices: Indices, weights: Array, precision: float) -> tuple[Array, Array, Array]:
+        """Return a mixture of policies, as the pairs of each (n, S), the largest weight first, as a table (S, A), with its values (J,) and their errors.
 
         Its values may differ from the mixture's by about `precision`, relative to 1/(1−γ), and are known to within as much; 0 asks for the
         usual one.
         """
-        used = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
-        choices = np.array([policies[k] for k in used])
         precision = max(precision, FINEST) if precision else PRECISION
-        shares = self._shares(choices, weights[used], precision)
+        shares = self._shares(choices, weights, precision)
         # Solved from the policy priced last, which is like the mixture at the end.
         low, error = self.pricer.value_of(
             self.pricer.chain(choices, shares),
             precision / (1 - self.problem.discount),
-            None if len(used) == 1 else self.occupancy,
+            None if len(choices) == 1 else self.occupancy,
         )
         return self._table(choices, shares), low, error
 
@@ -86,7 +81,9 @@ class Mixer:
                     elimination=self.pricer.values.elimination,
                 )
                 self._visits[key] = visits, precision
-        shares = np.array([weight * self._visits[key][0] for weight, key in zip(weights, keys, strict=True)])
+        shares = np.empty(choices.shape)
+        for share, weight, key in zip(shares, weights, keys, strict=True):
+            np.multiply(weight, self._visits[key][0], out=share)
         total = self.occupancy = shares.sum(0)
         shares[0, total == 0] = 1.0
         shares /= np.where(total == 0, 1.0, total)
@@ -99,10 +96,13 @@ class Mixer:
 
     def _table(self, choices: Indices, shares: Array) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""
-        rows, states = self.pricer.rows, np.arange(choices.shape[1])
+        rows, states = self.pricer.rows, choices.shape[1]
         table: Array = np.zeros(self.problem.actions.shape)
-        for choice, share in zip(choices, shares, strict=True):
-            action = choice - rows.first[:-1] if rows.action is None else rows.action[choice]
-            np.add.at(table, (states, action), share)
+        for begin in range(0, states, PIECE):
+            part = slice(begin, begin + PIECE)
+            own = np.arange(begin, min(begin + PIECE, states))
+            for choice, share in zip(choices[:, part], shares[:, part], strict=True):
+                action = choice - rows.first[own] if rows.action is None else rows.action[choice]
+                table[own, action] += share
         table /= (table @ np.ones(self.problem.shape[1]))[:, None]
         return table

@@ -43,7 +43,8 @@ class PairedBounds:
         kernels.weigh_residual(*self.chain, value, self.visits, found)
         low, high, weighed = found
         unit = 1 / (1 - self.discount)
-        size = max(float(np.abs(array).max(initial=0.0)) for array in (value, self.chain.gain))
+        arrays = (value, self.chain.gain)
+        size = max(float(max(array.max(initial=0.0), -array.min(initial=0.0))) for array in arrays)
         passed = self._visited + 2 * unit * self.left  # of an error of r, at most
         largest = np.maximum(np.abs(low), np.abs(high))
         rounding = self._sum * (size + passed * largest) + most_roundings(self.chain) * size * passed

@@ -89,7 +89,10 @@ def uniform_values(
 def uniform_chain(rows: SparseRows, discount: float = 1.0) -> tuple[Chain, Array]:
     """Return the chain of the uniform policy and its utilities, (J, S)."""
     uniform = _uniform_rows(rows, discount)
-    gain = np.add.reduceat(rows.utility, rows.first[:-1].astype(np.intp), axis=1) / np.diff(rows.first)
+    begin, gain = rows.first[:-1].astype(np.intp), np.empty((len(rows.utility), len(uniform[4])))
+    for j, own in enumerate(gain):
+        np.add.reduceat(rows.utility[j], begin, out=own)
+    gain /= np.diff(rows.first)
     return Chain(*uniform[:4], 1.0 - uniform[4], np.empty((len(uniform[4]), 0))), gain
 
 
@@ -98,13 +101,12 @@ def _uniform_rows(rows: SparseRows, discount: float) -> tuple[Indices, Indices, 
     if len(rows.successor) <= FEW:
         return _averaged_by_product(rows, discount)
     states = len(rows.first) - 1
-    begin, pairs = np.empty(states + 1, np.intp), (rows.first, rows.pointer, rows.successor)
+    begin, pairs = np.empty(states + 1, np.uint32), (rows.first, rows.pointer, rows.successor)
     kernels.count_successors(*pairs, np.full(states, states, np.uint32), begin)
     to, mass, diagonal = np.empty(begin[-1], np.uint32), np.empty(begin[-1]), np.empty(states)
     unmarked = np.full(states, -1, np.intp)
     kernels.average_rows(*pairs, rows.probability, discount, begin, (to, mass, diagonal), unmarked)
-    start = begin.astype(np.uint32)
-    return start[:-1], start[1:], to, mass, diagonal
+    return begin[:-1], begin[1:], to, mass, diagonal
 
 
 def _averaged_by_product(rows: SparseRows, discount: float) -> tuple[Indices, Indices, Indices, Array, Array]:

@@ -95,7 +95,7 @@ class Pricer:
     """Prices one weight vector after another, each from where the last one ended."""
 
     def __init__(self, problem: CMDP, tick: Callable[[], None] = lambda: None) -> None:
-        self.rows: SparseRows = sparse_rows(problem)
+        self.rows: SparseRows = sparse_rows(problem, shares_utility=True)
         self.initial, self.discount = problem.initial, problem.discount
         self.bellman_sweeps, self.solves = 0.0, 0
         self.count = SweepCount(tick)
@@ -139,9 +139,7 @@ class Pricer:
         Its values are exact to `value_tolerance`.
         """
         self.solves += 1
-        used = np.flatnonzero(weight)
-        alone = len(used) == 1 and weight[used[0]] == 1.0  # the utility as it is stored
-        utility = self.rows.utility[used[0]] if alone else weight @ self.rows.utility
+        utility: Array | None = None  # of the pairs, weighted
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = None
         margin, steps = 4 * EPSILON, ALONE
@@ -150,6 +148,7 @@ class Pricer:
             evaluated = self._choice.copy()
             size = float(max(abs(value.max()), abs(value.min())))
             known, self._error = self._error, np.inf  # until it is known that the policy stays
+            utility = self._weighted_utility(weight) if utility is None else utility
             at_start, low, high, changed = self._bellman(utility, value, margin * size)
             margin = 4 * EPSILON
             above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
@@ -161,7 +160,12 @@ class Pricer:
                 self._error = known
             if width <= goal:
                 break
-            first = self._first_values(weight) if self.along_flow else None
+            first = None
+            if self.along_flow:
+                # Not while an order is looked for, which needs room
+                utility = utility if self._started or self.values.by_elimination is False else None
+                first = self._first_values(weight)
+                utility = self._weighted_utility(weight) if utility is None else utility
             if first is not None:
                 value, error, margin, steps = first, np.inf, 0.0, 0  # tiny differences show the way
             elif self.along_flow and not self.values.by_elimination and self._takes_steps():
@@ -180,7 +184,8 @@ class Pricer:
                     self._improve_active(utility, value, least, rounds)
                 steps += 1
                 if self.values.by_elimination or len(weight) == 1:
-                    asked = precision
+                    asked, utility = precision, None if self.values.by_elimination else utility
+                    del value  # as long as the policy is evaluated, which needs room
                     self.evaluate(precision)
                     value, error = self.values.value @ weight, self._error
                 else:
@@ -201,9 +206,17 @@ class Pricer:
                 else:
                     self._follow(count)
                     value, error = self.values.value @ weight, np.inf
+        del utility, value, evaluated
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
+
+    def _weighted_utility(self, weight: Array) -> Array:
+        """Return the utility of each pair for `weight` (J,), (N,)."""
+        used = np.flatnonzero(weight)
+        alone = len(used) == 1 and weight[used[0]] == 1.0  # the utility as it is stored
+        found: Array = self.rows.utility[used[0]] if alone else weight @ self.rows.utility
+        return found
 
     def _first_values(self, weight: Array) -> Array | None:
         """Return the uniform policy's values of the weighted utility (S,) by elimination, once; None if chains fill in much."""
@@ -211,6 +224,8 @@ class Pricer:
             self.values.by_elimination = False
         if self._started or self.values.by_elimination is False:
             return None
+        if self.values.by_elimination is None:
+            self._chain.release()  # an order takes room to find
         chain, gain = uniform_chain(self.rows, self.discount)
         right = weight @ gain
         del gain  # of all utilities, while the elimination needs room
@@ -271,7 +286,7 @@ class Pricer:
     @property
     def _transitions(self) -> int:
         """How many transitions the chain of a policy has that takes the pairs with the most successors, but for self-loops."""
-        return len(self._chain.chain.target) - len(self._choice)
+        return self._chain.transitions - len(self._choice)
 
     @property
     def _is_spread(self) -> bool:
@@ -387,6 +402,7 @@ class Pricer:
         self.count.tick()
         if shares is None:
             return self._chain.follow(choices)
+        self._chain.release()
         return chain_of(self.rows, self.discount, choices, shares)
 
     @property

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.problem import CMDP
+from painless.problem.pair_utilities import PairUtilities
 from painless.problem.transitions import require_sound
 
 Indices = NDArray[np.uint32]
@@ -26,39 +27,42 @@ class SparseRows(NamedTuple):
     pointer: Indices  # (N + 1,)
     successor: Indices  # (nnz,)
     probability: Array  # (nnz,)
-    utility: Array  # (J, N)
+    utility: Any  # (J, N) an array, or PairUtilities
     action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None if none is masked
     most_successors: int  # of a pair
 
 
-def sparse_rows(problem: CMDP) -> SparseRows:
+def sparse_rows(problem: CMDP, shares_utility: bool = False) -> SparseRows:
     """Lay a problem out by its available pairs.
+
+    With `shares_utility`, the utilities of a sparse model without a mask are not copied either.
 
     >>> import painless
     >>> sparse_rows(painless.gridworld()).first[:3]
     array([0, 4, 8], dtype=uint32)
     """
-    states, actions, _ = problem.shape
+    states, actions, constraints = problem.shape
     kernel: Any = problem.transition
     require_sound(kernel)
     if isinstance(kernel, np.ndarray):
         kernel = scipy.sparse.csr_array(kernel.reshape(-1, states))
-    utility = problem.utility.reshape(len(problem.utility), -1)
+    shares_utility = shares_utility and problem.is_sparse
+    utility: Any = problem.pair_utility if shares_utility else problem.utility.reshape(1 + constraints, -1)
     column = None
-    first = np.arange(0, states * actions + 1, actions)
+    first = np.arange(0, states * actions + 1, actions, dtype=np.uint32)
     if not problem.actions.all():
         pairs = np.flatnonzero(problem.actions)
         kernel, utility, column = kernel[pairs], utility[:, pairs], pairs % actions
-        first = np.concatenate([[0], np.cumsum(problem.actions.sum(1))])
+        first = np.concatenate([[0], np.cumsum(problem.actions.sum(1))]).astype(np.uint32)
     if kernel.nnz >= 2**32:
         raise MemoryError("the model has more than 4e9 transitions; aggregate states")
     probability = np.ascontiguousarray(kernel.data)
     return SparseRows(
-        first=unsigned(first),
+        first=first,
         pointer=unsigned(kernel.indptr),
         successor=unsigned(kernel.indices),
         probability=probability,
-        utility=np.ascontiguousarray(utility),
+        utility=utility if isinstance(utility, PairUtilities) else np.ascontiguousarray(utility),
         action=column,
         most_successors=int(np.diff(kernel.indptr).max(initial=1)),
     )
