@@ -38,6 +38,7 @@ from painless.planning.feasibility import Feasibility, slater_policy
 from painless.planning.master import Column, _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending
 from painless.problem.units import TOLERANCE, normalise
+from painless.problems import slippery_grid
 from painless.solving.solution import Kind
 from tests.extras import POSIX
 
@@ -318,6 +319,8 @@ def test_bounds_hold_when_interrupted(problem, steps):
 class TickingClock(Clock):
     """A clock whose time is up after so many ticks, and then again after a few more."""
 
+    stop = TimeoutError
+
     def __init__(self, ticks):
         super().__init__(1.0)
         self.ticks = ticks
@@ -325,7 +328,7 @@ class TickingClock(Clock):
     def tick(self):
         self.ticks -= 1
         if self.ticks < 0:
-            raise TimeoutError
+            raise self.stop
 
     def extend(self):
         self.ticks = 5
@@ -342,6 +345,54 @@ def test_a_deadline_returns_what_is_proved():
         assert (planned.answer.low <= value + 1e-9).all()
         assert not planned.feasible or (value[1:] >= normal.threshold - 1e-12).all()
     assert ColumnGeneration().plan(normal, 1e-9, clock=TickingClock(0)).ending is Ending.TIMEOUT
+
+
+def wandering(room=40):
+    """Return two queues side by side: chains that mix slowly, and fill in much."""
+    own = np.arange(room * room)
+    first, second = np.divmod(own, room)
+    moves = [(first < room - 1) * room, (second < room - 1) * 1, (first > 0) * -room, (second > 0) * -1]
+    successor = np.stack([own + move for move in moves], -1)
+    chance = np.array([[0.2, 0.2, 0.5, 0.1], [0.2, 0.2, 0.1, 0.5]])  # which of both is served
+    rows = np.repeat(np.arange(2 * room * room), 4)
+    entries = np.tile(chance, (room * room, 1)).ravel(), (rows, np.repeat(successor, 2, 0).ravel())
+    waiting = -(first + 2.0 * second) / room
+    return painless.CMDP(
+        *(scipy.sparse.csr_array(entries, (2 * room * room, room * room)), np.stack([waiting, waiting], 1)),
+        initial=np.eye(room * room)[0],
+        discount=0.99,
+    )
+
+
+@pytest.mark.parametrize("stop", [TimeoutError, KeyboardInterrupt])
+@pytest.mark.parametrize("kind", ["garnet", "queues", "maze"])
+def test_without_constraints_what_a_sweep_proves_is_kept(kind, stop):
+    """One response is all that is asked for: if it is interrupted, its best policy by then is the answer, with both bounds; later is no worse."""
+    if kind == "garnet":
+        problem = painless.garnet(1500, 4, 5, 0, seed=1, discount=0.99, dense=False)
+    else:
+        problem = wandering() if kind == "queues" else without_limits(slippery_grid(height=40, width=40))
+    normal, gaps = normalise(problem)[0], []
+    best = ColumnGeneration().plan(normal, 1e-9)
+    assert best.solves == 1
+    for ticks in (1, 4, 16, 64):
+        clock = TickingClock(ticks)
+        clock.stop = stop
+        planned = ColumnGeneration().plan(normal, 1e-9, clock=clock)
+        low, high = float(planned.answer.low[0]), planned.answer.upper_bound
+        assert planned.ending in (Ending.of(stop()), Ending.PROVED)
+        assert high >= best.answer.low[0]
+        assert low <= engine_of(normal).values(planned.answer.policy).high[0]
+        gaps.append(high - low)
+    assert np.isfinite(gaps).all()
+    assert gaps[-1] < 0.1 * gaps[0]
+
+
+def without_limits(problem):
+    """Return a problem with its reward alone."""
+    return painless.CMDP(
+        problem.transition, problem.reward, initial=problem.initial, discount=problem.discount
+    )
 
 
 @pytest.mark.parametrize(("setting", "message"), [((1.0,), "smoothing is 1.0"), ((0.3, 0), "rounds is 0")])

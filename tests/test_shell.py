@@ -8,7 +8,9 @@ import stat
 import subprocess
 import sys
 import time
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -355,6 +357,29 @@ def test_blas_is_left_as_it_was_by_calls_that_overlap():
         with pytest.raises(ZeroDivisionError), one_thread():
             raise ZeroDivisionError
         assert set(blas()) == {2}
+
+
+def test_libraries_are_looked_up_again_only_with_a_compiled_module(monkeypatch):
+    """That takes as long as to solve a model of a thousand states."""
+    looked = []
+
+    class Counting(ThreadpoolController):
+        def __init__(self):
+            looked.append(self)
+            super().__init__()
+
+    monkeypatch.setattr("threadpoolctl.ThreadpoolController", Counting)
+    plain, compiled = ModuleType("plain_of_tests"), ModuleType("compiled_of_tests")
+    compiled.__spec__ = ModuleSpec(compiled.__name__, ExtensionFileLoader(compiled.__name__, "compiled.so"))
+    counts = []
+    with one_thread():
+        looked.clear()
+    for module in (plain, compiled, None):
+        if module is not None:
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        with one_thread():
+            counts.append(len(looked))
+    assert counts == [0, 1, 1]
 
 
 # Compiled code.

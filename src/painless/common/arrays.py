@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ExtensionFileLoader
 from threading import Lock
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,7 +57,7 @@ class _Blas:
     lock, depth = Lock(), 0  # callers that need one thread
     limits: ClassVar[list[Any]] = []  # each remembers what it found
     controller: Any = None
-    modules = 0  # loaded when the libraries were looked up; a new library comes with a new module
+    modules: tuple[str, ...] = ()  # loaded when the libraries were looked up
 
 
 @contextmanager
@@ -68,10 +70,11 @@ def one_thread() -> Iterator[None]:
     from threadpoolctl import ThreadpoolController
 
     with _Blas.lock:
-        known = _Blas.modules == len(sys.modules)
-        if not known:
-            _Blas.controller, _Blas.modules = ThreadpoolController(), len(sys.modules)
-        if _Blas.depth == 0 or not known:
+        is_new = _has_new_library(_Blas.modules)
+        if is_new:
+            _Blas.controller = ThreadpoolController()
+        _Blas.modules = tuple(sys.modules)
+        if _Blas.depth == 0 or is_new:
             _Blas.limits.append(_Blas.controller.limit(limits=1, user_api="blas"))
         _Blas.depth += 1
         own = _Blas.controller.limit(limits=1, user_api="openmp")
@@ -83,6 +86,21 @@ def one_thread() -> Iterator[None]:
             _Blas.depth -= 1
             while _Blas.depth == 0 and _Blas.limits:
                 _Blas.limits.pop().restore_original_limits()
+
+
+def _has_new_library(modules: tuple[str, ...]) -> bool:
+    """Whether a library may have been loaded since these were all modules: it comes with a compiled one. To look the libraries up takes milliseconds."""
+    if len(modules) == len(sys.modules):
+        return False
+    names = tuple(sys.modules)
+    new = (sys.modules[name] for name in names[len(modules) :] if name in sys.modules)
+    return not modules or names[: len(modules)] != modules or any(map(_is_compiled, new))
+
+
+def _is_compiled(module: Any) -> bool:
+    """Whether a module is compiled; asking one that is loaded lazily does not load it."""
+    own = ModuleType.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
+    return isinstance(getattr(own.get("__spec__"), "loader", None), ExtensionFileLoader)
 
 
 def summed_by(index: NDArray[np.integer], values: Array, size: int) -> Array:

@@ -113,6 +113,9 @@ class Engine(Protocol):
         The search starts from where the last one ended.
         """
 
+    def aim_at(self, goal: Callable[[float], float]) -> None:
+        """Say that best responses without constraints need be no more exact than `goal` of their bound; some engines then find them at once."""
+
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
 
@@ -175,6 +178,9 @@ class BaseEngine:
     def call_between_steps(self, tick: Callable[[], None]) -> None:
         """Call `tick` between steps from now on; it may raise."""
         self._tick = tick
+
+    def aim_at(self, goal: Callable[[float], float]) -> None:
+        """Ignore it: responses are as exact as is asked of each."""
 
     def continue_from(self, other: Any) -> None:
         """Start the next search from where that of another engine ended, where that is possible; here it is not."""

@@ -5,7 +5,7 @@ Best responses come from one `Pricer`, each from where the last one ended. Value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class Swept(BaseEngine):
     def __init__(self, problem: CMDP) -> None:
         super().__init__(problem)
         self._visits: Array | None = None
+        # What ended the last response, which gave what was proved by then; the next one raises it.
+        self._stop: TimeoutError | KeyboardInterrupt | None = None
 
     @cached_property
     def pricer(self) -> Pricer:
@@ -53,12 +55,26 @@ class Swept(BaseEngine):
         self.pricer, self._mixer = other.pricer, other._mixer  # they know nothing of limits
         self.pricer.count.tick = lambda: self._tick()
 
+    def aim_at(self, goal: Callable[[float], float]) -> None:
+        """Make best responses without constraints as exact as `goal` of their bound."""
+        self.pricer.goal = lambda bound: max(goal(bound), FINEST * self.unit)
+
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
-        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
+        """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`.
+
+        If `tick` raises on the way and there is a goal (see `aim_at`), return the best policy by then; the next response raises.
+        """
         scale = float(weight.sum())
         finest = FINEST * self.unit
         precision = max(precision, finest)
-        priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
+        if self._stop is not None:
+            raise self._stop
+        try:
+            priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
+        except (TimeoutError, KeyboardInterrupt) as stop:
+            if self.pricer.reached is None:
+                raise
+            priced, self._stop = self.pricer.reached, stop
         low = priced.value - priced.error
         return Response(
             actions=self.actions_of(priced.choice),

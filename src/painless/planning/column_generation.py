@@ -196,6 +196,7 @@ class Searcher:
         self._is_single = self.game.cautious and self.problem.criterion is Criterion.DISCOUNTED
         if self._is_single:
             self.game.goal = lambda upper: DIRECT * target(upper)
+            engine.aim_at(self.game.goal)
         self.slack: SlackGame | None = None
         self.answer: Answer | None = None
         self._ending = Ending.ROUNDING

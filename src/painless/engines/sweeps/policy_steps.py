@@ -30,7 +30,7 @@ STEADY, IDLE = 0.7, 6
 # model, as far from rewards, where tiny differences show the way.
 ROUGH, UNIFORM = 1e-3, 1e-13
 FLAT = 0.05  # the middle half of all values is the same if its range is a smaller share of the whole one
-FEW = 100_000  # transitions of all pairs up to which rows are averaged without a compiled kernel, which takes longer to compile than it saves
+FEW = 20_000  # transitions of all pairs up to which rows are averaged without a compiled kernel, which takes longer to compile than it saves
 
 
 class Progress:

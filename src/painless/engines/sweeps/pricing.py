@@ -60,13 +60,15 @@ PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
 STRETCH, BRIEF = 40, 6
 ALONE = 2  # policies after the uniform one that are evaluated by elimination before improvements spread from state to state
 CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
-SLOW = 4  # Bellman sweeps after which half of the range must be gone, or the model mixes slowly
+# Bellman sweeps after which at most this share of the range may be left, or the model mixes slowly.
+SLOW = (2, 0.9), (4, 0.5)
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better: it sweeps all pairs less often,
 # so that a state with twice as many pairs as a few asks for twice the speed.
 TRIED, FLOWING, PAIRS = 8, 0.83, 4
 HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
 # Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
 FINER = 0.1
+SMALLEST = 1e-4  # improvements that spread from state to state, relative to the range of the last one
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -77,6 +79,19 @@ class Priced(NamedTuple):
     value: Array  # (J,)
     upper_bound: float  # of Σ_j w_j V_j(ρ), for every policy
     error: float  # of the values, at most
+
+
+class Swept(NamedTuple):
+    """What a Bellman sweep of values V leaves."""
+
+    above: float  # the upper bound at ρ
+    low: float  # the least of TV − V
+    high: float  # the largest
+    width: float  # the distance of the bounds at ρ
+    rounding: float  # what of that is rounding
+    changed: int  # states with another action
+    centre: float  # what takes V to the middle of the bounds on the values of the policy
+    error: float  # of the values there
 
 
 class SweepCount:
@@ -98,6 +113,9 @@ class Pricer:
         self.rows: SparseRows = sparse_rows(problem, shares_utility=True)
         self.initial, self.discount = problem.initial, problem.discount
         self.bellman_sweeps, self.solves = 0.0, 0
+        # Where there is one utility: the tolerance of its best policy, given the bound, if that is all that is asked for; and what is proved on the way.
+        self.goal: Callable[[float], float] | None = None
+        self.reached: Priced | None = None
         self.count = SweepCount(tick)
         self.threads = StateThreads()
         states = len(self.rows.first) - 1
@@ -141,18 +159,21 @@ class Pricer:
         self.solves += 1
         utility: Array | None = None  # of the pairs, weighted
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
-        self._weighted = None
+        self._weighted = self.reached = None
         margin, steps = 4 * EPSILON, ALONE
         widest, idle, asked, value, error = 0.0, 0, np.inf, self.values.value @ weight, self._error
         for rounds in range(1, LONGEST):
             evaluated = self._choice.copy()
-            size = float(max(abs(value.max()), abs(value.min())))
             known, self._error = self._error, np.inf  # until it is known that the policy stays
             utility = self._weighted_utility(weight) if utility is None else utility
-            at_start, low, high, changed = self._bellman(utility, value, margin * size)
-            margin = 4 * EPSILON
-            above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
-            bound, goal = min(bound, above), max(tolerance, rounding)
+            swept = self._improve(utility, value, margin)
+            margin, width, changed = 4 * EPSILON, swept.width, swept.changed
+            bound = min(bound, swept.above)
+            if self.goal is not None:
+                tolerance = self.goal(bound)
+                value_tolerance = HALF * tolerance
+                precision = min(precision, value_tolerance)
+            goal = max(tolerance, swept.rounding)
             if bound - float(self.initial @ value) + error <= goal:
                 self._choice, self._error = evaluated, known
                 break
@@ -160,6 +181,9 @@ class Pricer:
                 self._error = known
             if width <= goal:
                 break
+            widest = max(width, widest)
+            if not self.along_flow and any(rounds > n and width > left * widest for n, left in SLOW):
+                self.values.rate[False] = 1.0
             first = None
             if self.along_flow:
                 # Not while an order is looked for, which needs room
@@ -169,7 +193,7 @@ class Pricer:
             if first is not None:
                 value, error, margin, steps = first, np.inf, 0.0, 0  # tiny differences show the way
             elif self.along_flow and not self.values.by_elimination and self._takes_steps():
-                bound = min(bound, self._take_steps(weight, utility, value, goal))
+                bound = min(bound, self._take_steps(weight, utility, value, goal, swept))
                 if self._steps_pay:
                     break
                 error = np.inf
@@ -177,6 +201,7 @@ class Pricer:
                 if rounds > TRIES or (not changed and asked < 0.01 * error < np.inf):
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
+                least = max(least, SMALLEST * (swept.high - swept.low))
                 # Policies that alternate need more precise values, as does one that stays.
                 last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
                 precision = precision if changed and idle < IDLE else 0.1 * precision
@@ -200,12 +225,9 @@ class Pricer:
                 )
                 if count > LONGEST:
                     break
-                last, widest = width, max(width, widest)
-                if rounds > SLOW and width > 0.5 * widest:
-                    self.values.rate[False] = 1.0
-                else:
-                    self._follow(count)
-                    value, error = self.values.value @ weight, np.inf
+                last = width
+                self._follow(count)
+                value, error = self.values.value @ weight, np.inf
         del utility, value, evaluated
         if self._error > value_tolerance:
             self.evaluate(value_tolerance)
@@ -254,8 +276,11 @@ class Pricer:
                 self._uniform = None  # not needed, and large
         return self._steps_pay
 
-    def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float) -> float:
-        """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound."""
+    def _take_steps(self, weight: Array, utility: Array, value: Array, goal: float, swept: Swept) -> float:
+        """Improve policy and values (S,) by policy iteration until the bounds meet, or no longer close in; return the upper bound.
+
+        `swept` is what a Bellman sweep of these values gave.
+        """
         bound, progress = np.inf, Progress()
         self._error = np.inf
         for step in itertools.count():
@@ -263,22 +288,22 @@ class Pricer:
                 self._started = True
                 value = uniform_values(self.rows, self.discount, utility, self.count, self._uniform)
                 self._uniform = None
-            size = float(np.abs(value).max())
-            at_start, low, high, _ = self._bellman(utility, value, 4 * EPSILON * size)
-            above, width, rounding = self._macqueen(at_start, low, high, self._roundings * (size + abs(high)))
-            bound, goal = min(bound, above), max(goal, rounding)
-            if width <= goal or progress.has_ended(width):
+                swept = self._improve(utility, value, 4 * EPSILON)
+            elif step:
+                swept = self._improve(utility, value, 4 * EPSILON)
+            bound = min(bound, swept.above)
+            goal = max(goal if self.goal is None else self.goal(bound), swept.rounding)
+            if swept.width <= goal or progress.has_ended(swept.width):
                 break
             needed = 0.3 * goal * (1 - self.discount) / self.discount
             chain = self._chain.follow(self._choice)
             levels = self._levels.of(chain, self._choice)
-            evaluate_inexactly(levels, chain, weight, value, max(INEXACT * (high - low), needed))
-        self._steps_pay, self._started, self._uniform = width <= goal, True, None
-        unit = 1 / (1 - self.discount)
-        value += 0.5 * unit * (low + high)
+            evaluate_inexactly(levels, chain, weight, value, max(INEXACT * (swept.high - swept.low), needed))
+        self._steps_pay, self._started, self._uniform = swept.width <= goal, True, None
+        value += swept.centre
         if len(weight) == 1:  # the bounds are those of the policy's own values
             self.values.value[:, 0] = value / weight[0]
-            self._error = (0.5 * unit * (high - low) + rounding) / weight[0]
+            self._error = swept.error / weight[0]
         else:
             self._weighted = weight, value
         return bound
@@ -324,13 +349,27 @@ class Pricer:
             utility, value, self._choice, least, most, self.count.tick
         )
 
-    def _macqueen(
-        self, at_start: float, low: float, high: float, rounding: float
-    ) -> tuple[float, float, float]:
-        """Return the upper bound at ρ, its distance from the lower one, and what of that is rounding."""
-        tail = self.discount / (1 - self.discount)
-        bound = at_start + tail * (high + rounding) + rounding + self._sum_roundings * abs(at_start)
-        return bound, tail * (high - low), 4 * rounding * (1 + tail)
+    def _improve(self, utility: Array, value: Array, margin: float) -> Swept:
+        """Improve the policy by a Bellman sweep of values (S,); an action is another's only for a gain above `margin`, relative to the values.
+
+        What is left is MacQueen's bounds: on the best value at ρ, and on those of the policy.
+        """
+        size, tail = float(max(abs(value.max()), abs(value.min()))), self.discount / (1 - self.discount)
+        at_start, low, high, changed = self._bellman(utility, value, margin * size)
+        rounding = self._roundings * (size + abs(high))
+        above = at_start + tail * (high + rounding) + rounding + self._sum_roundings * abs(at_start)
+        rounding, unit = 4 * rounding * (1 + tail), 1 / (1 - self.discount)
+        centre, error = 0.5 * unit * (low + high), 0.5 * unit * (high - low) + rounding
+        if self.goal is not None:
+            self._keep(float(self.initial @ value) + centre, error, above)
+        return Swept(above, low, high, tail * (high - low), rounding, changed, centre, error)
+
+    def _keep(self, value: float, error: float, bound: float) -> None:
+        """Keep what is proved of the current policy, unless another is proved to be better, and the least bound."""
+        best = self.reached
+        if best is None or value - error > best.value[0] - best.error:
+            best = Priced(self.compact(), np.array([value]), bound, error)
+        self.reached = best._replace(upper_bound=min(bound, best.upper_bound))
 
     def rounding(self, weight: Array) -> float:
         """Return what rounding does to the bound for `weight` (J,) and to the values of the current policy."""
