@@ -476,8 +476,8 @@ class CMDP:
         utility, pairs = self._stored
         if pairs.all():  # many times faster than with a mask
             return read_only(utility.min((1, 2))), read_only(utility.max((1, 2)))
-        low = utility.min((1, 2), where=pairs, initial=np.inf)
-        high = utility.max((1, 2), where=pairs, initial=-np.inf)
+        low = np.where(pairs, utility, np.inf).min((1, 2), initial=np.inf)
+        high = np.where(pairs, utility, -np.inf).max((1, 2), initial=-np.inf)
         return read_only(low), read_only(high)
 
     @cached_property
