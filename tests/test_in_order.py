@@ -286,3 +286,15 @@ def test_states_that_some_pairs_reach():
     graph = sum(scipy.sparse.diags_array(1.0 * pairs[:, a]) @ kernel[a::3] for a in range(3))
     assert (found == reachable(scipy.sparse.csr_array(graph), initial)).all()
     assert 1 < found.sum() < 200
+
+
+def test_a_mixture_is_proved_in_one_pass_as_by_arrays(monkeypatch):
+    engine = Total(normalise(layered(11, 900, 0.1))[0])
+    _, swept = engine._swept(np.ones(2))
+    found = [swept.pricer.price(np.array([1.0, price]), 1e-4, 1e-5).choice for price in (0.2, 3.0)]
+    choices = np.array([swept._kept[choice.astype(np.intp)] for choice in found])
+    shares, values = swept.pricer.mixed(np.array(found), np.array([0.6, 0.4]), 1e-6)
+    expected = swept._proved_mixture(choices, shares, values)
+    monkeypatch.setattr(swept_total, "COMPILED", 0)
+    for one, other in zip(swept._proved_mixture(choices, shares, values), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)

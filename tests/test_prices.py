@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
+from painless.planning import prices
 from painless.planning.prices import PricePrecision, closed_in, price_ranges
 from painless.problem.units import normalise
 from painless.solving.solution import Kind
@@ -222,3 +223,18 @@ def test_a_large_model_narrows_its_prices_as_far_as_asked_however_quick_it_is(mo
     assert as_asked.best_responses < full.best_responses
     low, high = as_asked.price_range[0]
     assert low <= full.price_range[0, 0] <= full.price_range[0, 1] <= high <= 1.5 * low
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ends_of_a_range_by_pivots_are_those_of_highs(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    slack, room = rng.normal(size=(8, 3)), rng.normal(size=8) + 0.5
+    slack[0], room[0] = rng.random(3) + 0.05, abs(room[0])
+    room[1] = 0.0
+    places = [(index, side) for index in range(3) for side in (-1, 1)]
+    found = [prices._end(slack, room, *place) for place in places]
+    monkeypatch.setattr(prices, "_by_pivots", lambda *_: None)
+    for place, (multiplier, proved) in zip(places, found, strict=True):
+        other, end = prices._end(slack, room, *place)
+        assert (multiplier is None) == (other is None)
+        assert proved == pytest.approx(end, rel=1e-7, abs=1e-9)
