@@ -5,9 +5,11 @@ import pytest
 import scipy
 
 import painless
-from painless.engines import swept_total, total_iteration
+from painless.bellman import reachable
+from painless.engines import components, reduction, swept_total, total_iteration
 from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps import in_order
+from painless.engines.sweeps._ordered_kernels import raised_in_order
 from painless.engines.sweeps.chain import ChangingChain, chain_of
 from painless.engines.sweeps.in_order import OrderedRows
 from painless.engines.sweeps.state_threads import StateThreads
@@ -207,3 +209,92 @@ def test_proofs_in_one_pass_are_those_of_arrays(monkeypatch, seed):
     found = total_iteration.largest_excess(swept.quotient, utility, value)
     assert found == pytest.approx(over.max(), rel=1e-9, abs=1e-13)
     assert np.isnan(total_iteration.largest_excess(swept.quotient, utility, np.full_like(value, np.nan)))
+
+
+@pytest.mark.parametrize("back", [0.0, 0.2])
+def test_nodes_are_numbered_after_those_that_they_lead_to(monkeypatch, back):
+    """Whatever the states' numbers, and with the same answers."""
+    problem, weight = layered(9, 3_000, back), np.array([1.0, 0.5])
+    shuffled = np.random.default_rng(1).permutation(3_000)
+    place, pairs = np.argsort(shuffled), (3 * shuffled[:, None] + np.arange(3)).ravel()
+    mixed = painless.CMDP(
+        scipy.sparse.csr_array(problem.transition[pairs][:, shuffled]),
+        cost=-problem.reward[shuffled],
+        constraint_cost=-problem.constraint_reward[:, shuffled],
+        budget=np.inf,
+        initial=problem.initial[shuffled],
+        discount=1.0,
+        end=[int(place[0])],
+    )
+    quotient = Total(mixed)._quotient(weight)[1]
+    kernel = quotient.rows.kernel.tocoo()
+    lead = kernel.coords[1] - quotient.rows.state[kernel.coords[0]]
+    assert (lead <= 0).all() if not back else kernel.data[lead > 0].sum() < 0.4 * kernel.data.sum()
+    found = [Total(one).best(weight, 1e-9, 1e-9) for one in (problem, mixed)]
+    assert found[0].upper_bound == pytest.approx(found[1].upper_bound, rel=1e-9)
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-9)
+    before = quotient.utility(mixed.utility), quotient.initial
+    monkeypatch.setattr(reduction, "COMPILED", 10**9)
+    usual = Total(mixed)._quotient(weight)[1]
+    there = np.flatnonzero(usual.node >= 0)
+    number = quotient.node[there[np.argsort(usual.node[there])]]
+    assert (before[1][number] == usual.initial).all()
+    order = np.argsort(number[usual.rows.state], kind="stable")
+    assert (usual.utility(mixed.utility)[:, order] == before[0]).all()
+    assert (usual.pair[order] == quotient.pair).all()
+
+
+@pytest.mark.parametrize("back", [0.0, 0.1])
+def test_a_bound_that_is_raised_in_order_is_a_proof(back):
+    engine = Total(normalise(layered(10, 2_000, back))[0])
+    weight = np.array([1.0, 0.4])
+    swept = engine._swept(weight)[1]
+    priced, quotient = swept.pricer.price(weight, 1e-9, 1e-9), swept.quotient
+    utility, value = weight @ swept.utility, priced.value @ weight
+    bound = swept._bound_in_order(utility, value, priced.time)
+    usual = total_iteration.at_start(quotient, value)
+    assert usual <= bound <= usual + 1e-9 * abs(usual)
+    # Every row is checked: values that are too low are raised, or refused.
+    low = value - np.linspace(0, 1, len(value))
+    assert (found := swept._bound_in_order(utility, low, priced.time)) is None or found >= usual - 1e-9 * abs(
+        usual
+    )
+    arrays = (np.append(quotient.rows.first, len(utility)).astype(np.uint32), *quotient.rows.arrays)
+    raised = np.empty(len(value))
+    rest = (quotient.is_stop, utility, 1e-14, *swept.pricer.order, value, priced.time)
+    assert raised_in_order(*arrays, *rest, 2.0, 3, raised)
+    assert total_iteration.largest_excess(quotient, utility, raised) <= 0
+    # An order in which states come before those that they lead to proves nothing.
+    order, bounds = swept.pricer.order
+    turned = (
+        quotient.is_stop,
+        utility,
+        1e-14,
+        order[::-1].copy(),
+        (len(order) - bounds[::-1]).astype(np.uint32),
+    )
+    assert not raised_in_order(*arrays, *turned, value, priced.time, 2.0, 3, raised)
+
+
+def test_states_that_some_pairs_reach():
+    rng = np.random.default_rng(3)
+    kernel = scipy.sparse.random_array((600, 200), density=0.004, rng=rng, format="csr")
+    pairs, initial = rng.random((200, 3)) < 0.7, np.eye(200)[7]
+    found = components.reached_states(
+        *(kernel.indptr.astype(np.uint32), kernel.indices.astype(np.uint32)), pairs.ravel(), initial, 3
+    )
+    graph = sum(scipy.sparse.diags_array(1.0 * pairs[:, a]) @ kernel[a::3] for a in range(3))
+    assert (found == reachable(scipy.sparse.csr_array(graph), initial)).all()
+    assert 1 < found.sum() < 200
+
+
+def test_a_mixture_is_proved_in_one_pass_as_by_arrays(monkeypatch):
+    engine = Total(normalise(layered(11, 900, 0.1))[0])
+    _, swept = engine._swept(np.ones(2))
+    found = [swept.pricer.price(np.array([1.0, price]), 1e-4, 1e-5).choice for price in (0.2, 3.0)]
+    choices = np.array([swept._kept[choice.astype(np.intp)] for choice in found])
+    shares, values = swept.pricer.mixed(np.array(found), np.array([0.6, 0.4]), 1e-6)
+    expected = swept._proved_mixture(choices, shares, values)
+    monkeypatch.setattr(swept_total, "COMPILED", 0)
+    for one, other in zip(swept._proved_mixture(choices, shares, values), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)

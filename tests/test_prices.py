@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import painless
 from painless import CBP, CMDP, ColumnGeneration, LinearProgram
 from painless.common import render
+from painless.planning import prices
 from painless.planning.prices import PricePrecision, closed_in, price_ranges
 from painless.problem.units import normalise
 from painless.solving.solution import Kind
@@ -238,3 +239,18 @@ def test_prices_do_not_depend_on_the_time_that_they_take(monkeypatch):
         found.append((solution.reward_value, solution.price_range.tobytes()))
     monkeypatch.undo()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ends_of_a_range_by_pivots_are_those_of_highs(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    slack, room = rng.normal(size=(8, 3)), rng.normal(size=8) + 0.5
+    slack[0], room[0] = rng.random(3) + 0.05, abs(room[0])
+    room[1] = 0.0
+    places = [(index, side) for index in range(3) for side in (-1, 1)]
+    found = [prices._end(slack, room, *place) for place in places]
+    monkeypatch.setattr(prices, "_by_pivots", lambda *_: None)
+    for place, (multiplier, proved) in zip(places, found, strict=True):
+        other, end = prices._end(slack, room, *place)
+        assert (multiplier is None) == (other is None)
+        assert proved == pytest.approx(end, rel=1e-7, abs=1e-9)

@@ -46,7 +46,7 @@ def test_best_responses_come_from_sweeps_and_are_those_of_policy_iteration():
     engine = Total(normalise(ending(4)[1])[0])
     weight = np.array([1.0, 0.3])
     swept = engine._swept_best(weight, 1e-7, 1e-8)
-    exact = engine._best(engine.guard, weight)
+    exact = engine._best(weight)
     assert swept is not None
     assert swept.upper_bound - swept.weighted_value <= 1e-7
     assert swept.weighted_value <= exact.upper_bound

@@ -70,10 +70,16 @@ def one_thread() -> Iterator[None]:
     from threadpoolctl import ThreadpoolController
 
     with _Blas.lock:
-        is_new = _has_new_library(_Blas.modules)
+        # A library comes with a compiled module; to look all of them up takes milliseconds. Asking a module that is loaded lazily must not load it.
+        before, _Blas.modules = _Blas.modules, tuple(sys.modules)
+        new = (sys.modules.get(name) for name in _Blas.modules[len(before) :])
+        own = (ModuleType.__getattribute__(one, "__dict__") for one in new if isinstance(one, ModuleType))
+        compiled = (
+            isinstance(getattr(one.get("__spec__"), "loader", None), ExtensionFileLoader) for one in own
+        )
+        is_new = not before or _Blas.modules[: len(before)] != before or any(compiled)
         if is_new:
             _Blas.controller = ThreadpoolController()
-        _Blas.modules = tuple(sys.modules)
         if _Blas.depth == 0 or is_new:
             _Blas.limits.append(_Blas.controller.limit(limits=1, user_api="blas"))
         _Blas.depth += 1
@@ -86,21 +92,6 @@ def one_thread() -> Iterator[None]:
             _Blas.depth -= 1
             while _Blas.depth == 0 and _Blas.limits:
                 _Blas.limits.pop().restore_original_limits()
-
-
-def _has_new_library(modules: tuple[str, ...]) -> bool:
-    """Whether a library may have been loaded since these were all modules: it comes with a compiled one. To look the libraries up takes milliseconds."""
-    if len(modules) == len(sys.modules):
-        return False
-    names = tuple(sys.modules)
-    new = (sys.modules[name] for name in names[len(modules) :] if name in sys.modules)
-    return not modules or names[: len(modules)] != modules or any(map(_is_compiled, new))
-
-
-def _is_compiled(module: Any) -> bool:
-    """Whether a module is compiled; asking one that is loaded lazily does not load it."""
-    own = ModuleType.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
-    return isinstance(getattr(own.get("__spec__"), "loader", None), ExtensionFileLoader)
 
 
 def summed_by(index: NDArray[np.integer], values: Array, size: int) -> Array:

@@ -23,7 +23,7 @@ from painless.common.compiling import njit
 from painless.engines.sweeps._component_kernels import components_in_order
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 
-COMPILED = 20_000  # transitions from which compiled code is worth its loading
+COMPILED = 10_000  # transitions from which compiled code is worth its loading
 FEW_ROUNDS = 16  # of taking components, after which dead ends are sought
 
 
@@ -145,6 +145,30 @@ def remove_leaving(
                         count += 1
                         break
     return count
+
+
+@njit
+def reached_states(pointer: Indices, successor: Indices, pairs: Mask, initial: Array, actions: int) -> Mask:
+    """Return which states may be reached from those with a positive initial probability, (S,), by some pairs, (S·A,), only."""
+    states = len(initial)
+    reached, todo, end = np.zeros(states, np.bool_), np.empty(states, np.uint32), 0
+    for n in range(states):
+        if initial[n] > 0.0:
+            reached[n] = True
+            todo[end] = n
+            end += 1
+    while end > 0:
+        end -= 1
+        s = np.uint64(todo[end])
+        for pair in range(s * np.uint64(actions), (s + np.uint64(1)) * np.uint64(actions)):
+            if pairs[pair]:
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    t = np.uint64(successor[k])
+                    if not reached[t]:
+                        reached[t] = True
+                        todo[end] = t
+                        end += 1
+    return reached
 
 
 def _is_whole(transition: Any, pairs: Mask) -> bool:

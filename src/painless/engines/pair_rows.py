@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
 from painless.common.compiling import njit
+from painless.engines.sweeps._component_kernels import components_in_order
+from painless.engines.sweeps._ordered_kernels import rows_in_order, share_behind, states_in_order
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 from painless.problem import Transition
 
@@ -30,12 +32,25 @@ class PairRows:
 
     def __init__(self, kernel: Any, state: Places, count: int) -> None:
         self.kernel, self.state = kernel, state
-        self.first = np.searchsorted(state, np.arange(count))
+        self.first = np.concatenate([[0], np.cumsum(np.bincount(state, minlength=count))])[:count]
 
     @cached_property
     def arrays(self) -> tuple[Indices, Indices, Array]:
         """Where each pair begins, and its successors and their probabilities, if they are sparse."""
         return unsigned(self.kernel.indptr), unsigned(self.kernel.indices), self.kernel.data
+
+    def in_order(self, order: Indices, number: Indices) -> tuple[Places, PairRows]:
+        """Return the pairs, sorted by their states in another order (S,), and their rows by the new numbers (S,) of the states, if they are sparse."""
+        pointer, successor, probability = self.arrays
+        pairs, count = len(self.state), len(order)
+        row, begin = np.empty(pairs, np.uint32), np.empty(pairs + 1, np.uint32)
+        target, chance = np.empty_like(successor), np.empty_like(probability)
+        first = np.append(self.first, pairs).astype(np.uint32)
+        rows_in_order(first, pointer, successor, probability, order, number, row, begin, target, chance)
+        signed = target.view(np.int32), begin.view(np.int32)
+        kernel: Any = scipy.sparse.csr_array((chance, *signed), (pairs, count))
+        places = row.astype(np.intp)
+        return places, PairRows(kernel, number[self.state[places]].astype(np.intp), count)
 
     @cached_property
     def terms(self) -> int:
@@ -85,6 +100,25 @@ class PairRows:
         choice = np.full(states, -1)
         choice[self.state[some]] = some  # the last one counts
         return choice
+
+
+def nodes_in_order(rows: PairRows) -> tuple[Indices | None, bool]:
+    """Return the states such that each comes after those that it leads to, as far as there is no cycle, (S,), and whether there is one.
+
+    None if their numbers serve as well.
+    """
+    pointer, successor, probability = rows.arrays
+    first = np.append(rows.first, len(rows.state)).astype(np.uint32)
+    label = components_in_order(first, pointer, successor)
+    count = int(label.max()) + 1
+    if count == len(label):
+        is_sorted = (label[1:] > label[:-1]).all() or (label[1:] < label[:-1]).all()
+        return None if is_sorted else np.argsort(label).astype(np.uint32), False
+    order, _ = states_in_order(first, pointer, successor, label, count)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    upward, behind = share_behind(first, pointer, successor, probability, label, place)
+    return order if behind < min(upward, 1 - upward) else None, True
 
 
 def steps_along(order: Places, before: Places, steps: Places) -> Places:

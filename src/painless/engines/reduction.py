@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from painless.bellman import reachable
 from painless.common.arrays import Array, Mask
-from painless.engines.components import EndComponents, end_components
-from painless.engines.pair_rows import PairRows, Places
+from painless.engines.components import COMPILED, EndComponents, end_components, reached_states
+from painless.engines.pair_rows import PairRows, Places, nodes_in_order
 from painless.engines.row_sweeps import RowSweeps
+from painless.engines.sweeps.sparse_rows import unsigned
 from painless.problem import CMDP
 from painless.problem.ending import missing, positive_entries
 
@@ -40,17 +41,34 @@ class Reduction:
         self.reached = self._reached(problem.actions)
         self.pairs = problem.actions & self.reached[:, None]
         self._zero = problem.utility == 0  # (J, S, A)
-        self.rests: EndComponents = end_components(
-            self.flat, self.is_idle(np.ones(len(problem.utility), dtype=bool))
+        staying = end_components(self.flat, self.pairs & (self.ending == 0))  # where one can stay for ever
+        idle = staying.pairs & self.is_idle(np.ones(len(problem.utility), dtype=bool))
+        self.rests: EndComponents = (
+            staying if np.array_equal(idle, staying.pairs) else end_components(self.flat, idle)
         )
-        self.sure = self._sure()  # (S, A)
+        self.loops = staying.pairs & ~self.rests.pairs  # (S, A) the pairs with which one can stay elsewhere
+        self.always_stops = not self.loops.any()  # whatever one does
+        self.sure = self.pairs if self.always_stops else self._sure()  # (S, A)
 
     def is_idle(self, used: Mask) -> Mask:
         """Return which pairs earn nothing in some utilities, `used` (J,), and do not end, (S, A)."""
         return np.asarray(self.pairs & self._zero[used].all(0) & (self.ending == 0))
 
+    def relevant(self, used: Mask) -> Mask:
+        """Return all utilities, (J,), in place of those that are used if the others do not change where one can go at no price."""
+        everything = np.ones_like(used)
+        if self.always_stops or used.all():
+            return everything
+        idle = self.is_idle(used)
+        same = not (idle & self.loops).any() or idle.sum() == self.is_idle(everything).sum()
+        return everything if same else used
+
     def _reached(self, pairs: Mask) -> Mask:
         """The states that some policy comes to that takes some pairs (S, A) only, (S,)."""
+        if self.flat.nnz > COMPILED:
+            pointer, successor = unsigned(self.flat.indptr), unsigned(self.flat.indices)
+            mask = np.ascontiguousarray(pairs).reshape(-1)
+            return reached_states(pointer, successor, mask, self.problem.initial, self.actions)
         taken = np.flatnonzero(pairs)
         pick = scipy.sparse.csr_array(
             (np.ones(len(taken)), (taken // self.actions, taken)), (self.states, self.flat.shape[0])
@@ -108,8 +126,11 @@ class Quotient:
     def __init__(self, whole: Reduction, used: Mask, pairs: Mask, everywhere: bool) -> None:
         self.whole, self.pairs = whole, pairs
         problem, actions = whole.problem, whole.actions
-        idle = pairs & (problem.utility[used] == 0).all(0) & (whole.ending == 0)
-        self.loops = whole.rests if used.all() and pairs is whole.pairs else end_components(whole.flat, idle)
+        if whole.always_stops or (used.all() and pairs is whole.pairs):
+            self.loops = whole.rests
+        else:
+            idle = pairs & (problem.utility[used] == 0).all(0) & (whole.ending == 0)
+            self.loops = end_components(whole.flat, idle)
         label, count = self.loops.label, self.loops.number
         kept = pairs.any(1) | (label >= 0)
         between = np.flatnonzero(kept & (label < 0))
@@ -121,17 +142,37 @@ class Quotient:
         stop = np.flatnonzero(resting | everywhere)
         taken = np.flatnonzero(pairs & ~self.loops.pairs)
         place = np.append(stop, self.node[taken // actions])
-        order = np.argsort(place, kind="stable")  # stopping comes first
-        self.pair = np.append(np.full(len(stop), -1), taken)[order]  # (n,) s·A + a, −1 to stop
+        self.pair = np.append(np.full(len(stop), -1), taken)  # (n,) s·A + a, −1 to stop
+        ends = np.append(np.ones(len(stop), dtype=bool), whole.ending.reshape(-1)[taken] > 0)
+        order = None
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place, kind="stable")  # stopping comes first
+            place, self.pair, ends = place[order], self.pair[order], ends[order]
         self.is_stop = self.pair < 0
         kernel = self._kernel(taken, order, len(stop))
-        ends = np.append(np.ones(len(stop)), whole.ending.reshape(-1)[taken])[order]
-        self.ends = ends > 0  # (n,) whether a row may stop at once
+        self.ends = ends  # (n,) whether a row may stop at once
         dense: Any = kernel.toarray() if self.count <= DENSE_NODES else scipy.sparse.csr_array(kernel)
-        self.rows = PairRows(dense, place[order], self.count)
+        self.rows = PairRows(dense, place, self.count)
+        self._has_cycles = True  # unless it is known that there is none
+        if self.count > DENSE_NODES and kernel.nnz > COMPILED:
+            self._order_nodes()
         there = np.flatnonzero(problem.initial)
         self.initial: Array = np.zeros(self.count)
         np.add.at(self.initial, self.node[there], problem.initial[there])
+
+    def _order_nodes(self) -> None:
+        """Number the nodes so that each comes after those that it leads to, as far as there is no cycle, if they are not in such an order by their states.
+
+        Sweeps then go through memory from one end to the other, and more of what they find is carried on.
+        """
+        order, self._has_cycles = nodes_in_order(self.rows)
+        if order is None:
+            return
+        number = np.empty(self.count, np.uint32)
+        number[order] = np.arange(self.count, dtype=np.uint32)
+        row, self.rows = self.rows.in_order(order, number)
+        self.pair, self.is_stop, self.ends = self.pair[row], self.is_stop[row], self.ends[row]
+        self.node[self.node >= 0] = number[self.node[self.node >= 0]]
 
     @cached_property
     def sweeps(self) -> RowSweeps:
@@ -151,8 +192,8 @@ class Quotient:
         choice[self.node[going]] = self._row_of[going * self.whole.actions + actions[going]]
         return choice
 
-    def _kernel(self, taken: NDArray[np.intp], order: NDArray[np.intp], stops: int) -> Any:
-        """Return the transitions of pairs `taken` (m,) to the nodes, after as many empty rows as there are ways to stop, in another order (n,)."""
+    def _kernel(self, taken: NDArray[np.intp], order: NDArray[np.intp] | None, stops: int) -> Any:
+        """Return the transitions of pairs `taken` (m,) to the nodes, after as many empty rows as there are ways to stop, in another order (n,) if given."""
         flat = self.whole.flat
         some = flat if len(taken) == flat.shape[0] else flat[taken]
         target = self.node[some.indices]
@@ -168,7 +209,7 @@ class Quotient:
             target = some.indices
         pointer = np.concatenate([np.zeros(stops, dtype=some.indptr.dtype), some.indptr])
         kernel = scipy.sparse.csr_array((some.data, target.astype(some.indptr.dtype), pointer), shape)
-        return kernel if (np.diff(order) == 1).all() else kernel[order]
+        return kernel if order is None else kernel[order]
 
     @cached_property
     def _row_of(self) -> Places:
@@ -176,6 +217,22 @@ class Quotient:
         found = np.full(self.whole.states * self.whole.actions, -1)
         found[self.pair[~self.is_stop]] = np.flatnonzero(~self.is_stop)
         return found
+
+    @cached_property
+    def _state(self) -> Places | None:
+        """The state of each node, (N,), if each is a single one that rests or goes on; None if some are put together."""
+        known = np.flatnonzero(self.node >= 0)
+        if len(known) != self.count or not self.is_plain:
+            return None
+        found = np.empty(self.count, dtype=np.intp)
+        found[self.node[known]] = known
+        return found
+
+    @cached_property
+    def _resting(self) -> Places:
+        """The action with which each of these states rests; any if it does not, (N,)."""
+        assert self._state is not None
+        return np.asarray(self.whole.rests.pairs.argmax(1)[self._state])
 
     @property
     def is_plain(self) -> bool:
@@ -185,12 +242,14 @@ class Quotient:
     def utility(self, utility: Array) -> Array:
         """Return utilities (..., S, A) of the rows, (..., n); stopping is worth 0."""
         flat = utility.reshape(*utility.shape[:-2], -1)
-        return np.where(self.is_stop, 0.0, flat[..., self.pair])
+        found = np.take(flat, self.pair, -1)
+        found[..., self.is_stop] = 0.0
+        return found
 
     @cached_property
     def first(self) -> Places:
         """A row for each node that together stop almost surely, (N,)."""
-        return self.towards(self.ends)
+        return self.towards(self.ends) if self._has_cycles else self.rows.first
 
     @cached_property
     def leaving(self) -> Places:
@@ -209,7 +268,7 @@ class Quotient:
 
     def stops_surely(self, choice: Places) -> Mask:
         """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
-        if self.ends[choice].all():
+        if self.whole.always_stops or self.ends[choice].all():
             return np.ones(self.count, dtype=bool)
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
         positive = chain.data > 0
@@ -219,8 +278,10 @@ class Quotient:
     def lifted(self, choice: Places, fallback: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the actions (S,) that take the rows `choice` (N,): in a loop, they lead to where it is left, or to its rest."""
         whole, actions = self.whole, self.whole.actions
-        found = fallback.copy()
-        pair = self.pair[choice]
+        found, pair = fallback.copy(), self.pair[choice]
+        if self._state is not None:
+            found[self._state] = np.where(pair >= 0, pair % actions, self._resting)
+            return found
         leaving = pair[pair >= 0]
         found[leaving // actions] = leaving % actions
         inside = np.flatnonzero(self.loops.label >= 0)

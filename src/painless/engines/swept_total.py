@@ -19,9 +19,11 @@ from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
 from painless.engines.pair_rows import COMPILED, Places
 from painless.engines.reduction import Quotient
-from painless.engines.sweeps._proof_kernels import policy_residuals
+from painless.engines.sweeps._ordered_kernels import raised_in_order
+from painless.engines.sweeps._proof_kernels import mixture_residuals, policy_residuals
 from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
-from painless.engines.total_iteration import Factorise, Improved, upper_bound
+from painless.engines.total_iteration import RAISES, SPARE, Factorise, Improved, at_start, upper_bound
+from painless.engines.total_iteration import STEPS as SUMS
 from painless.problem import CMDP
 
 STEPS = 16  # roundings of a sum beside those of its terms
@@ -70,12 +72,25 @@ class SweptTotal:
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * (weight @ self._size)
-        bound = upper_bound(
-            *(self.quotient, rounded, found, self._tick, factorise),
-            lambda steps: self.pricer.longest(steps[self._kept]),
-        )
+        bound = self._bound_in_order(rounded, found.value, priced.time)
+        if bound is None:
+            bound = upper_bound(
+                *(self.quotient, rounded, found, self._tick, factorise),
+                lambda steps: self.pricer.longest(steps[self._kept]),
+            )
         value = self._proved_values(choice, priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
+
+    def _bound_in_order(self, utility: Array, value: Array, time: Array) -> float | None:
+        """Return a bound at ρ on every policy from values and times (N,) that are raised in order; None if there is no order, or no proof."""
+        rows, order = self.quotient.rows, self.pricer.order
+        if order is None:
+            return None
+        first = np.append(rows.first, len(rows.state)).astype(np.uint32)
+        rounding, raised = (3 * rows.terms + SUMS) * UNIT_ROUNDOFF, np.empty(len(value))
+        arrays = (first, *rows.arrays, self.quotient.is_stop, utility, rounding, *order, value, time)
+        proved = raised_in_order(*arrays, SPARE, RAISES, raised)
+        return at_start(self.quotient, raised) if proved else None
 
     def _proved_values(self, choice: Places, priced: TotalPriced) -> Bracket:
         """Return proved bounds on V(ρ) of the policy that takes the rows `choice` (N,)."""
@@ -107,14 +122,25 @@ class SweptTotal:
         shares, values = self.pricer.mixed(place.astype(np.uint32), weights / weights.sum(), exact)
         if values is None:
             return None
-        rows = scipy.sparse.csr_array(self.quotient.rows.kernel)
-        pairs = [*zip(shares, choices, strict=True)]
-        chain: Any = sum(scipy.sparse.diags_array(share) @ rows[choice] for share, choice in pairs)
-        gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
-        terms = 3 * len(choices) * (self.quotient.rows.terms + 1) + STEPS
-        value = proved_values(scipy.sparse.csr_array(chain), gain, self.quotient.initial, values, terms)
+        value = self._proved_mixture(choices, shares, values)
         # No more is claimed than is proved
         return self._table(policies, shares), value._replace(guess=value.low)
+
+    def _proved_mixture(self, choices: Places, shares: Array, found: TotalPriced) -> Bracket:
+        """Return proved bounds on V(ρ) of the policy that takes the rows `choices` (n, N) with shares (n, N)."""
+        rows, start = self.quotient.rows, self.quotient.initial
+        terms = 3 * len(choices) * (rows.terms + 1) + STEPS
+        if len(start) > COMPILED:
+            time, left = np.maximum(found.time, 0.0), np.empty(len(self.utility))
+            value = np.ascontiguousarray(found.value)
+            arrays = (*rows.arrays, self.utility, choices, shares, value, time, terms * UNIT_ROUNDOFF, left)
+            held = mixture_residuals(*arrays)
+            return _bracket(value.T, start, left, time, held)
+        kernel = scipy.sparse.csr_array(rows.kernel)
+        pairs = [*zip(shares, choices, strict=True)]
+        chain: Any = sum(scipy.sparse.diags_array(share) @ kernel[choice] for share, choice in pairs)
+        gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
+        return proved_values(scipy.sparse.csr_array(chain), gain, start, found, terms)
 
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""

@@ -44,7 +44,7 @@ from painless.engines.total_iteration import (
     upper_bound,
 )
 from painless.engines.transient import TransientChain
-from painless.engines.well_posed import Guard, guard_of
+from painless.engines.well_posed import Guard, guard_of, is_evident, require_stops
 from painless.problem import CMDP
 from painless.problem.transitions import require_sound
 from painless.problem.units import FREE
@@ -67,6 +67,9 @@ class Total(BaseEngine):
         super().__init__(problem)
         require_sound(problem.transition)
         self.exact = problem.shape[0] <= FACTORISED  # larger chains are swept
+        self._is_posed = False  # whether it is known to be
+        # The weights that count are told from others by their positive ones; several may have one quotient.
+        self._keys: dict[bytes, bytes] = {}
         self._quotients: dict[bytes, Quotient] = {}
         self._last: dict[bytes, Places] = {}
         self._sweeps: dict[bytes, SweptTotal] = {}
@@ -81,8 +84,21 @@ class Total(BaseEngine):
     @cached_property
     def guard(self) -> Guard:
         """What shows that the problem is well posed; else it is rejected."""
-        limited = np.append(True, self.problem.threshold > -FREE)
-        return guard_of(self.whole, limited, lambda: self._tick(), self.factorise)
+        return guard_of(self.whole, self._limited, lambda: self._tick(), self.factorise)
+
+    @property
+    def _limited(self) -> Mask:
+        return np.append(True, self.problem.threshold > -FREE)
+
+    def _require_answer(self) -> None:
+        """Reject problems that are not well posed; where the pairs alone show that they are, nothing is computed."""
+        if self._is_posed:
+            return
+        if is_evident(self.whole, self._limited):
+            require_stops(self.whole)
+        else:
+            _ = self.guard
+        self._is_posed = True
 
     @cached_property
     def factorise(self) -> Inverses:
@@ -90,23 +106,23 @@ class Total(BaseEngine):
         return Inverses(lambda: self._tick())
 
     def _quotient(self, weight: Array) -> tuple[bytes, Quotient]:
-        used = weight > 0
-        if self.whole.is_idle(used).sum() == self.whole.is_idle(np.ones_like(used)).sum():
-            used = np.ones_like(used)  # the utilities that do not count change nothing
-        key = used.tobytes()
-        if key not in self._quotients:
-            self._quotients[key] = self.whole.quotient(used)
-        return key, self._quotients[key]
+        asked = (weight > 0).tobytes()
+        if asked not in self._keys:
+            used = self.whole.relevant(weight > 0)
+            key = self._keys[asked] = used.tobytes()
+            if key not in self._quotients:
+                self._quotients[key] = self.whole.quotient(used)
+        return self._keys[asked], self._quotients[self._keys[asked]]
 
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return the best policy for weights (J,), or a ray; the search starts from the last policy."""
-        guard = self.guard
+        self._require_answer()
         self.factorise.error = (
             0.0 if self.exact else CAREFUL * min(tolerance, precision * float(weight.sum()))
         )
         try:
             found = None if self.exact else self._swept_best(weight, tolerance, precision)
-            return self._best(guard, weight) if found is None else found
+            return self._best(weight) if found is None else found
         finally:
             self.factorise.error = 0.0
 
@@ -136,12 +152,12 @@ class Total(BaseEngine):
         """The scale of values: about the time to stop of a large model; 1 of others."""
         if self.exact:
             return 1.0
-        _ = self.guard  # rejects problems without an answer
+        self._require_answer()
         reward = np.eye(len(self.problem.utility))[0]
         _, swept = self._swept(reward)
         return swept.pricer.rough_time(reward) if swept.serves else 1.0
 
-    def _best(self, guard: Guard, weight: Array) -> Response:
+    def _best(self, weight: Array) -> Response:
         key, quotient = self._quotient(weight)
         weighted = np.tensordot(weight, self.problem.utility, 1)
         utility = quotient.utility(weighted)
@@ -160,7 +176,7 @@ class Total(BaseEngine):
             rounded = utility + (len(weight) + 2) * UNIT_ROUNDOFF * size  # the weighted sum is rounded, too
             bound = upper_bound(quotient, rounded, found, lambda: self._tick(), self.factorise)
             if not np.isfinite(bound):
-                bound, proved = self._guarded(guard, weight, quotient, found)
+                bound, proved = self._guarded(weight, quotient, found)
         return Response(
             *(actions.astype(self.compact), value.low, value.guess, bound, low, max(bound - low, 0.0)),
             *(found.evaluations, chain.visits if self.exact else None),
@@ -198,10 +214,9 @@ class Total(BaseEngine):
     def _fallback(self) -> NDArray[np.intp]:
         return np.asarray(self.problem.actions.argmax(1))
 
-    def _guarded(
-        self, guard: Guard, weight: Array, quotient: Quotient, found: Improved
-    ) -> tuple[float, Array]:
+    def _guarded(self, weight: Array, quotient: Quotient, found: Improved) -> tuple[float, Array]:
         """Return a bound on the value at weights + δw: that of V + δW, checked at every pair."""
+        guard = self.guard
         key, whole = self._quotient(np.ones(len(weight)))
         del key
         states = np.zeros(whole.count, dtype=np.intp)

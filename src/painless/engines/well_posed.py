@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from painless.bellman import resolvent
 from painless.common.arrays import Array, Mask
 from painless.common.errors import InputError
-from painless.engines.components import end_components
 from painless.engines.reduction import DENSE_NODES, Quotient, Reduction
 from painless.engines.sweeps.total_pricing import TotalPricer
 from painless.engines.total_iteration import Factorise, Ray, improved, largest_excess
@@ -53,12 +52,12 @@ def guard_of(
     for _ in range(CUTS):
         swept = _swept(quotient, steps, weight @ utility, tick)
         if swept is not None:
-            _require_stops(whole)
+            require_stops(whole)
             return Guard(weight, np.where(quotient.node >= 0, swept[quotient.node], 0.0))
         size = steps + weight @ np.abs(utility)
         found = improved(quotient, steps + weight @ utility, choice, tick, factorise, size=size)
         if not found.rays:
-            _require_stops(whole)
+            require_stops(whole)
             at = np.where(quotient.node >= 0, found.value[quotient.node], 0.0)
             return Guard(weight, at)
         rays += found.rays
@@ -86,9 +85,8 @@ def _swept(quotient: Quotient, steps: Array, utility: Array, tick: Callable[[], 
 
 def _first_weights(whole: Reduction, limited: Mask) -> Array:
     """Return weights of one utility that loses in every loop, (J,), so that no cut is needed; 0 if there is none."""
-    inside = end_components(whole.flat, whole.pairs & (whole.ending == 0)).pairs & ~whole.rests.pairs
-    weight = np.zeros(len(limited))
-    if not inside.any():
+    inside, weight = whole.loops, np.zeros(len(limited))
+    if whole.always_stops:
         return weight
     most = whole.problem.utility[:, inside].max(1)
     loses = limited & (most < -1 / LARGEST)
@@ -99,7 +97,12 @@ def _first_weights(whole: Reduction, limited: Mask) -> Array:
     return weight
 
 
-def _require_stops(whole: Reduction) -> None:
+def is_evident(whole: Reduction, limited: Mask) -> bool:
+    """Whether the pairs alone show that the problem is well posed: there is no loop, or one utility loses with every pair of them."""
+    return whole.always_stops or bool(_first_weights(whole, limited).any())
+
+
+def require_stops(whole: Reduction) -> None:
     """Reject a problem in which no policy stops almost surely."""
     if len(whole.hopeless):
         raise InputError(

@@ -302,12 +302,15 @@ class Smoothed:
     )
     guessed: bool = False  # whether the last ones were interpolated
     last: float = np.inf  # the gap that was open then
+    is_smooth: bool = True  # until an interpolated one finds nothing new: with one constraint the frontier then has corners there
 
     def __call__(self, game: Game) -> Array:
         """Return the multipliers for the next response, (K,)."""
         states, _, constraints = game.engine.problem.shape
         share = (0.2 if constraints == 1 else 0.5) if self.share is None else self.share
-        share, guess, gap = share if game.useful else 0.0, None, game.upper - game.mixture.value
+        self.is_smooth &= game.useful or not self.guessed or constraints > 1
+        share = share if game.useful and self.is_smooth else 0.0
+        guess, gap = None, game.upper - game.mixture.value
         smooth = states >= SMOOTH_STATES and constraints <= SMOOTH_CONSTRAINTS
         if smooth and share > 0 and not (self.guessed and gap > BRISK * self.last):
             guess = interpolated(game.columns.known, game.mixture.weights, game.aim.reached)

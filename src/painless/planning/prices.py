@@ -22,7 +22,7 @@ from painless.common.arrays import Array
 from painless.planning import highs
 from painless.planning.certificate import RANK, Answer, Certifier
 from painless.planning.game import Smoothed
-from painless.planning.master import NOTHING
+from painless.planning.master import NOTHING, maximise
 
 NONE = 1e-9  # a price below this, in normalised units, of a limit that is not tight is 0
 SETTLED = 1e-12  # a dual value may exceed the bound by this rounding error, in the engine's unit
@@ -243,11 +243,34 @@ def _end(slack: Array, room: Array, index: int, side: int) -> tuple[Array | None
     slack, room = slack[scale > 0] / scale[scale > 0, None], room[scale > 0] / scale[scale > 0]
     objective = np.zeros(slack.shape[1])
     objective[index] = -side
-    result = highs.minimise(objective, A_ub=slack, b_ub=room)
-    if result.status != 0:
-        return None, (np.inf if side > 0 else 0.0)
-    multiplier, weight = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+    found = _by_pivots(slack, room, objective)
+    if found is None:
+        result = highs.minimise(objective, A_ub=slack, b_ub=room)
+        if result.status != 0:
+            return None, (np.inf if side > 0 else 0.0)
+        found = np.maximum(result.x, 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+    multiplier, weight = found
     missing = np.maximum(-(objective + weight @ slack), 0.0).max()  # weak duality, and its error
     proved = -float(weight @ room) - 2 * float(missing) * float(multiplier.sum())
     # The program minimises −side·λ_i, so that `proved` ≤ −side·λ_i for every remaining λ.
     return multiplier, -side * min(proved, -side * float(multiplier[index]))
+
+
+def _by_pivots(slack: Array, room: Array, objective: Array) -> tuple[Array, Array] | None:
+    """Return the multipliers (K,) that minimise the objective (K,) subject to slack·λ ≤ room, and the weights (n,) of its inequalities, by the program that is dual to it.
+
+    max_w −room·w  subject to  wᵀ·slack ≥ −objective:  one policy more, whose weight is 1, has the right-hand side. None if it has no weights to start from, or rounding spoils the result.
+    """
+    count, rows = slack.shape
+    if rows > FEW:
+        return None
+    basis = np.append(count + 1 + np.arange(rows), 0)
+    index = int(objective.argmin())
+    if objective[index] < 0:
+        ample = np.flatnonzero((slack >= 0).all(1) & (slack[:, index] > 0))
+        if not len(ample):
+            return None
+        basis[index] = 1 + int(ample[slack[ample, index].argmax()])
+    table = np.vstack([objective, slack])
+    best = maximise(np.append(0.0, -room), table, 1, basis)
+    return None if best is None else (best.multiplier, best.weights[1:])

@@ -504,8 +504,8 @@ class CMDP:
         if pairs.all():  # many times faster than with a mask
             low, high = [table.min((1, 2)) for table in tables], [table.max((1, 2)) for table in tables]
         else:
-            low = [table.min((1, 2), where=pairs, initial=np.inf) for table in tables]
-            high = [table.max((1, 2), where=pairs, initial=-np.inf) for table in tables]
+            low = [np.where(pairs, table, np.inf).min((1, 2), initial=np.inf) for table in tables]
+            high = [np.where(pairs, table, -np.inf).max((1, 2), initial=-np.inf) for table in tables]
         return read_only(np.concatenate(low)), read_only(np.concatenate(high))
 
     @cached_property

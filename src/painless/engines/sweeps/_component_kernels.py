@@ -238,12 +238,12 @@ def values_in_order(
     most: int,
     value: Array,
 ) -> int:
-    """Sweep V = u + PV of several utilities, (S, M) each, in each span in turn as `best_in_order` does, until none changes by more than its `floor` (M,), or `least` of its largest value there.
+    """Sweep V = u + PV of several utilities, (S, J), and the time to stop, (S, J + 1) in all, in each span in turn as `best_in_order` does, until none changes by more than its `floor` (J + 1,), or `least` of its largest value there.
 
     Return how often a state was looked at; −1 if that is more often than `most`.
     """
-    work, missed, columns = 0, 0, gain.shape[1]
-    change, size, total = np.empty(columns), np.empty(columns), np.empty(columns)
+    work, missed, utilities, columns = 0, 0, np.uint64(gain.shape[1]), np.uint64(value.shape[1])
+    change, size, total = np.empty(columns), np.empty(columns), np.ones(columns)
     for c in range(len(spans)):
         low, high, limit = np.uint64(spans[c, 0]), np.uint64(spans[c, 1]), int(spans[c, 2])
         done, descending, sweeps = limit > 0 and missed > MISSED, False, 0
@@ -256,13 +256,15 @@ def values_in_order(
             size[:] = 0.0
             for i in range(low, high):
                 s = np.uint64(order[low + high - np.uint64(1) - i if descending else i])
-                for j in range(columns):
+                for j in range(utilities):
                     total[j] = gain[s, j]
+                total[utilities] = 1.0
                 for k in range(start[s], stop[s]):
                     for j in range(columns):
                         total[j] += weight[k] * value[target[k], j]
+                stays = 1.0 / (1.0 - stay[s])
                 for j in range(columns):
-                    found = total[j] / (1.0 - stay[s])
+                    found = total[j] * stays
                     change[j] = max(change[j], abs(found - value[s, j]))
                     size[j] = max(size[j], abs(found))
                     value[s, j] = found

@@ -77,3 +77,44 @@ def policy_residuals(
             if over > left[j] or over != over:
                 left[j] = over
     return held
+
+
+@njit
+def mixture_residuals(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    choices: Any,
+    shares: Array,
+    value: Array,
+    time: Array,
+    rounding: float,
+    left: Array,
+) -> float:
+    """Do what `policy_residuals` does for a policy that takes one of several rows in each state, (n, N), with shares (n, N)."""
+    held, columns, parts = np.inf, np.uint64(value.shape[1]), np.uint64(len(choices))
+    left[:] = 0.0
+    over, size = np.empty(columns), np.empty(columns)
+    for s in range(np.uint64(choices.shape[1])):
+        after = 0.0
+        for j in range(columns):
+            over[j], size[j] = -value[s, j], abs(value[s, j])
+        for n in range(parts):
+            share, row = shares[n, s], np.uint64(choices[n, s])
+            if share > 0.0:
+                for j in range(columns):
+                    over[j] += share * utility[j, row]
+                    size[j] += share * abs(utility[j, row])
+                for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                    chance, t = share * probability[k], np.uint64(successor[k])
+                    after += chance * time[t]
+                    for j in range(columns):
+                        over[j] += chance * value[t, j]
+                        size[j] += chance * abs(value[t, j])
+        held = min(held, time[s] - after - rounding * (time[s] + after))
+        for j in range(columns):
+            rest = abs(over[j]) + rounding * size[j]
+            if rest > left[j] or rest != rest:
+                left[j] = rest
+    return held

@@ -37,8 +37,17 @@ class InOrder(NamedTuple):
     """A policy, its values, and its time to stop."""
 
     choice: Indices  # (S,)
-    value: Array  # (S, J)
-    time: Array  # (S,)
+    known: Array  # (S, J + 1) values, and the time to stop
+
+    @property
+    def value(self) -> Array:
+        """The values, (S, J)."""
+        return np.ascontiguousarray(self.known[:, :-1])
+
+    @property
+    def time(self) -> Array:
+        """The time to stop, (S,)."""
+        return np.ascontiguousarray(self.known[:, -1])
 
 
 class OrderedRows:
@@ -62,6 +71,7 @@ class OrderedRows:
         ).astype(np.uint32)
         self._spans = _spans(rows, label, self.order, self.bounds, self._turns)
         self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
+        self.has_cycles = len(self.bounds) - 1 < states
         self._value = np.zeros(states)
 
     def price(
@@ -81,7 +91,7 @@ class OrderedRows:
         utility, time = weight @ self.rows.utility, max(float(initial @ known[:, -1]), 1.0)
         self._value[:] = known[:, :-1] @ weight
         choice, found = choice.copy(), known.copy()
-        for _ in range(ATTEMPTS):
+        for _ in range(ATTEMPTS if self.has_cycles else 1):
             self._tick()
             floor = SHARE * tolerance / time
             arrays = (*self.rows[:4], utility, self.order, self._spans, self._turns)
@@ -92,7 +102,7 @@ class OrderedRows:
             expected, time = time, max(float(initial @ found[:, -1]), 1.0)
             if time <= LONGER * expected:
                 break
-        return InOrder(choice, found[:, :-1].copy(), found[:, -1].copy())
+        return InOrder(choice, found)
 
     def longest(self, steps: Array, choice: Indices, change: float | None = None) -> Array | None:
         """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on; None if that is slow.
@@ -110,8 +120,7 @@ class OrderedRows:
         self._tick()
         floor = np.full(value.shape[1], SHARE * left)
         floor[-1] = SHARE
-        gain = np.column_stack([chain.gain, np.ones(len(chain.stay))])
-        arrays = (*chain[:-1], gain, self.order, self._spans, self._turns)
+        arrays = (*chain, self.order, self._spans, self._turns)
         return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
 
     def visits(self, chain: Chain, initial: Array) -> Array:

@@ -171,25 +171,44 @@ class TotalPricer:
         )
         self._chain = ChangingChain(self.rows, 1.0, self.threads)
         self._known = np.zeros((len(initial), 1 + len(self.rows.utility)))  # values and times, in order
+        # The last weights that were priced in order, and how precisely
+        self._last: tuple[Array, float, float, TotalPriced] | None = None
 
     @cached_property
     def _ordered(self) -> list[OrderedRows]:
         """The rows in order; none once that is slow."""
         return [OrderedRows(self.rows, lambda: self._tick())]
 
+    @property
+    def order(self) -> tuple[Indices, Indices] | None:
+        """The states (S,) by components, each after those that it leads to, and where each begins; None if there is none."""
+        return (self._ordered[0].order, self._ordered[0].bounds) if self._ordered else None
+
     def _in_order(self, weight: Array, tolerance: float, precision: float) -> TotalPriced | None:
         """Return what `price` does, component by component; None if that is slow."""
         if not self._ordered:
             return None
-        found = self._ordered[0].price(
+        ordered, exact = self._ordered[0], (tolerance, precision)
+        if not ordered.has_cycles:
+            exact = (0.0, 0.0)  # one sweep is as precise as it gets
+        last = self._last
+        if (
+            last is not None
+            and np.array_equal(weight, last[0])
+            and last[1] <= exact[0]
+            and last[2] <= exact[1]
+        ):
+            return last[3]
+        found = ordered.price(
             *(weight, tolerance, precision, self.initial, self._choice, self._chain, self._known)
         )
         if found is None:
             self._ordered.clear()
             return None
-        self._choice = found.choice
-        self._known = np.column_stack([found.value, found.time])
-        return TotalPriced(found.choice.copy(), found.value, found.time, 1)
+        self._choice, self._known = found.choice, found.known
+        priced = TotalPriced(found.choice.copy(), found.value, found.time, 1)
+        self._last = (weight.copy(), *exact, priced)
+        return priced
 
     def longest(self, steps: Array, change: float | None = None) -> Array | None:
         """Return the largest totals of `steps` (N,) of any policy, (S,), about, or to a `change` of a sweep; None if that is slow."""
