@@ -103,8 +103,8 @@ def _own_width(chain: Chain) -> int:
             target = chain.target[start[0] : stop[-1]].view(np.int32)
             ahead = target - np.repeat(state, stop - start)
         else:
-            place, target, _ = transitions(chain, slice(begin, begin + PIECE))
-            ahead = (target - state[place]).astype(np.int32)
+            place, to, _ = transitions(chain, slice(begin, begin + PIECE))
+            ahead = (to - state[place]).astype(np.int32)
         width = max(width, int(ahead.max(initial=0)), -int(ahead.min(initial=0)))
     return width
 
