@@ -65,20 +65,20 @@ class PairUtilities:
         total, part = np.empty(pairs), np.empty((len(self), min(PIECE, pairs)))
         for begin in range(0, pairs, PIECE):
             end = min(begin + PIECE, pairs)
-            for j in range(len(self)):
-                part[j, : end - begin] = self._converted(j, slice(begin, end))
+            for j, converted in enumerate(part[:, : end - begin]):
+                self._converted(j, slice(begin, end), converted)
             np.matmul(weight, part[:, : end - begin], out=total[begin:end])
         return total
 
-    def _converted(self, j: int, pairs: Any) -> Array:
-        """Return a utility of some pairs; the stored array itself where nothing has to be converted."""
+    def _converted(self, j: int, pairs: Any, out: Array | None = None) -> Array:
+        """Return a utility of some pairs, in `out` if it is given; else the stored array itself where nothing has to be converted."""
         reward, constraint_reward, place, origin, span = self.parts
         stored = (constraint_reward[place[j] - 1] if place[j] else reward)[pairs]
-        if origin[j] == 0.0 and span[j] == 1.0:
-            return np.asarray(stored)
-        converted: Array = np.asarray(stored - origin[j])
-        converted /= span[j]
-        return converted
+        if origin[j] != 0.0:
+            stored = out = np.subtract(stored, origin[j], out=out)
+        if span[j] != 1.0 or (out is not None and stored is not out):
+            stored = np.divide(stored, span[j], out=out)
+        return np.asarray(stored)
 
 
 def as_parts(utility: Array | PairUtilities) -> tuple[Array, Array, NDArray[np.intp], Array, Array]:

@@ -126,7 +126,8 @@ def average_rows(
     """
     to, mass, diagonal = level
     for s in range(len(first) - 1):
-        at, row, stay = begin[s], begin[s], 0.0
+        row, stay = np.intp(begin[s]), 0.0
+        at = row
         share = discount / (first[s + 1] - first[s])
         for k in range(pointer[first[s]], pointer[first[s + 1]]):
             t = successor[k]

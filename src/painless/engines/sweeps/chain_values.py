@@ -119,6 +119,8 @@ class ChainValues:
             if width <= goal or (rate > 0.9 and width <= 16 * (1 - self.discount) * rounding):
                 if done > BURST and width > 0:
                     self.rate[self.along_flow] = (width / entered) ** (1 / (done - 1))
+                if self.by_elimination:
+                    self._room = None  # which takes none between two policies
                 return self._centred(rounding)
             # Before a sweep: what is proved is proved of the values after it.
             settled = settles and rate > DRAGGING and not self.along_flow and self.settle(chain)

@@ -97,8 +97,15 @@ def _own_width(chain: Chain) -> int:
     """Return how far a state leads, at most, as states are numbered."""
     width = 0
     for begin in range(0, len(chain.stay), PIECE):
-        state, target, _ = transitions(chain, slice(begin, begin + PIECE))
-        width = max(width, int(np.abs(target - begin - state).max(initial=0)))
+        start, stop = (part[begin : begin + PIECE] for part in chain[:2])
+        state = np.arange(begin, begin + len(start), dtype=np.int32)
+        if (start[1:] == stop[:-1]).all():
+            target = chain.target[start[0] : stop[-1]].view(np.int32)
+            ahead = target - np.repeat(state, stop - start)
+        else:
+            place, to, _ = transitions(chain, slice(begin, begin + PIECE))
+            ahead = (to - state[place]).astype(np.int32)
+        width = max(width, int(ahead.max(initial=0)), -int(ahead.min(initial=0)))
     return width
 
 

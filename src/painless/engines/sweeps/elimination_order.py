@@ -159,11 +159,13 @@ def _among(near: Neighbours, piece: Places) -> Neighbours:
     """Return the neighbours of some states among themselves, as places in `piece`."""
     place = np.full(len(near.first), -1, np.int32)
     place[piece] = np.arange(len(piece))
-    every = [place[near.lists[k : k + n]] for k, n in zip(near.first[piece], near.size[piece], strict=True)]
-    inside = [part[part >= 0] for part in every]
-    size = np.array([len(part) for part in inside], np.int32)
+    count = near.size[piece]
+    own = np.repeat(np.arange(len(piece)), count)
+    within = np.arange(len(own)) - np.repeat(np.cumsum(count) - count, count)
+    to = place[near.lists[near.first[piece][own] + within]]
+    size = np.bincount(own[to >= 0], minlength=len(piece)).astype(np.int32)
     first = np.cumsum(size, dtype=np.int32) - size
-    return Neighbours(first, size, size.copy(), np.concatenate(inside))
+    return Neighbours(first, size, size.copy(), to[to >= 0])
 
 
 def _eliminated(near: Neighbours, alone: int, entries: int) -> tuple[Indices, Indices, Indices] | None:

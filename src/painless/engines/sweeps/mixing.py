@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.common.memory import give_back
 from painless.engines.engine import PRECISION
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.pricing import Pricer
@@ -20,7 +21,8 @@ from painless.problem import CMDP
 # not proved; the mixture's values are.
 CANCELLED = 30.0
 FINEST = 1e-13  # a higher precision is rounding
-KEPT = 4  # occupancies of other policies that are kept; the next mixture often has one of them
+# Occupancies of other policies that are kept, since the next mixture often has one of them; not where chains are eliminated, which is quick.
+KEPT = 4
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
 PIECE = 1 << 14  # rows of a table that are written together
 COARSEST = 1e-5  # the better visits are known, the less exact the values of the mixture have to be
@@ -53,7 +55,11 @@ class Mixer:
             precision / (1 - self.problem.discount),
             None if len(choices) == 1 else self.occupancy,
         )
-        return self._table(choices, shares), low, error
+        table = self._table(choices, shares)
+        if self.pricer.threads.several(len(table)):
+            del choices, shares
+            give_back()
+        return table, low, error
 
     def _shares(self, choices: Indices, weights: Array, precision: float) -> Array:
         """Return the probability of each policy's choice in every state, (n, S)."""
@@ -84,6 +90,9 @@ class Mixer:
         shares = np.empty(choices.shape)
         for share, weight, key in zip(shares, weights, keys, strict=True):
             np.multiply(weight, self._visits[key][0], out=share)
+        order = self.pricer.values.elimination
+        if order is not None and order.is_known:
+            self._visits.clear()
         total = self.occupancy = shares.sum(0)
         shares[0, total == 0] = 1.0
         shares /= np.where(total == 0, 1.0, total)

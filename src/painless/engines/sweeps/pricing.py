@@ -162,8 +162,9 @@ class Pricer:
         self._weighted = self.reached = None
         margin, steps = 4 * EPSILON, ALONE
         widest, idle, asked, value, error = 0.0, 0, np.inf, self.values.value @ weight, self._error
+        evaluated = np.empty_like(self._choice)
         for rounds in range(1, LONGEST):
-            evaluated = self._choice.copy()
+            evaluated[:] = self._choice
             known, self._error = self._error, np.inf  # until it is known that the policy stays
             utility = self._weighted_utility(weight) if utility is None else utility
             swept = self._improve(utility, value, margin)
@@ -209,10 +210,10 @@ class Pricer:
                     self._improve_active(utility, value, least, rounds)
                 steps += 1
                 if self.values.by_elimination or len(weight) == 1:
+                    # What is needed again after the elimination stays, but for the largest: nothing that stays is allocated among what goes.
                     asked, utility = precision, None if self.values.by_elimination else utility
-                    del value  # as long as the policy is evaluated, which needs room
                     self.evaluate(precision)
-                    value, error = self.values.value @ weight, self._error
+                    value, error = np.matmul(self.values.value, weight, out=value), self._error
                 else:
                     # Rough values cost another turn, and save much only where sweeps are slow; they become finer, or policies may alternate.
                     rough = 0.0 if self._flows else min(CLOSER * width, 0.1 * asked)
