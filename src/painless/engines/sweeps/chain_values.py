@@ -64,6 +64,7 @@ class ChainValues:
         # Whether chains are solved by elimination; None while not known.
         self.by_elimination: bool | None = True if len(value) <= SMALL else None
         self.elimination: EliminationOrder | None = None  # the order for the chains of one model
+        self.is_slow = False  # whether it is known that sweeps of either kind are, so that levels come first
         self._spare = np.empty_like(value)
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
@@ -115,7 +116,8 @@ class ChainValues:
             # Before a sweep: what is proved is proved of the values after it.
             settled = settles and rate > DRAGGING and not self.along_flow and self.settle(chain)
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
-            if self._expected(rate, goal / width) > MANY + SWEPT / len(self.value) and not levelled:
+            is_slow = self.is_slow or self._expected(rate, goal / width) > MANY + SWEPT / len(self.value)
+            if is_slow and not levelled and not self.by_elimination:
                 levelled = True
                 self.try_if_unknown(chain)
                 if not self.by_elimination:

@@ -68,7 +68,7 @@ TRIED, FLOWING, PAIRS = 8, 0.83, 4
 HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
 # Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
 FINER = 0.1
-SMALLEST = 1e-4  # improvements that spread from state to state, relative to the range of the last one
+SMALLEST = 1e-4  # improvements that spread from state to state without constraints, relative to the range of the last one
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -197,7 +197,8 @@ class Pricer:
                 if rounds > TRIES or (not changed and asked < 0.01 * error < np.inf):
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
-                least = max(least, SMALLEST * (swept.high - swept.low))
+                if self.goal is not None:  # among prices, policies must be as good as their bounds
+                    least = max(least, SMALLEST * (swept.high - swept.low))
                 # Policies that alternate need more precise values, as does one that stays.
                 last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
                 precision = precision if changed and idle < IDLE else 0.1 * precision
@@ -389,7 +390,7 @@ class Pricer:
 
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""
-        self.values.along_flow = self.along_flow
+        self.values.along_flow, self.values.is_slow = self.along_flow, self.takes_steps
         weighted, self._weighted = self._weighted, None
         chain = self._chain.follow(self._choice)
         error = self.values.solve(chain, tolerance, weighted, lambda: self._levels.of(chain, self._choice))
