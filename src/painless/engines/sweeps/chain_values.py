@@ -66,6 +66,7 @@ class ChainValues:
         self.elimination: EliminationOrder | None = None  # the order for the chains of one model
         self._room: Array | None = None  # for sweeps and for what comes next, (S, J)
         self._owner = True  # of the values that it starts from
+        self.is_slow = False  # whether it is known that sweeps of either kind are, so that levels come first
         self._low, self._high = np.empty(value.shape[1]), np.empty(value.shape[1])
 
     def know_from(self, other: ChainValues) -> None:
@@ -125,7 +126,8 @@ class ChainValues:
             # Before a sweep: what is proved is proved of the values after it.
             settled = settles and rate > DRAGGING and not self.along_flow and self.settle(chain)
             count = BURST if rate == 0.0 else int(np.clip(np.log(goal / width) / np.log(rate), 1, BURST))
-            if self._expected(rate, goal / width) > MANY + SWEPT / len(self.value) and not levelled:
+            is_slow = self.is_slow or self._expected(rate, goal / width) > MANY + SWEPT / len(self.value)
+            if is_slow and not levelled and not self.by_elimination:
                 levelled = True
                 self.try_if_unknown(chain)
                 if not self.by_elimination:

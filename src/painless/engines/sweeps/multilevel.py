@@ -37,7 +37,7 @@ LEAST_MASS = 1e-3  # of a state, relative to the mean
 NO_MASS: Array = np.empty(0)  # stands for 1 everywhere
 NEARLY = 0.8  # share of what is asked for at which a start of GMRES ends: rounding leaves more
 RESTART = 20  # steps of GMRES from one start
-ALIKE = 0.1  # share of the states in which a policy may differ from the one whose groups it has
+ALIKE = 0.03  # share of the states in which a policy may differ from the one whose groups it has
 DEEP = 1e-5  # share of the residual's norm below which rounding spoils a basis that is made orthogonal once
 SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 

@@ -65,10 +65,11 @@ SLOW = (2, 0.9), (4, 0.5)
 # Sweeps along the flow, of which each must leave less than this share of the error, or policy iteration is better: it sweeps all pairs less often,
 # so that a state with twice as many pairs as a few asks for twice the speed.
 TRIED, FLOWING, PAIRS = 8, 0.83, 4
+GIVEN_UP = 2  # policy iteration that was given up at one price is tried again at the next if it served at more than so many
 HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
 # Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
 FINER = 0.1
-SMALLEST = 1e-4  # improvements that spread from state to state, relative to the range of the last one
+SMALLEST = 1e-4  # improvements that spread from state to state without constraints, relative to the range of the last one
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -131,6 +132,9 @@ class Pricer:
         self._started = False  # from the uniform policy
         self._uniform: Chain | None = None  # its chain, until then
         self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
+        self._credit = (
+            0  # of policy iteration: for prices at which it served, less those at which it was given up
+        )
         self._flows = False  # whether sweeps along the flow are fast
         self._error = np.inf  # of the values, as those of the current policy
         # Weights (J,) and the current policy's values of the weighted utility (S,), if these are known better than those of each.
@@ -149,7 +153,8 @@ class Pricer:
         self._choice = other._choice.copy()
         self.values.value[:] = other.values.value
         self.values.know_from(other.values)
-        self._started, self._steps_pay, self._flows = other._started, other._steps_pay, other._flows
+        self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
+        self._flows = other._flows
 
     def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
         """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
@@ -161,6 +166,7 @@ class Pricer:
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = self.reached = None
         margin, steps = 4 * EPSILON, ALONE
+        self._steps_pay = True if self._credit > 0 else self._steps_pay
         widest, idle, asked, value, error = 0.0, 0, np.inf, self.values.value @ weight, self._error
         evaluated = np.empty_like(self._choice)
         for rounds in range(1, LONGEST):
@@ -202,7 +208,8 @@ class Pricer:
                 if rounds > TRIES or (not changed and asked < 0.01 * error < np.inf):
                     break  # the rest is rounding
                 least = 0.1 ** min(rounds, 8) * (1 - self.discount) * goal
-                least = max(least, SMALLEST * (swept.high - swept.low))
+                if self.goal is not None:  # among prices, policies must be as good as their bounds
+                    least = max(least, SMALLEST * (swept.high - swept.low))
                 # Policies that alternate need more precise values, as does one that stays.
                 last, idle = (width, 0) if width < STEADY * last else (last, idle + 1)
                 precision = precision if changed and idle < IDLE else 0.1 * precision
@@ -301,6 +308,7 @@ class Pricer:
             levels = self._levels.of(chain, self._choice)
             evaluate_inexactly(levels, chain, weight, value, max(INEXACT * (swept.high - swept.low), needed))
         self._steps_pay, self._started, self._uniform = swept.width <= goal, True, None
+        self._credit += 1 if self._steps_pay else -GIVEN_UP
         value += swept.centre
         if len(weight) == 1:  # the bounds are those of the policy's own values
             self.values.value[:, 0] = value / weight[0]
@@ -405,7 +413,7 @@ class Pricer:
 
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""
-        self.values.along_flow = self.along_flow
+        self.values.along_flow, self.values.is_slow = self.along_flow, self.takes_steps
         weighted, self._weighted = self._weighted, None
         chain = self._chain.follow(self._choice)
         error = self.values.solve(chain, tolerance, weighted, lambda: self._levels.of(chain, self._choice))
