@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 import painless
 from painless import CMDP, InputError
 from painless.engines import finite_horizon
+from painless.engines.sweeps import backward
 from painless.policies.timed import TimedPolicy
 from painless.problem import units
 from painless.simulation.simulator import TableSimulator
@@ -615,3 +616,18 @@ def test_what_was_read_before_the_presolve_does_not_stay_in_pairs_that_it_remove
     assert problem.reward.tolist() == problem.utility[0].tolist() == [[1.0, 2.0, 3.0]] * 2
     smaller, _ = units.presolve(problem)
     assert smaller.reward.tolist() == smaller.utility[0].tolist() == [[1.0, 2.0, 0.0]] * 2
+
+
+def test_mixtures_of_a_step_are_compiled_as_they_are_written():
+    rng = np.random.default_rng(3)
+    often, actions = (
+        rng.random((3, 40)) * (rng.random((3, 40)) < 0.5),
+        rng.integers(0, 4, (3, 50), dtype=np.uint8),
+    )
+    tables = np.full((2, 50, 4), np.nan)
+    backward.write_shares(often, actions, tables[0])
+    backward.shares_step(often, actions, tables[1])
+    np.testing.assert_allclose(*tables, rtol=1e-14)
+    np.testing.assert_allclose(tables.sum(-1), 1.0)
+    assert (tables[:, 40:].argmax(-1) == actions[0, 40:]).all()
+    assert (often.sum(0) == 0).any()

@@ -9,6 +9,9 @@ from painless.engines import engine as engines
 from painless.engines.average import Average
 from painless.engines.chain_gains import RecurrentChain
 from painless.engines.components import end_components
+from painless.engines.sweeps.chain import as_matrix, chain_of
+from painless.engines.sweeps.gain_sweeps import GainSweeps, has_small_factors
+from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.swept_average import SweptAverage
 from painless.planning.column_generation import ColumnGeneration
 from tests.averages import check, sparse_problem
@@ -283,3 +286,32 @@ def test_certificates_of_swept_answers_verify(swept, tmp_path):
     verdict = check_certificate(tmp_path, problem)
     assert verdict.verified
     assert verdict.upper_bound - verdict.lower_bound < 2e-6
+
+
+def test_factors_refine_a_bias_where_chains_lie_in_a_band():
+    """A walk on a line mixes slowly; its bias is found at once."""
+    rng, states = np.random.default_rng(5), 3000
+    right = np.full(states, 0.499)
+    step = np.column_stack(
+        [np.maximum(np.arange(states) - 1, 0), np.minimum(np.arange(states) + 1, states - 1)]
+    )
+    line = painless.CMDP(
+        scipy.sparse.csr_array(
+            (np.column_stack([1 - right, right]).ravel(), (np.repeat(np.arange(states), 2), step.ravel())),
+            (states, states),
+        ),
+        rng.random((states, 1)),
+        initial=np.eye(states)[0],
+        average=True,
+    )
+    rows = sparse_rows(line)
+    chain = chain_of(rows, 1.0, rows.first[:-1])
+    assert has_small_factors(chain)
+    gain, bias = np.ascontiguousarray(chain.gain[:, 0]), np.zeros(states)
+    sweeps = GainSweeps(chain, 1e-5, lambda _: None)
+    low, high = sweeps.refine(gain, bias, 1e-9)
+    rest = gain + as_matrix(chain) @ bias - bias
+    assert (low, high) == pytest.approx((rest.min(), rest.max()), abs=1e-11)
+    assert high - low < 1e-9
+    anywhere = sparse_rows(painless.garnet(3000, seed=1, dense=False))
+    assert not has_small_factors(chain_of(anywhere, 1.0, anywhere.first[:-1]))

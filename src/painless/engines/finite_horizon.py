@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, BaseEngine, Bracket, Response, as_table
 from painless.engines.pair_rows import compiled_steps
-from painless.engines.sweeps.backward import best_step, follow_step, mix_step, reach_step, visit_step
+from painless.engines.sweeps.backward import (
+    best_step,
+    follow_step,
+    mix_step,
+    reach_step,
+    shares_step,
+    visit_step,
+    write_shares,
+)
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 from painless.engines.sweeps.state_threads import PIECES, StateThreads
 from painless.problem import CMDP
@@ -199,7 +207,17 @@ class FiniteHorizon(BaseEngine):
 
     def _arrays(self, step: int) -> tuple[Indices, Indices, Array]:
         """The sparse rows of a step."""
-        kernel = self.process.kernel(step)
+        if self._only_arrays is not None:
+            return self._only_arrays
+        kernel: Any = self.process.kernel(step)
+        return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
+
+    @cached_property
+    def _only_arrays(self) -> tuple[Indices, Indices, Array] | None:
+        """The sparse rows of all steps if they are the same; None if they are not."""
+        if len(self.process.kernels) > 1:
+            return None
+        kernel: Any = self.process.kernel(0)
         return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
 
     def _followed(self, step: int, policy: Array | Actions, ahead: Array, near: int, values: Array) -> Array:
@@ -267,16 +285,11 @@ class FiniteHorizon(BaseEngine):
             return super().mixed(policies, weights, precision)
         often = [self.visits(policies[k]).reshape(self._shape[:2]) for k in used]
         parts = [policies[k].reshape(self._shape[:2]) for k in used]
-        table, first = np.zeros(self._shape), self.process.actions * np.arange(self._shape[1])
+        table = np.empty(self._shape)
+        write = shares_step if self._compiled else write_shares
         for t, near in enumerate(self._near.tolist()):
             share = np.array([weights[k] * one[t, :near] for k, one in zip(used, often, strict=True)])
-            share[0, share.sum(0) == 0] = 1.0  # nobody comes there: as the heaviest does
-            share /= share.sum(0)
-            pairs = table[t].reshape(-1)
-            for part, one in zip(share, parts, strict=True):
-                pairs[first[:near] + one[t, :near]] += part
-            table[t, :near] /= table[t, :near].sum(1, keepdims=True)
-            pairs[first[near:] + parts[0][t, near:]] = 1.0
+            write(share, np.array([one[t] for one in parts]), table[t])
         whole = table.reshape(-1, self.process.actions)
         return whole, self.values(whole)
 

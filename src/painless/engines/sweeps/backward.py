@@ -152,3 +152,42 @@ def reach_step(
                     for k in range(pointer[row], pointer[row + np.uint64(1)]):
                         if probability[k] > 0:
                             after[successor[k]] = True
+
+
+def write_shares(often: Array, actions: Any, table: Array) -> None:
+    """Write the table (S, A) of a step in which several policies, of actions (n, S), are taken as often as they come to the first states, (n, m).
+
+    Where nobody comes, the first one is taken. This is the reference of `shares_step`.
+    """
+    near, everyone = often.shape[1], np.arange(len(table))
+    share = often.copy()
+    share[0, share.sum(0) == 0] = 1.0
+    share /= share.sum(0)
+    table[:] = 0.0
+    for part, one in zip(share, actions, strict=True):
+        table[everyone[:near], one[:near]] += part
+    table[:near] /= table[:near].sum(1, keepdims=True)
+    table[everyone[near:], actions[0, near:]] = 1.0
+
+
+@njit
+def shares_step(often: Array, actions: Any, table: Array) -> None:
+    """Do what `write_shares` does, state by state."""
+    parts, near, choices = len(often), often.shape[1], table.shape[1]
+    for s in range(len(table)):
+        for a in range(choices):
+            table[s, a] = 0.0
+        total = 0.0
+        if s < near:
+            for n in range(parts):
+                total += often[n, s]
+        if total == 0.0:
+            table[s, actions[0, s]] = 1.0
+            continue
+        whole = 0.0
+        for n in range(parts):
+            table[s, actions[n, s]] += often[n, s] / total
+        for a in range(choices):
+            whole += table[s, a]
+        for a in range(choices):
+            table[s, a] /= whole

@@ -30,7 +30,7 @@ from painless.engines.sweeps import _improve_kernels as kernels
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.chain import Chain, ChangingChain, as_matrix
 from painless.engines.sweeps.chain_values import EPSILON, STEPS
-from painless.engines.sweeps.gain_sweeps import GainSweeps
+from painless.engines.sweeps.gain_sweeps import GainSweeps, has_small_factors
 from painless.engines.sweeps.policy_steps import uniform_chain
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 from painless.engines.sweeps.state_threads import PIECES, StateThreads
@@ -84,6 +84,7 @@ class GainPricer:
         self._active: ActiveStates | None = None
         self._uniform: Array | None = None  # the biases of the uniform policy, (S, J)
         self._sizes = np.abs(rows.utility).max(1)  # (J,)
+        self._has_factors: bool | None = None  # whether chains have small factors, once that is known
 
     def price(self, weight: Array, tolerance: float, precision: float) -> GainPriced:
         """Return a policy within about `tolerance` of the best for `weight` (J,), with gains exact to about `precision`."""
@@ -93,7 +94,7 @@ class GainPricer:
         utility = weight @ self.rows.utility
         bias, bound, best, leaving = self._nearest(weight, utility), np.inf, np.inf, self.leaving
         level = 0.0  # the gain of the last policy, about
-        last, idle, jumps, slow, led, evaluations, anew = np.inf, 0, 0, 0, 0, 0, False
+        last, idle, jumps, slow, led, evaluations, anew, refined = np.inf, 0, 0, 0, 0, 0, False, False
         for _ in range(ROUNDS):
             bias -= 0.5 * (bias.min() + bias.max())
             rounding = self._rounding(float(weight @ self._sizes), bias, self.rows.most_successors)
@@ -108,7 +109,12 @@ class GainPricer:
             if idle > ASTRAY and not anew:
                 bias, anew, last = self._uniform @ weight, True, np.inf
                 continue
+            if changed:
+                refined = False
             if not changed and width > STUCK * last:
+                if not refined and self._refine(weight, bias, 0.3 * goal):
+                    refined = True
+                    continue
                 if self.leaving <= LEAST:
                     if led == REGIMES:
                         break
@@ -142,12 +148,12 @@ class GainPricer:
         """Return a bias of the current policy, from another one on, and about its gain; if it has several classes, of one that is led to the best."""
         chain = self._chain.follow(self._choice)
         gain, found = np.ascontiguousarray(chain.gain @ weight), bias.copy()
-        sweeps = GainSweeps(chain, self.leaving, self._count)
+        sweeps = self._sweeps(chain)
         low, high = sweeps.improve(gain, found, goal)
         if sweeps.is_slow and self._lead_to_best_class(weight @ self.rows.utility, found, tie):
             chain = self._chain.follow(self._choice)
             gain, found = np.ascontiguousarray(chain.gain @ weight), bias
-            low, high = GainSweeps(chain, self.leaving, self._count).improve(gain, found, goal)
+            low, high = self._sweeps(chain).improve(gain, found, goal)
         return found, 0.5 * (low + high)
 
     def _nearest(self, weight: Array, utility: Array) -> Array:
@@ -164,7 +170,7 @@ class GainPricer:
     def _start(self) -> None:
         """Begin with the biases of the uniform policy."""
         chain, gain = uniform_chain(self.rows)
-        sweeps = GainSweeps(chain, self.leaving, self._count)
+        sweeps = self._sweeps(chain)
         for j, own in enumerate(gain):
             bias = np.zeros(len(own))
             sweeps.improve(own, bias, FIRST * float(self._sizes[j]))
@@ -189,7 +195,7 @@ class GainPricer:
         Its rows are mixtures of so many pairs.
         """
         leaving = self.leaving
-        sweeps = GainSweeps(chain, leaving, self._count)
+        sweeps = self._sweeps(chain, leaving)
         successors = int((chain.stop - chain.start).max(initial=0)) + mixed
         low, high, found = np.empty(len(self._sizes)), np.empty(len(self._sizes)), True
         for j in range(len(low)):
@@ -198,7 +204,7 @@ class GainPricer:
             least, most = sweeps.improve(gain, bias, self._goal(precision, j, bias, successors))
             while most - least > self._goal(precision, j, bias, successors) and leaving > LEAST:
                 leaving = max(SHRUNK * leaving, LEAST)
-                sweeps = GainSweeps(chain, leaving, self._count)
+                sweeps = self._sweeps(chain, leaving)
                 least, most = sweeps.improve(gain, bias, self._goal(precision, j, bias, successors))
             found &= most - least <= self._goal(precision, j, bias, successors)
             self.bias[:, j] = bias
@@ -210,11 +216,23 @@ class GainPricer:
 
     def shares(self, chain: Chain, start: Array | None, goal: float) -> tuple[Array, float]:
         """Return the share of time in each state of a chain with one recurrent class, (S,), and Σ|μP − μ|, at most `goal` if possible."""
-        return GainSweeps(chain, self.leaving, self._count).shares(start, goal)
+        return self._sweeps(chain).shares(start, goal)
 
     def _goal(self, precision: float, utility: int, bias: Array, successors: int) -> float:
         """Return how far apart bounds on a gain may be: rounding counts."""
         return max(precision, 4 * self._rounding(float(self._sizes[utility]), bias, successors))
+
+    def _refine(self, weight: Array, bias: Array, goal: float) -> bool:
+        """Bring a bias (S,) of the current policy for `weight` (J,) to a residual of `goal` by factors, in place; return whether it has small ones."""
+        chain = self._chain.follow(self._choice)
+        if self._has_factors is None:
+            self._has_factors = has_small_factors(chain)
+        if self._has_factors:
+            self._sweeps(chain).refine(np.ascontiguousarray(chain.gain @ weight), bias, goal)
+        return self._has_factors
+
+    def _sweeps(self, chain: Chain, leaving: float | None = None) -> GainSweeps:
+        return GainSweeps(chain, self.leaving if leaving is None else leaving, self._count)
 
     def _count(self, sweeps: int) -> None:
         del sweeps
@@ -259,7 +277,7 @@ class GainPricer:
             return False
         chain = self._chain.follow(self._choice)
         # With a large ε there is a solution that tells the parts apart, if not from where another policy ended.
-        sweeps = GainSweeps(chain, LEAVING, self._count)
+        sweeps = self._sweeps(chain, LEAVING)
         self.bias[:] = 0.0
         gain, bias = np.ascontiguousarray(chain.gain[:, widest]), np.zeros(len(chain.gain))
         least, most = sweeps.improve(gain, bias, APART * float(self._sizes[widest]))
@@ -273,7 +291,7 @@ class GainPricer:
         """Lead a policy whose bias for `weight` (J,) leaves two levels, which are the gains of two parts, to the part with the larger one."""
         chain = self._chain.follow(self._choice)
         gain = np.ascontiguousarray(chain.gain @ weight)
-        self._lead_to_larger(GainSweeps(chain, self.leaving, self._count).rest(gain, bias))
+        self._lead_to_larger(self._sweeps(chain).rest(gain, bias))
 
     def _lead_to_larger(self, rest: Array) -> None:
         """Lead a policy from where the smaller half of the range of `rest` (S,) is to where the larger one is."""

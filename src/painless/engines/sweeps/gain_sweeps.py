@@ -3,7 +3,8 @@
     u + Ph − h = g·1,      μP = μ,  Σμ = 1                       the gain g, a bias h, and the share of time μ in each state
 
 A sweep h ← h + τ(u + Ph − h) shrinks the range of what is left as fast as the chain mixes; τ < 1 so that periods do not matter. A chain that mixes slowly is solved on several levels
-(see `multilevel`), of the system I − P + εI: what ε leaves over, of the order of ε times the time to mix, is solved again.
+(see `multilevel`), of the system I − P + εI: what ε leaves over, of the order of ε times the time to mix, is solved again. Where two parts are hardly ever left, several levels leave too much;
+then factors of the same system go on if they are small, as on a line or a grid.
 
 For any h, the gain of every recurrent class lies between the least and the largest entry of u + Ph − h. Whoever asks adds the rounding.
 """
@@ -12,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as chain_kernels
 from painless.engines.sweeps import _multilevel_kernels as kernels
-from painless.engines.sweeps.chain import Chain
+from painless.engines.sweeps.chain import Chain, as_matrix
 from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_of
 
 DAMPED = 0.95  # τ, the part of a step that is taken
@@ -27,6 +30,9 @@ MANY = 60  # sweeps that cost more than to solve on several levels
 SHARE = 1e-3  # of what is left that one solve on several levels leaves, at least
 REFINED = 12  # such solves in a row
 HALVED = 0.5  # one that leaves more is the last
+LEAST = 1e-10  # ε of the system that is solved by factors
+# States up to which factors serve, and how far a state may lead in a good numbering, relative to the root of their number: two or three times that on a grid.
+MOST_FACTORISED, WIDEST = 200_000, 4.0
 
 
 class GainSweeps:
@@ -45,6 +51,16 @@ class GainSweeps:
     @cached_property
     def _levels(self) -> Multilevel:
         return Multilevel.from_level(ordered_level(*self.chain[:4], self._leaves + self.leaving), self.tick)
+
+    @cached_property
+    def _inverse(self) -> Any:
+        """The factors of I − P + εI with an ε that only keeps them from being singular."""
+        self.tick(0)
+        return scipy.sparse.linalg.splu(
+            scipy.sparse.csc_array(
+                (1.0 + LEAST) * scipy.sparse.eye_array(len(self._leaves)) - as_matrix(self.chain)
+            )
+        )
 
     @cached_property
     def _transposed(self) -> Multilevel:
@@ -80,6 +96,24 @@ class GainSweeps:
             if self.is_slow and width > HALVED * before:
                 break
             self.is_slow = self.is_slow or _sweeps_to(goal, width, before) > MANY
+        return float(rest.min()), float(rest.max())
+
+    def refine(self, gain: Array, bias: Array, goal: float) -> tuple[float, float]:
+        """Do what `improve` does by factors, where several levels find no solution."""
+        rest = self.rest(gain, bias)
+        width = width_of(rest)
+        for _ in range(REFINED):
+            if width <= goal:
+                break
+            step = np.asarray(self._inverse.solve(rest - _middle(rest)))
+            found = bias + (step - _middle(step))
+            after = self.rest(gain, found)
+            before, width = width, width_of(after)
+            if not width < before:
+                break
+            bias[:], rest = found, after
+            if width > HALVED * before:
+                break
         return float(rest.min()), float(rest.max())
 
     def _swept(self, gain: Array, bias: Array, rest: Array) -> Array:
@@ -129,6 +163,18 @@ class GainSweeps:
         received = np.zeros_like(share)
         chain_kernels.pass_on(*self.chain[:-1], share, received, 0, len(share))
         return received - share
+
+
+def has_small_factors(chain: Chain) -> bool:
+    """Whether the factors of a chain are small: in a good numbering it leads about as far as on a grid."""
+    if len(chain.stay) > MOST_FACTORISED:
+        return False
+    pattern = as_matrix(chain)
+    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=False)
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
+    return bool(np.abs(place[rows] - place[pattern.indices]).max(initial=0) <= WIDEST * len(order) ** 0.5)
 
 
 def _middle(rest: Array) -> float:
