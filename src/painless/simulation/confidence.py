@@ -151,11 +151,11 @@ def intervals(
         confidence: the probability that all intervals hold together; without an extent, about that.
         sizes: of an event, (J,), for utilities in which none was seen.
     """
-    single = 1 - (1 - confidence) / samples.shape[1]  # a union bound
+    single = 1 - (1 - confidence) / max(samples.shape[1], 1)  # a union bound
     if extent is not None:
         triples = zip(samples.T, *extent, strict=True)
         parts = [betting_interval(x, least, most, single)[1:] for x, least, most in triples]
     else:
         parts = [about(x, single, size) for x, size in zip(samples.T, sizes, strict=True)]
-    low, high = np.array(parts).T
+    low, high = np.array(parts).reshape(-1, 2).T
     return low, high

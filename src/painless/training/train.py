@@ -266,7 +266,7 @@ def _deep(
     from painless.training.deep.run import DeepRun
 
     with one_thread(), one_torch_thread():
-        run = DeepRun(simulator, settings, budget, seed, episodes, progress, checkpoint)
+        run = DeepRun(simulator, settings, budget, seed, episodes, confidence, progress, checkpoint)
         return training_of(run.run(), simulator, confidence, budget)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,47 +15,59 @@ from painless.simulation.simulator import Specification
 from painless.solving.status import Kind, Status
 from painless.training.counted import Budget
 from painless.training.deep.history import Record
+from painless.training.deep.mixture_episodes import MixtureEpisodes
 from painless.training.deep.run import DeepFound
 from painless.training.evaluate import Estimate
 from painless.training.linear import described
 from painless.training.result import Training
 
 POINTS = 400  # of the learning curves
+SMALLEST = 0.01  # confidence of an interval whose two sides are used one at a time
 
 
 def estimate_of(
-    samples: Array,
+    played: MixtureEpisodes,
     specification: Specification,
     episodic: Any,
     extremes: Array,
     confidence: float,
     steps: int,
 ) -> Estimate:
-    """Judge fresh episodes (n, J). A limit counts as met only if one more episode like the worst of them would not change that."""
+    """Judge fresh episodes of a mixture.
+
+    The intervals hold at once and on both sides. A verdict is about one side: "met" is wrong with a probability of at most
+    1 − confidence for all limits together, and so is "missed". A limit counts as met only if one more episode like the worst of them
+    would not change that.
+    """
     sizes = np.where(-extremes[0] > extremes[1], extremes[0], extremes[1])
     declared = specification.declared and not episodic.any()
-    extent = specification.return_range if declared else None
-    sign = specification.sign
-
-    def judged(rows: Array) -> Estimate:
-        low, high = intervals(rows, extent, confidence, sizes)
-        ends = np.sort(np.stack([low * sign, high * sign]), 0)
-        return Estimate(
-            mean=rows.mean(0) * sign + 0.0,
-            low=ends[0],
-            high=ends[1],
-            threshold=specification.limit,
-            sense=specification.sense,
-            confidence=confidence,
-            episodes=len(rows),
-            steps=steps,
-            exact=declared,
-        )
-
-    found = judged(samples)
-    worse = judged(np.vstack([samples, samples.min(0)]))
-    pairs = zip(found.verdict, worse.verdict, strict=True)
-    return replace(found, words=tuple("unclear" if word == "met" != other else word for word, other in pairs))
+    values, sign = played.episodes.chosen(episodic), specification.sign
+    one_sided = max(2 * confidence - 1, SMALLEST)
+    if declared:
+        rows, (least, most) = played.as_drawn(values), specification.return_range
+        low, high = intervals(rows, (least, most), confidence, sizes)
+        surely, at_most = intervals(rows[:, 1:], (least[1:], most[1:]), one_sided, sizes[1:])
+    else:
+        low, high = played.intervals(values, confidence, sizes)
+        surely, at_most = played.intervals(values[:, 1:], one_sided, sizes[1:])
+        surely = np.minimum(surely, played.doubted(values[:, 1:], one_sided, sizes[1:]))
+    ends = np.sort(np.stack([low * sign, high * sign]), 0)
+    met = (surely >= specification.threshold) & (declared or played.enough)
+    missed = at_most < specification.threshold
+    return Estimate(
+        mean=played.mean(values) * sign + 0.0,
+        low=ends[0],
+        high=ends[1],
+        threshold=specification.limit,
+        sense=specification.sense,
+        confidence=confidence,
+        episodes=played.count,
+        steps=steps,
+        words=tuple(
+            "met" if yes else "missed" if no else "unclear" for yes, no in zip(met, missed, strict=True)
+        ),
+        exact=declared,
+    )
 
 
 def _unverified(found: DeepFound, specification: Specification, confidence: float) -> Estimate:
@@ -86,10 +97,10 @@ def training_of(found: DeepFound, simulator: Any, confidence: float, budget: Bud
     """Put together what a run found."""
     specification, sign = simulator.specification, simulator.specification.sign
     episodic = np.asarray(simulator.episodic, dtype=bool)
-    samples = found.returns.chosen(episodic)
-    verified = len(samples) > 1
+    played = found.returns
+    verified = played.count > 1
     estimate = (
-        estimate_of(samples, specification, episodic, found.extremes, confidence, found.steps["verification"])
+        estimate_of(played, specification, episodic, found.extremes, confidence, found.steps["verification"])
         if verified
         else _unverified(found, specification, confidence)
     )
@@ -113,8 +124,8 @@ def training_of(found: DeepFound, simulator: Any, confidence: float, budget: Bud
             "evaluation": found.steps["verification"],
         },
         standard_error=error,
-        total=found.returns.total.mean(0) * sign + 0.0 if verified else None,
-        discounted=found.returns.discounted.mean(0) * sign + 0.0 if verified else None,
+        total=played.mean(played.episodes.total) * sign + 0.0 if verified else None,
+        discounted=played.mean(played.episodes.discounted) * sign + 0.0 if verified else None,
         interface=simulator.interface,
         source=described(simulator),
     )

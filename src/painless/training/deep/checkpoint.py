@@ -38,6 +38,8 @@ def save_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str,
         "iteration": run.iteration,
         "training_steps": run.steps["training"],
         "extremes": run.extremes,
+        "decided": run.decided,
+        "rescues": run.rescues,
         **{f"seen_{name}": part for name, part in run.seen._asdict().items()},
         **{f"spread_{name}": part for name, part in run.spread._asdict().items()},
         "record_counts": counts,
@@ -68,6 +70,7 @@ def load_deep(path: str | os.PathLike[str], run: DeepRun, settings: Mapping[str,
         run.iteration = entries.whole(content, "iteration")
         run.steps["training"] = entries.whole(content, "training_steps")
         run.extremes = entries.floats(content, "extremes", (2, run.utilities))
+        run.decided, run.rescues = bool(content["decided"]), bool(content["rescues"])
         run.seen = _moments(content, "seen", len(run.seen.mean))
         run.spread = _moments(content, "spread", run.utilities)
         _restore_history(content, run)

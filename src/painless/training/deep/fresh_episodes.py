@@ -1,4 +1,4 @@
-"""Fresh episodes within their share of the budget: those that select a mixture of checkpoints, and those that verify it."""
+"""Fresh episodes within their share of the budget: those that select mixtures of checkpoints, and those that verify them and choose the answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget
 from painless.training.deep.collection import Finished, play
 from painless.training.deep.history import Record, mean_length
-from painless.training.deep.selection import ENOUGH, Evidence, mixture, promising, refining, spread_evenly
+from painless.training.deep.mixture_episodes import MixtureEpisodes, boldest
+from painless.training.deep.selection import ENOUGH, Evidence, mixtures, promising, refining, spread_evenly
 from painless.training.deep.settings import Deep
 
 RESERVE = 0.98  # of what fresh episodes may take, since their lengths are estimates
 LEAST_EPISODES = 2  # to verify with
+LEAST_SHARE = 0.1  # of verification for a policy that weighs less, so that its deviation is known
 EXPLORING = 0.5  # of selection, before those in use are looked at more closely
 
 
@@ -34,6 +36,7 @@ class FreshEpisodes:
         history: of the training.
         steps: taken so far, by phase; what is played is added.
         stopped: why the training ended early, if it did.
+        most: episodes of the verification, at most.
         rng: the generator.
         report: called now and then.
     """
@@ -47,11 +50,13 @@ class FreshEpisodes:
         history: list[Record],
         steps: dict[str, int],
         stopped: str,
+        most: int,
         rng: np.random.Generator,
         report: Callable[[], None],
     ) -> None:
         self.simulator, self.copies, self.settings, self.budget = simulator, copies, settings, budget
-        self.history, self.steps, self.stopped, self.rng, self.report = history, steps, stopped, rng, report
+        self.history, self.steps, self.stopped, self.most = history, steps, stopped, most
+        self.rng, self.report = rng, report
 
     def select(self, policies: list[NetworkPolicy], evidence: Evidence) -> None:
         """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
@@ -65,7 +70,7 @@ class FreshEpisodes:
             if count < 1 or not self._in_time((1 + self.settings.selection) / extra):
                 break
             known = evidence.known()
-            answer = mixture(known, threshold, self.settings.margin)
+            answer = self.candidates(evidence).mean(0)
             if (evidence.count[answer > 0] >= ENOUGH).all():
                 break
             early = used < EXPLORING * allowed
@@ -85,13 +90,26 @@ class FreshEpisodes:
             evidence.add(played, finished.chosen(episodic))
             self.report()
 
-    def verify(self, policies: list[NetworkPolicy], weights: Array, most: int) -> Finished:
-        """Play the answer on at most so many episodes."""
+    def candidates(self, evidence: Evidence) -> Array:
+        """Return the mixtures that may be the answer, (p, n), from safe to bold.
+
+        The safest keeps `margin` errors of selection and as many of verification from the limits: it is met unless much is wrong.
+        """
+        known = evidence.known()
+        count = max(self._allowance(self.settings.verification) / self._length(), LEAST_EPISODES)
+        width = self.settings.margin * (known.error + known.deviation / np.sqrt(min(count, self.most)))
+        return mixtures(known, width[:, 1:], self.simulator.specification.threshold)
+
+    def verify(
+        self, policies: list[NetworkPolicy], path: Array, met: Callable[[MixtureEpisodes], bool]
+    ) -> MixtureEpisodes:
+        """Play the policies of mixtures (p, n), from safe to bold, and return the boldest that is met with all before it."""
         rng, length = np.random.default_rng(self.rng.integers(2**63)), self._length()
         share = self.settings.selection + self.settings.verification
         allowed = self._allowance(share) - self.steps["selection"]
-        count = int(np.clip(allowed / length, LEAST_EPISODES, most))
-        which = spread_evenly(weights, count, rng)
+        count = int(np.clip(allowed / length, LEAST_EPISODES, self.most))
+        often = np.maximum(path.max(0), LEAST_SHARE)
+        which = spread_evenly(often / often.sum(), count, rng)
         started = 0
 
         def more(steps: int, running: int) -> bool:
@@ -100,10 +118,10 @@ class FreshEpisodes:
             started += 1
             return room or started <= LEAST_EPISODES
 
-        finished, _, steps = self._play(policies, which, rng, more)
+        finished, played, steps = self._play(policies, which, rng, more)
         self.steps["verification"] += steps
         self.report()
-        return finished
+        return boldest(MixtureEpisodes(finished, played, path[0]), path, met)
 
     def _play(
         self,

@@ -19,15 +19,18 @@ from painless.training.deep.collection import Batch, Collector, Finished
 from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.fresh_episodes import LEAST_EPISODES, FreshEpisodes
 from painless.training.deep.history import Record, mean_length, recent_samples
+from painless.training.deep.mixture_episodes import MixtureEpisodes
 from painless.training.deep.moments import Moments
 from painless.training.deep.progress import DeepProgress
-from painless.training.deep.selection import Evidence, Known, mixture, training_evidence, with_sharpened
+from painless.training.deep.selection import Evidence, Known, training_evidence, with_sharpened
 from painless.training.deep.settings import Deep
 
 FIRST_CHECKPOINT = 1 / 8  # of the run
 RECENT = 128  # episodes that show how much one differs from another
 MOST_ROOM = 0.3  # deviations of an episode by which the multipliers aim beyond a limit, at most
-RESCUE = 0.85  # share of the run from which a limit that no recent episodes keep is all that counts
+
+FREEDOM = 3.0  # deviations of the first episodes that limits are loose by at the start, at least
+RESCUE = 0.85  # share of the run from which limits that no checkpoint keeps are all that counts, for networks that begin again
 
 
 @dataclass
@@ -37,7 +40,7 @@ class DeepFound:
     policies: list[NetworkPolicy]
     weights: Array
     history: list[Record]
-    returns: Finished  # fresh episodes
+    returns: MixtureEpisodes  # fresh
     told: Known  # of the answer, (J,) each, by training and selection
     extremes: Array  # (2, J) the least and the largest of a step
     steps: dict[str, int]
@@ -54,6 +57,7 @@ class DeepRun:
         budget: its steps are those of training; fresh episodes come on top.
         seed: random seed.
         most: episodes of the verification, at most.
+        confidence: of the verdicts.
         progress: called after every iteration.
         checkpoint: where the run is saved.
     """
@@ -65,25 +69,23 @@ class DeepRun:
         budget: Budget,
         seed: int,
         most: int = 1000,
+        confidence: float = 0.95,
         progress: Callable[[DeepProgress], None] | None = None,
         checkpoint: Checkpointing | None = None,
     ) -> None:
-        from painless.training.deep.networks import Networks
-        from painless.training.deep.plain_update import PlainUpdater
-        from painless.training.deep.update import Updater
-
         self.simulator, self.settings, self.budget, self.most = simulator, settings, budget, most
+        self.confidence = confidence
         self.progress, self.checkpoint, self._saved = progress, checkpoint, time.perf_counter()
         specification = simulator.specification
         self.specification, self.episodic = specification, np.asarray(simulator.episodic, dtype=bool)
         self.utilities = 1 + len(specification.threshold)
         streams = np.random.SeedSequence(seed).spawn(4)
         self.rngs = [np.random.default_rng(one) for one in streams]
-        self.networks = Networks(
-            simulator.interface, self.utilities, settings, int(streams[3].generate_state(1)[0])
+        self.first_weights = int(streams[3].generate_state(1)[0])
+        self.decided = self.rescues = (
+            False  # whether it is known if limits are all that counts, and whether they are
         )
-        by_hand = self.networks.plain and self.networks.device.type == "cpu"
-        self.updater = (PlainUpdater if by_hand else Updater)(self.networks, settings)
+        self._begin()
         self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
         self.dual = EpisodeDual(settings.learner, len(specification.threshold))
         self.copies = make_copies(simulator, settings.environments, settings.workers)
@@ -104,6 +106,17 @@ class DeepRun:
         self.steps = {"training": 0, "selection": 0, "verification": 0}
         self.iteration = self.lost = 0
         self.phase = "training"
+
+    def _begin(self) -> None:
+        """Make the networks, with their first weights."""
+        from painless.training.deep.networks import Networks
+        from painless.training.deep.plain_update import PlainUpdater
+        from painless.training.deep.update import Updater
+
+        about = (self.simulator.interface, self.utilities, self.settings)
+        self.networks = Networks(*about, self.first_weights)
+        by_hand = self.networks.plain and self.networks.device.type == "cpu"
+        self.updater = (PlainUpdater if by_hand else Updater)(self.networks, self.settings)
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -130,19 +143,21 @@ class DeepRun:
             self.phase = "selecting"
             again = self._try(lambda: fresh.select(policies, evidence))
             stopped = fresh.stopped = stopped or again
-            known = evidence.known()
-            weights = mixture(known, self.specification.threshold, self.settings.margin)
-            used = np.flatnonzero(weights)
-            told = Known(weights @ known.value, weights @ known.error)
-            policies, weights = [policies[k] for k in used], weights[used]
+            path = fresh.candidates(evidence)
+            used = np.flatnonzero(path.any(0))
+            policies, path, known = [policies[k] for k in used], path[:, used], evidence.known()
+            told = Known(*(path[0] @ part[used] for part in known))
             self.phase = "verifying"
-            parts: list[Finished] = []
-            last = self._try(lambda: parts.append(fresh.verify(policies, weights, self.most)))
+            parts: list[MixtureEpisodes] = []
+            last = self._try(lambda: parts.append(fresh.verify(policies, path, self._met)))
+            nothing = Finished.of([], self.utilities)
+            returns = parts[0] if parts else MixtureEpisodes(nothing, np.zeros(0, np.int64), path[0])
+            used = returns.used
             return DeepFound(
-                policies,
-                weights,
+                [policies[k] for k in used],
+                returns.weights[used],
                 self.history,
-                parts[0] if parts else Finished.of([], self.utilities),
+                returns,
                 told,
                 self.extremes,
                 self.steps,
@@ -151,6 +166,13 @@ class DeepRun:
             )
         finally:
             self.copies.close()
+
+    def _met(self, played: MixtureEpisodes) -> bool:
+        """Whether fresh episodes show that all limits are met."""
+        from painless.training.deep.answer import estimate_of
+
+        about = (self.specification, self.episodic, self.extremes, self.confidence, 0)
+        return played.count > 1 and set(estimate_of(played, *about).verdict) <= {"met"}
 
     def _try(self, phase: Callable[[], None]) -> str:
         """Run a phase; return why it ended early, if it did and there is something to return."""
@@ -183,6 +205,7 @@ class DeepRun:
         self._save(every=False)
 
     def _iterate(self) -> None:
+        self._rescue()
         policy = self.networks.policy(self.seen, self.iteration, keep=False)
         batch = self.collector.collect(policy, self.horizon)
         self.steps["training"] += self.horizon * self.settings.environments
@@ -190,7 +213,7 @@ class DeepRun:
         samples = batch.finished.chosen(self.episodic)
         unit = self.spread.deviation
         limit = self._limit()
-        if limit is not None:
+        if limit is not None and not self.rescues:
             self.dual.update(samples[:, 1:], unit[1:], limit)
         self._update(batch, unit)
         if self.simulator.interface.image is None:  # pixels have a range of their own
@@ -208,7 +231,11 @@ class DeepRun:
             self._keep()
 
     def _limit(self) -> Array | None:
-        """The thresholds for now, (K,): from what the first episodes collected down to the aim, evenly; None before there are any."""
+        """The thresholds for now, (K,): from what the first episodes collected, or some deviations more, to the aim, evenly; None before there are any.
+
+        Where the first policy nearly keeps its limits, a way to a better one may lead through policies that do not, as swinging up
+        does from hanging down.
+        """
         count, first = 0, []
         for one in self.history:
             first.append(one.samples)
@@ -220,17 +247,25 @@ class DeepRun:
         share, last = self.share(), self.settings.annealing
         start = one.steps / self.steps["training"] * share
         aim = self.specification.threshold + self._room()
-        missed = np.maximum(aim - np.concatenate(first)[:, 1:].mean(0), 0.0)
+        rows = np.concatenate(first)[:, 1:]
+        loose = np.maximum(aim - rows.mean(0), FREEDOM * rows.std(0))
         left = max(last - share, 0.0) / max(last - start, 1e-9)
-        return aim - missed * min(left, 1.0)
+        return aim - loose * min(left, 1.0)
 
     def _room(self) -> Array:
         """What the multipliers aim at beyond the limits, (K,): the margins of the episodes that select the answer and of those that judge it."""
-        samples = recent_samples(self.history, RECENT, self.utilities)[:, 1:]
+        deviation, episodes = self._deviation(), self._episodes()
+        return deviation * min(2 * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
+
+    def _deviation(self) -> Array:
+        """The deviations of recent episodes, (K,)."""
+        return recent_samples(self.history, RECENT, self.utilities)[:, 1:].std(0)
+
+    def _episodes(self) -> float:
+        """How many episodes will judge the answer."""
         length = mean_length(self.history, float(self.simulator.time_limit))
         steps = self.budget.steps or self.steps["training"] / max(self.share(), 1e-9)
-        episodes = np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most)
-        return samples.std(0) * min(2 * self.settings.margin / np.sqrt(episodes), MOST_ROOM)
+        return float(np.clip(self.settings.verification * steps / length, LEAST_EPISODES, self.most))
 
     def _update(self, batch: Batch, unit: Array) -> None:
         """Weigh the advantages of all utilities, and update the networks."""
@@ -265,20 +300,38 @@ class DeepRun:
             (found + values)[counted].astype(np.float32),
         )
         done = min(self.share(), 1.0)
-        self.updater.update(steps, 1 - (1 - self.settings.last_rate) * done, 1 - done, self.rngs[1])
+        pace = 1.0 if self.rescues else 1 - (1 - self.settings.last_rate) * done
+        self.updater.update(steps, pace, 1 - done, self.rngs[1])
 
     def _weights(self) -> Array:
-        """The weights of the utilities, (J,); near the end of a run that keeps missing limits, those limits alone.
+        """The weights of the utilities, (J,); where the reward no longer counts, the limit alone that recent episodes keep least, in deviations."""
+        if not self.rescues:
+            return self.dual.weights
+        samples = recent_samples(self.history, self.settings.environments, self.utilities)[:, 1:]
+        slack = (samples.mean(0) - self.specification.threshold) / self.spread.deviation[1:]
+        return np.append(0.0, np.arange(len(slack)) == slack.argmin())
+
+    def _rescue(self) -> None:
+        """Near the end, if no checkpoint keeps all limits by an error of the episodes that will judge it, begin again with networks for the limits alone.
 
         Where no price leads from a rewarding policy to one within the limits, as from swinging a pendulum up to leaving it, the
-        answer is a mixture, and this is the other part of it.
+        answer is a mixture, and this is the other part of it. It is learned from the first weights, since a policy that swings up is in a
+        local optimum of these limits, too: with all weight on them it stayed at 9 of 8, and new networks are at 3 after 20,000 steps.
         """
-        samples = recent_samples(self.history, RECENT, self.utilities)[:, 1:]
-        if self.share() < RESCUE or not len(samples):
-            return self.dual.weights
-        error = samples.std(0) / np.sqrt(len(samples))
-        missed = samples.mean(0) < self.specification.threshold - self.settings.margin * error
-        return np.append(0.0, missed / missed.sum()) if missed.any() else self.dual.weights
+        if self.share() < RESCUE or self.decided or not self.kept:
+            return
+        self.decided = True
+        if self.utilities == 1 or not any(len(one.samples) for one in self.history):
+            return
+        deviation = self._deviation()
+        room = (
+            self._evidence().mean[:, 1:]
+            - self.specification.threshold
+            - deviation / np.sqrt(self._episodes())
+        )
+        self.rescues = not (room >= 0).all(1).any()
+        if self.rescues:
+            self._begin()
 
     def _next_mark(self) -> float:
         """The share of the run at which the next checkpoint is kept."""
@@ -307,7 +360,7 @@ class DeepRun:
 
     def _fresh_episodes(self, stopped: str) -> FreshEpisodes:
         about = (self.simulator, self.copies, self.settings, self.budget)
-        return FreshEpisodes(*about, self.history, self.steps, stopped, self.rngs[2], self._report)
+        return FreshEpisodes(*about, self.history, self.steps, stopped, self.most, self.rngs[2], self._report)
 
     def _save(self, *, every: bool) -> None:
         point, now = self.checkpoint, time.perf_counter()

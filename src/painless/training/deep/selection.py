@@ -5,7 +5,7 @@ What the episodes of training say of each checkpoint is a start: a line through 
 episode at a time, values are drawn within the errors, the best mixture of these draws is found, and one of its policies is drawn and played:
 checkpoints that cannot win get no episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits.
 No error counts as smaller than that of the median deviation of a checkpoint's neighbours: a few episodes without a disaster do not show that there
-are none. The answer keeps `margin` errors from the limits.
+are none. What comes out are mixtures from safe to bold, of which those that verify them choose (see `fresh_episodes`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the on
 BEND = 0.25  # of the change over half a window, which a line may be wrong by
 LEAST_WEIGHT = 0.02  # of a policy in a mixture: those that verify it would see a smaller part hardly ever
 FINEST = 0.01  # steps in which margins are searched for
+STAGES = 17  # mixtures from the safe one to the bold one: a step is about a third of an error of the episodes that judge them
 ENOUGH = 1000  # episodes of a checkpoint after which no more are needed, as many as judge an answer
 
 
@@ -32,6 +33,7 @@ class Known(NamedTuple):
 
     value: Array  # (n, J)
     error: Array  # (n, J)
+    deviation: Array  # (n, J) of an episode
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Evidence:
         precision = self.count[:, None] / variance
         prior = 1 / np.maximum((DOUBT * self.error) ** 2, 1e-24)
         total = precision + prior
-        return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total))
+        return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total), np.sqrt(variance))
 
 
 def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
@@ -112,30 +114,33 @@ def _median_of_neighbours(spread: Array) -> Array:
     return np.array([np.median(spread[start : start + half], axis=0) for start in starts])
 
 
-def mixture(known: Known, threshold: Array, margin: float) -> Array:
-    """Return the weights of the best mixture that keeps a margin from the limits.
+def mixtures(known: Known, width: Array, threshold: Array) -> Array:
+    """Return mixtures (p, n) of the largest reward from safe to bold: the first keep `width` (n, K) from the limits, the last nothing.
 
-    If none does, the margin is the largest that one keeps: with none at all, what looks best is what luck has favoured. If none meets the
-    limits, the nearest is taken.
+    If none keeps so much, the first keeps the largest share of it that one keeps; if none meets the limits, the nearest is all there is.
+    They mix the policies of the safest and of one half as safe, which the verdict is likely to be near: fewer policies are known better.
     """
 
-    def best(part: float) -> Any:
-        units = np.append(REWARD_MARGIN, np.full(len(threshold), part * margin))
-        return best_mixture(known.value - known.error * units, threshold)
+    def best(share: float, among: Any = slice(None)) -> Any:
+        reward = known.value[:, :1] - REWARD_MARGIN * known.error[:, :1]
+        return best_mixture(np.hstack([reward, known.value[:, 1:] - share * width])[among], threshold)
 
-    found, kept = best(1.0), best(0.0)
-    low, high = 0.0, 1.0
-    while found is None and kept is not None and high - low > FINEST:
+    if best(0.0) is None:
+        size = np.maximum(np.median(width, axis=0), 1e-12)
+        nearest = largest_slack((known.value[:, 1:] - width) / size, threshold / size)
+        return rounded(nearest.weights)[None]
+    low, high = (1.0, 1.0) if best(1.0) is not None else (0.0, 1.0)
+    while high - low > FINEST:
         middle = (low + high) / 2
-        trial = best(middle)
-        low, high, kept = (low, middle, kept) if trial is None else (middle, high, trial)
-    found = found or kept
-    if found is not None:
-        return rounded(found.weights)
-    size = np.maximum(np.median(known.error[:, 1:], axis=0), 1e-12)
-    return rounded(
-        largest_slack((known.value - margin * known.error)[:, 1:] / size, threshold / size).weights
-    )
+        low, high = (low, middle) if best(middle) is None else (middle, high)
+    used = np.flatnonzero(rounded(best(low).weights) + rounded(best(low / 2).weights))
+    rows: list[Array] = []
+    for share in np.linspace(low, 0.0, STAGES):
+        found, row = best(share, used), np.zeros(len(known.value))
+        if found is not None:
+            row[used] = rounded(found.weights)
+            rows.append(row)
+    return np.array(rows or [rounded(best(low).weights)])
 
 
 def rounded(weights: Array) -> Array:
