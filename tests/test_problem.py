@@ -605,6 +605,7 @@ def test_utilities_in_other_units_are_those_of_a_dense_model(masked):
         shared.pair_utility[:, pairs][:, available[pairs]], flat[:, pairs][:, available[pairs]]
     )
     assert_array_equal(shared.pair_utility[1][available], flat[1][available])
+    assert_array_equal(shared.pair_utility[:, 3], flat[:, 3])  # the first action of a state, which each has
     assert "utility" not in shared.__dict__  # nothing of that needs all of them at once
     assert_array_equal(shared.utility, dense.utility)
     assert_array_equal(shared.constraint_reward, dense.constraint_reward)
