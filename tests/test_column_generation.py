@@ -544,9 +544,11 @@ def test_a_changing_chain_is_that_of_its_policy():
     rows, rng = sparse_rows(problem), np.random.default_rng(0)
     changing = ChangingChain(rows, 0.9, StateThreads())
     choice = rows.first[:-1].copy()
-    for _ in range(5):
+    for turn in range(5):
         choice[rng.random(30) < 0.4] += np.uint32(1)
         choice = np.minimum(choice, rows.first[1:] - np.uint32(1))
+        if turn == 3:
+            changing.release()
         kept, fresh = changing.follow(choice), chain_of(rows, 0.9, choice)
         np.testing.assert_array_equal(kept.gain, fresh.gain)
         np.testing.assert_array_equal(kept.stay, fresh.stay)

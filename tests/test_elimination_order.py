@@ -47,6 +47,8 @@ def test_random_chains_equal_dense_systems(monkeypatch, seed):
     monkeypatch.setattr(elimination_order, "ENTRIES", 1000)
     monkeypatch.setattr(elimination_order, "SPARSE", 1000.0)
     monkeypatch.setattr(elimination_order, "HUB", (0.3, 10.0)[seed % 2])
+    monkeypatch.setattr(elimination_order, "USUAL", 0)  # there is little room at first
+    monkeypatch.setattr(elimination_order, "PIECE", (1000, 1)[seed % 3 == 0])
     rng = np.random.default_rng(seed)
     states = int(rng.integers(2, 60))
     matrix = random_graph(states, float(rng.uniform(0.3, 4)), rng)

@@ -29,6 +29,7 @@ from painless.learners import RegretMatching
 from painless.policies.learning_table import LearningTable
 from painless.policies.table import uniform_policy
 from painless.problem.transitions import normalised, sparse_divisors
+from painless.problem.units import normalise
 from painless.simulation.sampling import table_sampler
 from painless.simulation.simulator import TableSimulator
 
@@ -574,3 +575,41 @@ def test_what_holds_a_shared_problem_notices_that_it_changed(part, junk):
             evaluator.evaluate(table)
     with pytest.raises(InputError, match="have changed since the problem was made"):
         simulator.step(everywhere, first, rng)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_utilities_in_other_units_are_those_of_a_dense_model(masked):
+    """Those of a sparse model are converted where they are needed: all of them, one, some pairs, or a weighted sum, bit for bit."""
+    rng = np.random.default_rng(4)
+    actions = rng.random((40, 3)) < 0.7
+    actions[:, 0] = True
+    transition = rng.dirichlet(np.ones(40), (40, 3))
+    utility = rng.normal(3.0, 2.0, (4, 40, 3))
+    utility[2] = 5.0  # a constant, which goes
+    given = {
+        "reward": utility[0],
+        "initial": np.eye(40)[0],
+        "discount": 0.9,
+        "constraint_reward": utility[1:],
+        "threshold": np.zeros(3),
+        "actions": actions if masked else None,
+    }
+    dense = normalise(CMDP(transition, **given))[0]
+    shared = normalise(CMDP(sparse.csr_array(transition.reshape(-1, 40)), **given))[0]
+    weight, pairs = rng.random(3), np.array([5, 2, 77])
+    flat = dense.utility.reshape(3, -1)
+    available = shared.actions.reshape(-1)
+    assert_array_equal(shared.utility_range, dense.utility_range)
+    assert_array_equal((weight @ shared.pair_utility)[available], (weight @ flat)[available])
+    assert_array_equal(
+        shared.pair_utility[:, pairs][:, available[pairs]], flat[:, pairs][:, available[pairs]]
+    )
+    assert_array_equal(shared.pair_utility[1][available], flat[1][available])
+    assert_array_equal(shared.pair_utility[:, 3], flat[:, 3])  # the first action of a state, which each has
+    assert "utility" not in shared.__dict__  # nothing of that needs all of them at once
+    assert_array_equal(shared.utility, dense.utility)
+    assert_array_equal(shared.constraint_reward, dense.constraint_reward)
+    rows = sparse_rows(shared, shares_utility=True)
+    assert_array_equal(rows.utility[:, :], sparse_rows(dense).utility)
+    again = pickle.loads(pickle.dumps(shared))
+    assert_array_equal(again.pair_utility[:, :], shared.pair_utility[:, :])

@@ -75,7 +75,8 @@ class PairUtilities:
         reward, constraint_reward, place, origin, span = self.parts
         stored = (constraint_reward[place[j] - 1] if place[j] else reward)[pairs]
         if origin[j] != 0.0:
-            stored = out = np.subtract(stored, origin[j], out=out)
+            stored = np.subtract(stored, origin[j], out=out)
+            out = stored if isinstance(stored, np.ndarray) else None  # of one pair it is a number
         if span[j] != 1.0 or (out is not None and stored is not out):
             stored = np.divide(stored, span[j], out=out)
         return np.asarray(stored)
