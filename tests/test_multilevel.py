@@ -232,6 +232,16 @@ def test_policies_that_differ_little_share_their_groups(maze):
         assert width_of(right - dense(chain) @ x) <= 1e-9
 
 
+def test_a_triangle_is_solved_also_if_its_rows_depend_on_each_other():
+    rng = np.random.default_rng(0)
+    triangle, right = np.triu(rng.random((7, 7))) + np.eye(7), rng.random(7)
+    np.testing.assert_allclose(triangle @ multilevel._solved(triangle, right), right, atol=1e-12)
+    triangle[-1, -1] = 0.0
+    found = multilevel._solved(triangle, right)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose((triangle @ found)[:-1], right[:-1], atol=1e-9)
+
+
 def test_every_state_is_in_a_small_group(chain):
     states = len(chain.stay)
     group, size = np.empty(states, np.uint32), np.empty(states, np.uint32)
@@ -301,7 +311,7 @@ def test_visits_on_levels_from_the_start(maze, chain):
     sweeps = []
     visits = chain_occupancy(chain, DISCOUNT, maze.initial, 1e-9, sweeps.append, on_levels=True)
     np.testing.assert_allclose(visits, np.linalg.solve(dense(chain).T, maze.initial), atol=1e-6)
-    assert sum(sweeps) < 100
+    assert sum(sweeps) < 120
 
 
 def test_the_last_utility_starts_from_what_the_others_leave_of_the_sum(chain):

@@ -2,7 +2,7 @@
 
 Sweeps smooth what is wrong with V between neighbours, and hardly touch what is the same over long distances. That is found
 on groups: states are paired with the one that they lead to most, pairs with pairs, and the groups' own system, the sums of
-their members' rows weighted by how often the chain is there (mass m), is solved in the same way, down to a few hundred groups, which are solved directly:
+their members' rows weighted by how often the chain is there (mass m), is solved in the same way, down to a hundred groups, which are solved directly:
 
     x ← sweep along the flow;   x_i ← x_i + e_g(i),  A_G e = Σ_{i in g} m_i (b − Ax)_i  (twice around);   x ← sweep backwards
 
@@ -28,7 +28,7 @@ from painless.engines.sweeps._chain_kernels import flow_order, occupancy_sweep
 from painless.engines.sweeps.chain import Chain, transitions
 from painless.engines.sweeps.sparse_rows import Indices
 
-DIRECT = 200  # groups that are solved directly,
+DIRECT = 100  # groups that are solved directly,
 MOST_DIRECT = 1200  # and more where no level has fewer
 ALONE = 0.8  # a level with more groups than this share of its states is the last
 WEAK = 0.25  # pairs with a smaller share of a state's largest weight are none
@@ -39,6 +39,9 @@ NEARLY = 0.8  # share of what is asked for at which a start of GMRES ends: round
 RESTART = 20  # steps of GMRES from one start
 ALIKE = 0.03  # share of the states in which a policy may differ from the one whose groups it has
 DEEP = 1e-5  # share of the residual's norm below which rounding spoils a basis that is made orthogonal once
+DEPENDENT = (
+    1e-13  # entry on the diagonal of a triangle, relative to its largest, with which rows count as dependent
+)
 SLOW = 0.9  # a start that leaves more than this share of the residual's norm is the last
 
 
@@ -226,8 +229,8 @@ class Multilevel:
             left += turn[0] * new
             if abs(aims[count]) * measure(left) <= goal:
                 break
-        weights = np.linalg.lstsq(triangle[:count, :count], np.array(aims[:count]), rcond=None)[0]
-        return self.cycle(np.asarray(weights, dtype=np.float64) @ basis[:count]).copy()
+        weights = _solved(triangle[:count, :count], np.array(aims[:count]))
+        return self.cycle(weights @ basis[:count]).copy()
 
     def cycle(self, right: Array) -> Array:
         """Return M⁻¹b by one cycle, in scratch space that the next one overwrites."""
@@ -287,6 +290,16 @@ def _turned(column: list[float], turns: list[tuple[float, float]], length: float
     turn = (column[-1] / whole, length / whole) if whole > 0 else (1.0, 0.0)
     column[-1] = whole
     return turn
+
+
+def _solved(triangle: Array, right: Array) -> Array:
+    """Return the solution of an upper triangular system, or the shortest of those that come closest if rows depend on each other."""
+    if np.abs(triangle.diagonal()).min() <= DEPENDENT * np.abs(triangle).max():
+        return np.asarray(np.linalg.lstsq(triangle, right, rcond=None)[0], dtype=np.float64)
+    found = right.copy()
+    for n in range(len(found) - 1, -1, -1):
+        found[n] = (found[n] - triangle[n, n + 1 :] @ found[n + 1 :]) / triangle[n, n]
+    return found
 
 
 def ordered_level(start: Indices, stop: Indices, target: Indices, weight: Array, diagonal: Array) -> Level:
