@@ -19,7 +19,7 @@ from painless.policies.network import NetworkPolicy
 from painless.policies.storage import load_policy, save_policy
 from painless.training.counted import Budget
 from painless.training.deep.advantages import advantages
-from painless.training.deep.answer import estimate_of
+from painless.training.deep.answer import _status, estimate_of
 from painless.training.deep.collection import Collector, Finished, play
 from painless.training.deep.dual import EpisodeDual
 from painless.training.deep.history import Record
@@ -490,6 +490,19 @@ def test_rare_disasters_are_unclear():
     none_seen = of_one(np.stack([np.ones(200), np.zeros(200)], 1))
     assert estimate_of(none_seen, specification(4), NONE, extremes, 0.95, 1).verdict == ("unclear",)
     assert estimate_of(none_seen, specification(20), NONE, extremes, 0.95, 1).verdict == ("met",)
+
+
+def test_a_limit_within_the_interval_of_one_that_is_met_is_explained():
+    """The mean lies 1.9 errors below the limit: enough for one side, and within an interval that has two, for the reward too."""
+    costs = np.tile([-4.0, -6.0], 200)
+    samples, extremes = np.stack([np.ones(400), costs], 1), np.array([[0.0, -6.0], [1.0, 0.0]])
+    found = SimpleNamespace(stopped="", policies=[None], lost=0)
+    for distance, told in ((1.9, True), (4.0, False)):
+        limit = specification(5.0 + distance * costs.std(ddof=1) / 20)
+        estimate = estimate_of(of_one(samples), limit, NONE, extremes, 0.95, 1)
+        assert estimate.verdict == ("met",)
+        assert (estimate.high[1] > estimate.threshold[0]) == told
+        assert ("the intervals are wider, for both" in str(_status(found, estimate, limit, []))) == told
 
 
 def test_the_error_of_a_mixture_is_that_of_its_policies():

@@ -145,10 +145,13 @@ def _status(
         advice = "No policy that was found meets all limits: loosen them, or allow more steps."
     elif "unclear" in estimate.verdict:
         advice = "Allow more steps to know more."
+    inside = (estimate.low[1:] <= estimate.threshold) & (estimate.threshold <= estimate.high[1:])
+    near = any(word == "met" and within for word, within in zip(estimate.verdict, inside, strict=True))
     parts = [
         start,
         f"{what}, judged on {estimate.episodes:,} fresh episodes.",
         f"{verdicts[0].upper()}{verdicts[1:]}, with {estimate.certainty}." if verdicts else "",
+        "A verdict is about one side of a limit; the intervals are wider, for both." if near else "",
         advice,
         f"{found.lost} open episodes could not be repeated, and were not counted." if found.lost else "",
         f"Not seen, since it is no number: {', '.join(left_out)}." if left_out else "",
