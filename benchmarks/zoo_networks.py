@@ -220,8 +220,9 @@ def table(records):
         mine = sorted((one for one in records if one["name"] == name), key=lambda one: one["seed"])
         if mine:
             rewards = ", ".join(f"{text(one['further'][0])} ± {text(one['error'][0])}" for one in mine)
+            least = [">=" in str(limit) for limit in NETWORKS[name][1]]
             limits = [
-                f"{', '.join(text(one['further'][1 + k]) for one in mine)} (limit {text(limit)})"
+                f"{', '.join(text(one['further'][1 + k]) for one in mine)} ({'at least' if least[k] else 'limit'} {text(limit)})"
                 for k, limit in enumerate(mine[0]["limit"])
             ]
             words = [[word for one in mine for word in one["verdict"]], [one["word"] for one in mine]]
