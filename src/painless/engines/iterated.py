@@ -22,7 +22,7 @@ import scipy
 
 from painless.bellman import FiniteResolvent, Resolvent, resolvent
 from painless.common.arrays import Array
-from painless.engines.sweeps.chain import Chain
+from painless.engines.sweeps.chain import Chain, bandwidth
 from painless.engines.sweeps.component_sweeps import SweptInverse
 from painless.engines.sweeps.multilevel import Multilevel, width_of
 from painless.engines.sweeps.recent_answers import RecentAnswers
@@ -45,13 +45,8 @@ def fills(chain: Transition, work: float = WORK, widest: float = 1.0) -> bool:
     """Whether the factors of I − P would fill a large matrix, so that they take more than some work, or its bandwidth is a large share of the states."""
     if isinstance(chain, np.ndarray) or chain.shape[0] <= FACTORISED:
         return False
-    pattern = scipy.sparse.csr_array(chain)
-    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=False)
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
-    width = int(np.abs(place[rows] - place[pattern.indices]).max(initial=0))
-    return len(order) * float(width) ** 2 > work or width > widest * len(order)
+    states, width = chain.shape[0], bandwidth(chain)
+    return states * float(width) ** 2 > work or width > widest * states
 
 
 class Inverses:

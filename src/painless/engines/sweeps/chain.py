@@ -135,3 +135,13 @@ def as_matrix(chain: Chain) -> Any:
     origin, target, weight = transitions(chain)
     places = np.append(origin, states), np.append(target, states)
     return scipy.sparse.csr_array((np.append(weight, chain.stay), places), (len(states), len(states)))
+
+
+def bandwidth(matrix: Any) -> int:
+    """Return how far a state leads, at most, in a good numbering of a sparse matrix (S, S), that of Cuthill and McKee in reverse."""
+    pattern = scipy.sparse.csr_array(matrix)
+    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=False)
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
+    return int(np.abs(place[rows] - place[pattern.indices]).max(initial=0))

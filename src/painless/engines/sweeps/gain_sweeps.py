@@ -21,7 +21,7 @@ import scipy
 from painless.common.arrays import Array
 from painless.engines.sweeps import _chain_kernels as chain_kernels
 from painless.engines.sweeps import _multilevel_kernels as kernels
-from painless.engines.sweeps.chain import Chain, as_matrix
+from painless.engines.sweeps.chain import Chain, as_matrix, bandwidth
 from painless.engines.sweeps.multilevel import Multilevel, ordered_level, width_of
 
 DAMPED = 0.95  # τ, the part of a step that is taken
@@ -167,14 +167,8 @@ class GainSweeps:
 
 def has_small_factors(chain: Chain) -> bool:
     """Whether the factors of a chain are small: in a good numbering it leads about as far as on a grid."""
-    if len(chain.stay) > MOST_FACTORISED:
-        return False
-    pattern = as_matrix(chain)
-    order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=False)
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    rows = np.repeat(np.arange(len(order)), np.diff(pattern.indptr))
-    return bool(np.abs(place[rows] - place[pattern.indices]).max(initial=0) <= WIDEST * len(order) ** 0.5)
+    states = len(chain.stay)
+    return states <= MOST_FACTORISED and bandwidth(as_matrix(chain)) <= WIDEST * states**0.5
 
 
 def _middle(rest: Array) -> float:

@@ -132,9 +132,8 @@ class Pricer:
         self._started = False  # from the uniform policy
         self._uniform: Chain | None = None  # its chain, until then
         self._steps_pay: bool | None = None  # whether policy iteration makes progress; None while not known
-        self._credit = (
-            0  # of policy iteration: for prices at which it served, less those at which it was given up
-        )
+        # Of policy iteration: for prices at which it served, less those at which it was given up.
+        self._credit = 0
         self._flows = False  # whether sweeps along the flow are fast
         self._error = np.inf  # of the values, as those of the current policy
         # Weights (J,) and the current policy's values of the weighted utility (S,), if these are known better than those of each.

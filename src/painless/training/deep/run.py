@@ -28,7 +28,6 @@ from painless.training.deep.settings import Deep
 FIRST_CHECKPOINT = 1 / 8  # of the run
 RECENT = 128  # episodes that show how much one differs from another
 MOST_ROOM = 0.3  # deviations of an episode by which the multipliers aim beyond a limit, at most
-
 FREEDOM = 3.0  # deviations of the first episodes that limits are loose by at the start, at least
 RESCUE = 0.85  # share of the run from which limits that no checkpoint keeps are all that counts, for networks that begin again
 
@@ -82,9 +81,8 @@ class DeepRun:
         streams = np.random.SeedSequence(seed).spawn(4)
         self.rngs = [np.random.default_rng(one) for one in streams]
         self.first_weights = int(streams[3].generate_state(1)[0])
-        self.decided = self.rescues = (
-            False  # whether it is known if limits are all that counts, and whether they are
-        )
+        # Whether it is known if limits are all that counts, and whether they are.
+        self.decided = self.rescues = False
         self._begin()
         self.seen, self.spread = Moments.start(simulator.interface.dimension), Moments.start(self.utilities)
         self.dual = EpisodeDual(settings.learner, len(specification.threshold))
