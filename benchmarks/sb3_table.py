@@ -1,9 +1,9 @@
 """`python -m benchmarks.sb3_table runs.jsonl sb3.jsonl`: networks beside Stable-Baselines3, from what both benchmarks stored.
 
-`runs.jsonl` is of `python -m benchmarks.zoo --store`, `sb3.jsonl` of `python -m benchmarks.beside_sb3 --store`. The best rate is chosen afterwards: the
-largest reward among the rates whose episodes met the limits, or the smallest miss if none did. Networks are the mean of all their
-runs. One is ahead if it is by more than two standard errors of the difference; the error of networks has the differences between their runs in
-it if there are several, that of a single run of Stable-Baselines3 cannot. The share is of the way from the reward of random actions to the best of all runs.
+`runs.jsonl` is of `python -m benchmarks.zoo --store`, `sb3.jsonl` of `python -m benchmarks.beside_sb3 --store`. The best rate is chosen afterwards: of those
+that were run with all seeds, the largest reward among the rates whose episodes met the limits on average, or the smallest miss if none did. Both sides are the mean of
+all runs of theirs. One is ahead if it is by more than two standard errors of the difference; the errors have the differences between runs in
+them. The share is of the way from the reward of random actions to the best of all runs.
 Environments without all rates are left out.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.beside_sb3 import RATES
+from benchmarks.beside_sb3 import RATES, standing
 from benchmarks.zoo_networks import NETWORKS, text
 from painless.environments import from_gymnasium
 
@@ -53,30 +53,38 @@ def random_reward(name):
     return float(np.mean(rewards))
 
 
-def best_rate(runs, threshold):
-    """Return the run whose rate is the best in hindsight; `threshold` is in the internal sense."""
-    met = [one for one in runs if one["met"] == "met"]
-    if met:
-        return max(met, key=lambda one: one["mean"][0])
-    return max(runs, key=lambda one: (np.array(one["mean"][1:]) - threshold).min())
+def best_rate(runs):
+    """Return the runs of the rate that is the best in hindsight, and how many rates met the limits on average."""
+    rates = {}
+    for one in runs:
+        rates.setdefault(one["rate"], []).append(one)
+    most = max(map(len, rates.values()))
+    full = [part for part in rates.values() if len(part) == most]
+    return max(full, key=standing), sum(standing(part)[0] for part in rates.values())
+
+
+def mean_of(values, errors):
+    """Return the mean (J,) of runs, and the standard error of its reward, which the differences between runs are part of."""
+    spread = values[:, 0].var(ddof=1) if len(values) > 1 else 0.0
+    return values.mean(0), np.sqrt(max(np.mean(errors**2), spread) / len(values))
 
 
 def row_of(name, ours, theirs):
     """Return the cells of an environment, and who is ahead."""
     sign, limit = signs_of(name), np.array(ours[0]["limit"])
-    best = best_rate(theirs, sign * limit)
+    best, met = best_rate(theirs)
     values = np.array([one["further"] for one in ours])
-    within = np.mean([one["error"][0] ** 2 for one in ours])
-    spread = values[:, 0].var(ddof=1) if len(ours) > 1 else 0.0
-    error = np.sqrt(max(within, spread) / len(ours))
-    ahead = values[:, 0].mean() - best["mean"][0]
-    clear = abs(ahead) > 2 * np.hypot(error, best["error"][0]) + 1e-6 * abs(best["mean"][0])
-    met = sum(one["met"] == "met" for one in theirs)
+    mean, error = mean_of(values, np.array([one["error"][0] for one in ours]))
+    their_mean, their_error = mean_of(
+        np.array([one["mean"] for one in best]), np.array([one["error"][0] for one in best])
+    )
+    ahead = mean[0] - their_mean[0]
+    clear = abs(ahead) > 2 * np.hypot(error, their_error) + 1e-6 * abs(their_mean[0])
     word = ("ahead" if ahead > 0 else "behind") if clear else "tie"
     top = max(values[:, 0].max(), *[one["mean"][0] for one in theirs])
     share = ahead / max(abs(top - random_reward(name)), 1e-9)
-    at = ", ".join(text(one) for one in values[:, 1:].mean(0))
-    their_cost = ", ".join(text(one) for one in sign * best["mean"][1:])
+    at = ", ".join(text(one) for one in mean[1:])
+    their_cost = ", ".join(text(one) for one in sign * their_mean[1:])
     speeds = [
         np.median([one["speed"] for one in ours]),
         np.median([one["steps"] / one["seconds"] for one in theirs]),
@@ -84,9 +92,9 @@ def row_of(name, ours, theirs):
     return [
         name,
         ", ".join(text(one) for one in limit),
-        f"{text(values[:, 0].mean())} ± {text(error)} at {at}",
-        f"{len(theirs)}, {met} met",
-        f"{best['rate']:g}: {text(best['mean'][0])} ± {text(best['error'][0])} at {their_cost}",
+        f"{text(mean[0])} ± {text(error)} at {at}",
+        f"{len({one['rate'] for one in theirs})}, {met} met",
+        f"{best[0]['rate']:g}, {len(best)} runs: {text(their_mean[0])} ± {text(their_error)} at {their_cost}",
         word,
         f"{100 * share:+.0f} %".replace("-", "−"),
         *[f"{one:,.0f}" for one in speeds],
@@ -107,7 +115,7 @@ def main():
     print(f"| {' | '.join((*names, 'steps a CPU second', 'Stable-Baselines3'))} |")
     print("|" + "---|" * (len(names) + 2))
     for name in NETWORKS:
-        if name in ours and len(theirs.get(name, ())) >= len(RATES):
+        if name in ours and {one["rate"] for one in theirs.get(name, ())} >= set(RATES):
             print(f"| {' | '.join(row_of(name, ours[name], theirs[name]))} |", flush=True)
 
 
