@@ -166,8 +166,8 @@ def further(training, name, seed):
     rng = np.random.default_rng(seed + 10**6)
     mixture, count = training.policy, painless.Deep().environments
     which = rng.choice(len(mixture.policies), size=FURTHER, p=mixture.weights).tolist()
-    finished, _, _ = play(mixture.policies, which, make_copies(simulator, count, 1), count, discount, rng)
-    return finished.chosen(simulator.episodic), simulator.specification
+    played = play(mixture.policies, which, make_copies(simulator, count, 1), count, discount, rng)
+    return played.finished.chosen(simulator.episodic), simulator.specification
 
 
 def measured(name, seed, steps):

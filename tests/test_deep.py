@@ -22,6 +22,8 @@ from painless.training.deep.advantages import advantages
 from painless.training.deep.answer import _status, estimate_of
 from painless.training.deep.collection import Collector, Finished, play
 from painless.training.deep.dual import EpisodeDual
+from painless.training.deep.first_states import adjusted
+from painless.training.deep.fresh_episodes import FreshEpisodes
 from painless.training.deep.history import Record
 from painless.training.deep.mixture_episodes import MixtureEpisodes, boldest
 from painless.training.deep.moments import Moments
@@ -252,12 +254,33 @@ def test_all_episodes_that_were_started_count():
     """Long episodes are not lost to short ones: every entry of `which` is played to its end."""
     simulator = from_gymnasium(lambda: Corridor(7), constraints="cost<=3", discount=0.5)
     which = [0, 1, 1, 0, 1, 0, 0]
-    finished, played, steps = play(
-        [always(0), always(1)], which, LocalCopies(simulator, 3), 3, 0.5, np.random.default_rng(0)
-    )
-    assert played.tolist() == which
-    assert steps == 7 * 7
-    np.testing.assert_allclose(finished.total[:, 0], np.array(which) * 7.0)
+    played = play([always(0), always(1)], which, LocalCopies(simulator, 3), 3, 0.5, np.random.default_rng(0))
+    assert played.which.tolist() == which
+    assert played.steps == 7 * 7
+    np.testing.assert_allclose(played.finished.total[:, 0], np.array(which) * 7.0)
+    assert (played.first[:, 0] == 0).all()  # where episodes begin
+
+
+class Placed(Corridor):
+    """Begins with its luck, which the seed decides, as what is observed and collected."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self.luck = self.np_random.normal()
+        return np.full_like(observation, self.luck), info
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, self.luck, *rest
+
+
+def test_episodes_with_the_same_seed_begin_alike():
+    simulator = from_gymnasium(lambda: Placed(3), constraints="cost<=3", discount=0.5)
+    about = ([always(0), always(1)], [0, 1, 0, 1], LocalCopies(simulator, 3), 3, 0.5)
+    played = play(*about, np.random.default_rng(0), seeds=[5, 5, 6, 6])
+    first = played.first[:, 0]
+    assert first[0] == first[1] != first[2] == first[3]
+    np.testing.assert_allclose(played.finished.total[:, 0], 3 * first, rtol=1e-6)
 
 
 def test_a_time_limit_of_the_user_cuts_too():
@@ -334,7 +357,7 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
     evidence = Evidence(truth + rng.normal(size=truth.shape), np.full(truth.shape, 1.0), np.ones(2))
     for _ in range(20):
         which = np.array(promising(evidence.known(), np.array([-5.0]), 16, rng))
-        evidence.add(which, truth[which] + rng.normal(size=(16, 2)))
+        evidence.add(which, truth[which] + rng.normal(size=(16, 2)), np.zeros((16, 2)))
     assert evidence.count[2] < 0.1 * evidence.count.sum()
     known = evidence.known()
     path = mixtures(known, 2 * known.error[:, 1:], np.array([-5.0]))
@@ -345,6 +368,46 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
     steps = np.diff(path @ known.value, axis=0)
     assert (steps[:, 0] > 0).all()  # from safe to bold
     assert (steps[:, 1] < 0).all()
+
+
+def test_the_luck_of_first_states_is_no_difference_between_checkpoints():
+    """Ten episodes each show a difference of a tenth of the deviation of an episode, if first states explain nearly all of it."""
+    rng = np.random.default_rng(1)
+    truth = np.array([[1.0, -4.0], [2.0, -4.0], [3.0, -4.0]])
+    which = np.repeat(np.arange(3), 10)
+    luck = rng.normal(size=(30, 2))
+    samples = truth[which] + luck @ [[10.0, 0.0], [5.0, 3.0]] + 0.1 * rng.normal(size=(30, 2))
+    doubtful = Evidence(np.zeros((3, 2)), np.full((3, 2), 100.0), np.full((3, 2), 10.0))
+    raw = replace(doubtful)
+    doubtful.add(which, samples, luck)
+    raw.add(which, samples, np.zeros((30, 2)))
+    known, blind = doubtful.known(), raw.known()
+    np.testing.assert_allclose(np.diff(known.value[:, 0]), 1.0, atol=0.3)
+    assert (np.abs(np.diff(blind.value[:, 0]) - 1.0) > 0.3).any()
+    assert (known.error[:, 0] < 0.1 * blind.error[:, 0]).all()
+    # Limits are about values, and these are no better known than the mean of all first states.
+    assert (known.error[:, 1] > 0.5 * samples[:, 1].std() / np.sqrt(30)).all()
+    np.testing.assert_array_equal(known.deviation, blind.deviation)  # episodes that verify have their luck
+
+
+def test_luck_is_left_where_it_explains_nothing_or_there_are_few_episodes():
+    rng = np.random.default_rng(2)
+    samples, expected = rng.normal(size=(21, 1)), rng.normal(size=(21, 1))
+    few = adjusted(np.zeros(21, np.int64), samples, expected)
+    np.testing.assert_array_equal(few.samples, samples)
+    samples = np.tile([[1.0], [2.0], [3.0], [2.0]], (20, 1))
+    unrelated = adjusted(np.zeros(80, np.int64), samples, np.tile([[1.0], [2.0], [1.0], [2.0]], (20, 1)))
+    np.testing.assert_array_equal(unrelated.samples, samples)
+    assert unrelated.left == 1
+    assert unrelated.shared == 0
+
+
+def test_selection_plays_the_same_seeds_with_every_checkpoint():
+    fresh = object.__new__(FreshEpisodes)
+    fresh.seeds, fresh.rng = [], np.random.default_rng(0)
+    first = fresh._seeds_of([0, 1, 0], np.zeros(2))
+    assert first[0] == first[1] != first[2]
+    assert fresh._seeds_of([1, 1], np.array([2.0, 1.0]))[0] == first[2]
 
 
 def test_what_cannot_be_met_gets_the_nearest():

@@ -39,6 +39,15 @@ class Finished(NamedTuple):
         return np.where(np.append(False, episodic), self.total, self.discounted)
 
 
+class Played(NamedTuple):
+    """Episodes that were played, in the order in which they were asked for."""
+
+    finished: Finished
+    which: Any  # (n,) the policy of each
+    steps: int  # that they took, all together
+    first: Any  # (n, D) their first observations
+
+
 class Batch(NamedTuple):
     """H steps of N copies."""
 
@@ -216,10 +225,11 @@ def play(
     discount: float,
     rng: np.random.Generator,
     more: Callable[[int, int], bool] = lambda steps, running: True,
-) -> tuple[Finished, Any, int]:
+    seeds: Sequence[int] | None = None,
+) -> Played:
     """Play one episode for each entry of `which`, the number of its policy; all that are started count.
 
-    `more(steps, running)` says whether another may start. Returns what the episodes collected, their policies, and the steps.
+    `more(steps, running)` says whether another may start; `seeds` are those of the environment for each, which are drawn otherwise.
     """
     waiting, steps = list(enumerate(which)), 0
     open_: dict[int, tuple[int, int]] = {}  # by copy: place and policy
@@ -227,6 +237,7 @@ def play(
     sums: dict[int, tuple[Array, Array]] = {}
     found: dict[int, tuple[Array, Array, int]] = {}
     lengths: dict[int, int] = {}
+    first: dict[int, Any] = {}
     utilities = 1
     while True:
         idle = [k for k in range(min(count, len(which))) if k not in open_]
@@ -236,7 +247,8 @@ def play(
                 open_[k] = waiting.pop(0)
                 begun.append(k)
         if begun:
-            rows = copies.start(begun, rng.integers(SEEDS, size=len(begun)).tolist())
+            given = None if seeds is None else [seeds[open_[k][0]] for k in begun]
+            rows = copies.start(begun, given or rng.integers(SEEDS, size=len(begun)).tolist())
             for k, row in zip(begun, rows, strict=True):
                 seen[k], lengths[k] = row, 0
         if not open_:
@@ -256,6 +268,7 @@ def play(
                 continue
             if lengths[k] == 0:
                 sums[k] = (np.zeros(utilities), np.zeros(utilities))
+                first[open_[k][0]] = seen[k]
             part = outcome.utilities[row]
             discounted, total = sums[k]
             sums[k] = (discounted + discount ** lengths[k] * part, total + part)
@@ -265,4 +278,5 @@ def play(
                 found[open_.pop(k)[0]] = (*sums[k], lengths[k])
     places = sorted(found)
     played = np.array([which[place] for place in places], int)
-    return Finished.of([found[place] for place in places], utilities), played, steps
+    finished = Finished.of([found[place] for place in places], utilities)
+    return Played(finished, played, steps, np.array([first[place] for place in places]))

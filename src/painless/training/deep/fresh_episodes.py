@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.environments.copies import Copies
+from painless.environments.copies import Copies, Observations
 from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget
-from painless.training.deep.collection import Finished, play
+from painless.training.deep.collection import SEEDS, Played, play
 from painless.training.deep.history import Record, mean_length
 from painless.training.deep.mixture_episodes import MixtureEpisodes, boldest
 from painless.training.deep.selection import ENOUGH, Evidence, mixtures, promising, refining, spread_evenly
@@ -38,6 +37,7 @@ class FreshEpisodes:
         stopped: why the training ended early, if it did.
         most: episodes of the verification, at most.
         rng: the generator.
+        expected: what the critic expects from observations (n, D), (n, J), in any units.
         report: called now and then.
     """
 
@@ -52,11 +52,13 @@ class FreshEpisodes:
         stopped: str,
         most: int,
         rng: np.random.Generator,
+        expected: Callable[[Observations], Array],
         report: Callable[[], None],
     ) -> None:
         self.simulator, self.copies, self.settings, self.budget = simulator, copies, settings, budget
         self.history, self.steps, self.stopped, self.most = history, steps, stopped, most
-        self.rng, self.report = rng, report
+        self.rng, self.expected, self.report = rng, expected, report
+        self.seeds: list[int] = []  # of the episodes of selection
 
     def select(self, policies: list[NetworkPolicy], evidence: Evidence) -> None:
         """Play the checkpoints that may be part of the answer, until the allowance is spent or those in use are known well."""
@@ -83,11 +85,11 @@ class FreshEpisodes:
             def more(steps: int, running: int, used: int = used) -> bool:
                 return self._fits(used + steps, running, allowed)
 
-            finished, played, steps = self._play(policies, which, rng, more)
-            if not steps:  # no other episode fits
+            played = self._play(policies, which, rng, more, self._seeds_of(which, evidence.count))
+            if not played.steps:  # no other episode fits
                 break
-            self.steps["selection"] += steps
-            evidence.add(played, finished.chosen(episodic))
+            self.steps["selection"] += played.steps
+            evidence.add(played.which, played.finished.chosen(episodic), self.expected(played.first))
             self.report()
 
     def candidates(self, evidence: Evidence) -> Array:
@@ -118,10 +120,10 @@ class FreshEpisodes:
             started += 1
             return room or started <= LEAST_EPISODES
 
-        finished, played, steps = self._play(policies, which, rng, more)
-        self.steps["verification"] += steps
+        played = self._play(policies, which, rng, more)
+        self.steps["verification"] += played.steps
         self.report()
-        return boldest(MixtureEpisodes(finished, played, path[0]), path, met)
+        return boldest(MixtureEpisodes(played.finished, played.which, path[0]), path, met)
 
     def _play(
         self,
@@ -129,9 +131,20 @@ class FreshEpisodes:
         which: list[int],
         rng: np.random.Generator,
         more: Callable[[int, int], bool],
-    ) -> tuple[Finished, NDArray[np.int64], int]:
+        seeds: list[int] | None = None,
+    ) -> Played:
         discount = self.simulator.specification.discount
-        return play(policies, which, self.copies, self.settings.environments, discount, rng, more)
+        return play(policies, which, self.copies, self.settings.environments, discount, rng, more, seeds)
+
+    def _seeds_of(self, which: list[int], played: Array) -> list[int]:
+        """Return seeds of episodes to play: the n-th of every policy has the same one, so that what is lucky is so for all."""
+        turn, numbers = played.astype(int), []
+        for policy in which:
+            numbers.append(int(turn[policy]))
+            turn[policy] += 1
+        while len(self.seeds) <= max(numbers):
+            self.seeds.append(int(self.rng.integers(SEEDS)))
+        return [self.seeds[number] for number in numbers]
 
     def _length(self) -> float:
         return mean_length(self.history, float(self.simulator.time_limit))

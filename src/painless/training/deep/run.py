@@ -10,7 +10,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
-from painless.environments.copies import make_copies
+from painless.environments.copies import Observations, make_copies
 from painless.environments.gymnasium_simulator import GymnasiumSimulator
 from painless.policies.network import NetworkPolicy
 from painless.training.counted import Budget, Checkpointing
@@ -358,7 +358,13 @@ class DeepRun:
 
     def _fresh_episodes(self, stopped: str) -> FreshEpisodes:
         about = (self.simulator, self.copies, self.settings, self.budget)
-        return FreshEpisodes(*about, self.history, self.steps, stopped, self.most, self.rngs[2], self._report)
+        last = self.networks.policy(self.seen, self.iteration, keep=False)
+
+        def expected(observations: Observations) -> Array:
+            return np.asarray(self.networks.values(last.normalised(observations)), dtype=float)
+
+        rest = (self.most, self.rngs[2], expected, self._report)
+        return FreshEpisodes(*about, self.history, self.steps, stopped, *rest)
 
     def _save(self, *, every: bool) -> None:
         point, now = self.checkpoint, time.perf_counter()

@@ -5,7 +5,7 @@ What the episodes of training say of each checkpoint is a start: a line through 
 episode at a time, values are drawn within the errors, the best mixture of these draws is found, and one of its policies is drawn and played:
 checkpoints that cannot win get no episodes. The later half goes to the policies of the answer so far, so that it need not keep far from the limits.
 No error counts as smaller than that of the median deviation of a checkpoint's neighbours: a few episodes without a disaster do not show that there
-are none. What comes out are mixtures from safe to bold, of which those that verify them choose (see `fresh_episodes`).
+are none. What the first states of fresh episodes explain of what they collected is taken out (see `first_states`). What comes out are mixtures from safe to bold, of which those that verify them choose (see `fresh_episodes`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from painless.common.arrays import Array
 from painless.planning.master import best_mixture, largest_slack
+from painless.training.deep.first_states import adjusted
 
 DOUBT = 2.0  # by which the errors of training episodes are multiplied
 REWARD_MARGIN = 0.5  # errors subtracted from rewards: of two equal ones, the one better known
@@ -38,7 +39,7 @@ class Known(NamedTuple):
 
 @dataclass
 class Evidence:
-    """Episodes of n checkpoints: sums and squares of what they collected, and what training said before.
+    """Episodes of n checkpoints: what they collected, and what training said before.
 
     Arguments:
         mean: by the episodes of training around each checkpoint, (n, J).
@@ -51,25 +52,42 @@ class Evidence:
     deviation: Array
 
     def __post_init__(self) -> None:
-        self.count = np.zeros(len(self.mean))
-        self.sums, self.squares = np.zeros_like(self.mean), np.zeros_like(self.mean)
+        self.which = np.empty(0, np.int64)
+        self.samples, self.expected = np.empty((0, self.mean.shape[1])), np.empty((0, self.mean.shape[1]))
 
-    def add(self, which: NDArray[np.int64], samples: Array) -> None:
-        """Add fresh episodes."""
-        np.add.at(self.count, which, 1)
-        np.add.at(self.sums, which, samples)
-        np.add.at(self.squares, which, samples**2)
+    @property
+    def count(self) -> Array:
+        """The fresh episodes of each checkpoint, (n,)."""
+        return np.bincount(self.which, minlength=len(self.mean)).astype(float)
+
+    def add(self, which: NDArray[np.int64], samples: Array, expected: Array) -> None:
+        """Add fresh episodes, with what the critic expected from their first states."""
+        self.which = np.concatenate([self.which, which])
+        self.samples = np.concatenate([self.samples, samples])
+        self.expected = np.concatenate([self.expected, expected])
 
     def known(self) -> Known:
         """Weigh fresh episodes and training by their errors."""
-        count = np.maximum(self.count, 1)[:, None]
-        fresh = self.sums / count
-        spread = np.maximum(self.squares / count - fresh**2, 0.0) * count / np.maximum(count - 1, 1)
-        variance = np.maximum(np.maximum(spread, self.deviation**2), 1e-24)
+        clean, left, shared = adjusted(self.which, self.samples, self.expected)
+        fresh, spread = self._moments(clean)
+        variance = np.maximum(np.maximum(spread, left * self.deviation**2), 1e-24)
         precision = self.count[:, None] / variance
         prior = 1 / np.maximum((DOUBT * self.error) ** 2, 1e-24)
         total = precision + prior
-        return Known((fresh * precision + self.mean * prior) / total, 1 / np.sqrt(total), np.sqrt(variance))
+        error = 1 / np.sqrt(total)
+        # The reward only has to tell checkpoints apart, of which all are wrong by the same; limits have to be kept.
+        error[:, 1:] = np.hypot(error, precision / total * np.sqrt(shared))[:, 1:]
+        raw = np.maximum(np.maximum(self._moments(self.samples)[1], self.deviation**2), 1e-24)
+        return Known((fresh * precision + self.mean * prior) / total, error, np.sqrt(raw))
+
+    def _moments(self, samples: Array) -> tuple[Array, Array]:
+        """Return the mean and the variance of each checkpoint's fresh episodes, (n, J); 0 without any."""
+        sums, squares = np.zeros_like(self.mean), np.zeros_like(self.mean)
+        np.add.at(sums, self.which, samples)
+        np.add.at(squares, self.which, samples**2)
+        count = np.maximum(self.count, 1)[:, None]
+        fresh = sums / count
+        return fresh, np.maximum(squares / count - fresh**2, 0.0) * count / np.maximum(count - 1, 1)
 
 
 def training_evidence(places: Array, times: Array, samples: Array) -> Evidence:
