@@ -357,7 +357,7 @@ def test_selection_plays_what_may_win_and_keeps_its_margin():
     evidence = Evidence(truth + rng.normal(size=truth.shape), np.full(truth.shape, 1.0), np.ones(2))
     for _ in range(20):
         which = np.array(promising(evidence.known(), np.array([-5.0]), 16, rng))
-        evidence.add(which, truth[which] + rng.normal(size=(16, 2)), np.zeros((16, 2)))
+        evidence.add(which, truth[which] + rng.normal(size=(16, 2)), np.zeros((16, 2)), np.arange(16))
     assert evidence.count[2] < 0.1 * evidence.count.sum()
     known = evidence.known()
     path = mixtures(known, 2 * known.error[:, 1:], np.array([-5.0]))
@@ -379,8 +379,8 @@ def test_the_luck_of_first_states_is_no_difference_between_checkpoints():
     samples = truth[which] + luck @ [[10.0, 0.0], [5.0, 3.0]] + 0.1 * rng.normal(size=(30, 2))
     doubtful = Evidence(np.zeros((3, 2)), np.full((3, 2), 100.0), np.full((3, 2), 10.0))
     raw = replace(doubtful)
-    doubtful.add(which, samples, luck)
-    raw.add(which, samples, np.zeros((30, 2)))
+    doubtful.add(which, samples, luck, np.arange(30))
+    raw.add(which, samples, np.zeros((30, 2)), np.arange(30))
     known, blind = doubtful.known(), raw.known()
     np.testing.assert_allclose(np.diff(known.value[:, 0]), 1.0, atol=0.3)
     assert (np.abs(np.diff(blind.value[:, 0]) - 1.0) > 0.3).any()
@@ -393,13 +393,24 @@ def test_the_luck_of_first_states_is_no_difference_between_checkpoints():
 def test_luck_is_left_where_it_explains_nothing_or_there_are_few_episodes():
     rng = np.random.default_rng(2)
     samples, expected = rng.normal(size=(21, 1)), rng.normal(size=(21, 1))
-    few = adjusted(np.zeros(21, np.int64), samples, expected)
+    few = adjusted(np.zeros(21, np.int64), samples, expected, np.arange(21))
     np.testing.assert_array_equal(few.samples, samples)
     samples = np.tile([[1.0], [2.0], [3.0], [2.0]], (20, 1))
-    unrelated = adjusted(np.zeros(80, np.int64), samples, np.tile([[1.0], [2.0], [1.0], [2.0]], (20, 1)))
+    expected = np.tile([[1.0], [2.0], [1.0], [2.0]], (20, 1))
+    unrelated = adjusted(np.zeros(80, np.int64), samples, expected, np.arange(80))
     np.testing.assert_array_equal(unrelated.samples, samples)
     assert unrelated.left == 1
     assert unrelated.shared == 0
+
+
+def test_a_seed_that_all_policies_played_counts_once_in_the_mean_of_first_states():
+    """Twenty policies began once at 10, and one of them 30 times at 0, where an episode that began at x collects x."""
+    which = np.append(np.arange(20), np.zeros(30, np.int64))
+    seeds = np.append(np.zeros(20, np.int64), 1 + np.arange(30))
+    place = np.where(seeds == 0, 10.0, 0.0)[:, None]
+    found = adjusted(which, place, place, seeds)
+    np.testing.assert_allclose(found.samples, 10 / 31)
+    np.testing.assert_allclose(found.shared, np.append(10.0, np.zeros(30)).var() / 31)
 
 
 def test_selection_plays_the_same_seeds_with_every_checkpoint():

@@ -5,7 +5,7 @@ first state of an episode of policy k that collected y, both about the means of 
 
     B = argmin Σ |y − x·B|²        y' = y − (x − mean x)·B
 
-y' has the same expectation, up to the error of mean x, which all policies share, and the variance that first states do not explain. On a pendulum or a
+with mean x over the seeds that were played, each once, since policies share them. y' has the same expectation, up to the error of that mean, which all policies share, and the variance that first states do not explain. On a pendulum or a
 thermostat that is a small part, so that a few episodes tell policies apart.
 """
 
@@ -29,11 +29,11 @@ class Adjusted(NamedTuple):
     shared: Array  # (J,) variance of what all policies are wrong by, since the mean of the first states is estimated
 
 
-def adjusted(which: NDArray[np.int64], samples: Array, expected: Array) -> Adjusted:
-    """Return episodes (n, J) of the policies `which` (n,) without what the critic's values of their first states (n, J) explain.
+def adjusted(which: NDArray[np.int64], samples: Array, expected: Array, seeds: NDArray[np.int64]) -> Adjusted:
+    """Return episodes (n, J) of the policies `which` (n,) without what the critic's values of their first states (n, J) explain; `seeds` (n,) are theirs.
 
     >>> place = np.arange(60.0)[:, None]  # where each episode began
-    >>> adjusted(np.zeros(60, int), 3 * place, place).samples.std() < 1e-9
+    >>> adjusted(np.zeros(60, int), 3 * place, place, np.arange(60)).samples.std() < 1e-9
     True
     """
     count, utilities = samples.shape
@@ -53,5 +53,6 @@ def adjusted(which: NDArray[np.int64], samples: Array, expected: Array) -> Adjus
     before = (apart**2).sum(0) / (free + utilities)
     after = ((apart - about @ slope) ** 2).sum(0) / free
     left = np.divide(after, before, out=np.ones(utilities), where=before > 0)
-    luck = np.where(left < 1, (expected - expected.mean(0)) @ slope, 0.0)
-    return Adjusted(samples - luck, np.minimum(left, 1.0), luck.var(0) / count)
+    once = np.unique(seeds, return_index=True)[1]
+    luck = np.where(left < 1, (expected - expected[once].mean(0)) @ slope, 0.0)
+    return Adjusted(samples - luck, np.minimum(left, 1.0), luck[once].var(0) / len(once))

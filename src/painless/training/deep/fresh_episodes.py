@@ -85,11 +85,14 @@ class FreshEpisodes:
             def more(steps: int, running: int, used: int = used) -> bool:
                 return self._fits(used + steps, running, allowed)
 
-            played = self._play(policies, which, rng, more, self._seeds_of(which, evidence.count))
+            seeds = self._seeds_of(which, evidence.count)
+            played = self._play(policies, which, rng, more, seeds)
             if not played.steps:  # no other episode fits
                 break
             self.steps["selection"] += played.steps
-            evidence.add(played.which, played.finished.chosen(episodic), self.expected(played.first))
+            samples = played.finished.chosen(episodic)
+            # Episodes are started in their order, and all that are started end.
+            evidence.add(played.which, samples, self.expected(played.first), seeds[: len(samples)])
             self.report()
 
     def candidates(self, evidence: Evidence) -> Array:

@@ -52,7 +52,7 @@ class Evidence:
     deviation: Array
 
     def __post_init__(self) -> None:
-        self.which = np.empty(0, np.int64)
+        self.which = self.seeds = np.empty(0, np.int64)
         self.samples, self.expected = np.empty((0, self.mean.shape[1])), np.empty((0, self.mean.shape[1]))
 
     @property
@@ -60,15 +60,16 @@ class Evidence:
         """The fresh episodes of each checkpoint, (n,)."""
         return np.bincount(self.which, minlength=len(self.mean)).astype(float)
 
-    def add(self, which: NDArray[np.int64], samples: Array, expected: Array) -> None:
-        """Add fresh episodes, with what the critic expected from their first states."""
+    def add(self, which: NDArray[np.int64], samples: Array, expected: Array, seeds: Any) -> None:
+        """Add fresh episodes, with what the critic expected from their first states, and their seeds."""
         self.which = np.concatenate([self.which, which])
         self.samples = np.concatenate([self.samples, samples])
         self.expected = np.concatenate([self.expected, expected])
+        self.seeds = np.concatenate([self.seeds, seeds])
 
     def known(self) -> Known:
         """Weigh fresh episodes and training by their errors."""
-        clean, left, shared = adjusted(self.which, self.samples, self.expected)
+        clean, left, shared = adjusted(self.which, self.samples, self.expected, self.seeds)
         fresh, spread = self._moments(clean)
         variance = np.maximum(np.maximum(spread, left * self.deviation**2), 1e-24)
         precision = self.count[:, None] / variance
