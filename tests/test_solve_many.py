@@ -268,3 +268,10 @@ def test_no_mixture_meets_a_limit_that_no_policy_meets(monkeypatch):
     """It takes no linear program to see: to import a solver for it takes longer than many variants do."""
     monkeypatch.setattr("painless.planning.highs.minimise", None)
     assert best_mixture(np.array([[1.0, 0.3], [0.5, 0.4]]), np.array([0.5])) is None
+
+
+def test_policies_are_recalled_only_if_the_tolerance_is_loose(garnet):
+    case, other = Case.of(garnet), Case.of(perturbed(garnet, 1))
+    found = ColumnGeneration().answer(case, Task(1e-3, many.Clock()))
+    assert "recalled" in many._start(other, found, 1e-3)
+    assert "recalled" not in many._start(other, found, 1e-4)

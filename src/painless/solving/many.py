@@ -30,6 +30,7 @@ from painless.solving.solution import Solution
 from painless.solving.solve import solve
 
 BLOCK = 25  # variants that are solved one after another
+LOOSE = 1e-3  # the tolerance from which on policies of a similar model are good enough; at 1e-6 they cost more than they save
 KEPT = 60  # policies that are kept for the next variant
 
 
@@ -99,7 +100,7 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
                 return solve(problem, tolerance=tolerance), before
             task = Task(tolerance, clock)
             if before is not None and before.certifier is not None:
-                task = task._replace(**_start(case, before))
+                task = task._replace(**_start(case, before, tolerance))
             found = ColumnGeneration().answer(case, task)
             if found.ending is Ending.INTERRUPT:
                 raise KeyboardInterrupt
@@ -111,7 +112,7 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
     return solution, found if usable else before
 
 
-def _start(case: Case, before: Planned) -> dict[str, Any]:
+def _start(case: Case, before: Planned, tolerance: float) -> dict[str, Any]:
     """Return what a search takes over from that of another variant."""
     assert before.certifier is not None
     game, known = before.certifier.game, before.case
@@ -121,6 +122,8 @@ def _start(case: Case, before: Planned) -> dict[str, Any]:
     columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
     if same_model(case.normal, known.normal):
         return start | {"columns": columns[-KEPT:], "bounds": game.bounds[-KEPT:]}
+    if tolerance < LOOSE:
+        return start | {"prices": game.price}
     used = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
     policies: list[Any] = [column.policy for column in columns if id(column) in used]
     recalled = Recalled(policies, game.upper * case.normal.unit / known.normal.unit)
