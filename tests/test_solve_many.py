@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+import scipy
+from benchmarks.variants import VARIANTS, changed, discounts, prices, probabilities
+from benchmarks.variants import model as variant_model
 
 import painless
 from painless.backends import Local
+from painless.engines.engine import engine_of
+from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.planning import ColumnGeneration
 from painless.planning.case import Case
+from painless.planning.master import best_mixture
 from painless.planning.planner import Ending, Planned, Task
 from painless.problem.units import normalise
 from painless.solving import many
@@ -18,17 +24,7 @@ def garnet():
 
 
 def perturbed(problem, seed):
-    rng, kernel = np.random.default_rng(seed), problem.transition.copy()
-    kernel.data = kernel.data * rng.uniform(0.98, 1.02, len(kernel.data))
-    kernel.data /= np.repeat(kernel.sum(1), np.diff(kernel.indptr))
-    return painless.CMDP(
-        kernel,
-        problem.reward,
-        initial=problem.initial,
-        discount=problem.discount,
-        constraint_reward=problem.constraint_reward,
-        threshold=problem.threshold,
-    )
+    return probabilities(problem, 1, np.random.default_rng(seed))[0]
 
 
 def agree(one, other):
@@ -44,18 +40,12 @@ def limited(problem):
 
 
 def variants(problem):
-    discounts = [
-        painless.CMDP(
-            problem.transition,
-            problem.reward,
-            initial=problem.initial,
-            discount=discount,
-            constraint_reward=problem.constraint_reward,
-            threshold=problem.threshold * 0.05 / (1 - discount),
-        )
-        for discount in (0.94, 0.96)
+    return [
+        *limited(problem),
+        *(perturbed(problem, seed) for seed in range(2)),
+        *discounts(problem, 3, None),
+        *prices(problem, 2, np.random.default_rng(5)),
     ]
-    return [*limited(problem), *(perturbed(problem, seed) for seed in range(2)), *discounts]
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -144,3 +134,144 @@ def test_ctrl_c_ends_all_variants(monkeypatch):
     monkeypatch.setattr(ColumnGeneration, "answer", lambda self, case, task: interrupted)
     with pytest.raises(KeyboardInterrupt):
         painless.solve_many([painless.gridworld()])
+
+
+@pytest.fixture(scope="module", params=["garnet", "dense", "grid", "maze", "inventory"])
+def model(request):
+    """A model of each way to evaluate policies: even sweeps, elimination in a band and in an order, groups of states."""
+    return variant_model(request.param, 600, 1, 3, 0.97)
+
+
+@pytest.mark.parametrize("kind", ["prices", "discounts", "probabilities"])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-5])
+def test_similar_models_agree_with_solve_and_take_few_best_responses(model, kind, tolerance):
+    chosen = VARIANTS[kind](model, 6, np.random.default_rng(1))
+    found = painless.solve_many(chosen, tolerance=tolerance)
+    for one, variant in zip(found, chosen, strict=True):
+        alone = painless.solve(variant, tolerance=tolerance)
+        assert one.status.kind == "solved"
+        assert agree(one, alone)
+        assert (one.violation == 0).all()
+        low, high = one.price_range.T
+        assert (low <= alone.price_range[:, 1] + 1e-9).all()
+        assert (alone.price_range[:, 0] <= high + 1e-9).all()
+    if tolerance == 1e-3:
+        assert sum(one.best_responses for one in found[1:]) <= 3.5 * (len(found) - 1)
+
+
+@pytest.mark.parametrize("constraints", [0, 3])
+@pytest.mark.parametrize("kind", ["prices", "discounts", "probabilities"])
+def test_similar_models_with_no_limit_or_several(constraints, kind):
+    chosen = VARIANTS[kind](variant_model("garnet", 400, constraints, 2, 0.95), 4, np.random.default_rng(2))
+    for one, variant in zip(painless.solve_many(chosen), chosen, strict=True):
+        assert one.status.kind == "solved"
+        assert agree(one, painless.solve(variant))
+
+
+def test_values_of_recalled_policies_are_proved(model):
+    """Bounds of a policy from values and visits of a similar model, also where nothing is known of it, and if the graph is another one."""
+    chosen = [normalise(one)[0] for one in probabilities(model, 4, np.random.default_rng(4))]
+    first = ColumnGeneration().plan(chosen[0], 1e-3).certifier
+    used = [first.game.columns[k].policy for k in np.flatnonzero(first.game.mixture.weights)]
+    policies = [*used, np.zeros_like(used[0])]
+    before = first.engine
+    for normal in chosen[1:]:
+        engine = engine_of(normal, 128)
+        engine.continue_from(before)
+        for policy in policies:
+            for precision in (1e-2, 1e-6):
+                found, exact = (
+                    engine.recall(policy, precision * engine.unit),
+                    engine_of(normal).values(policy),
+                )
+                assert (found.low <= exact.high).all()
+                assert (found.high >= exact.low).all()
+                assert (found.high - found.low <= 2.01 * precision * engine.unit).all()
+        before = engine
+
+
+def test_bounds_without_values_are_proved(model):
+    engine, weight = engine_of(normalise(model)[0], 128), np.array([1.0, 0.5])
+    rough, fine = engine.bound(weight, 1e-3 * engine.unit), engine.best(weight, 1e-9, 1e-9)
+    assert fine.weighted_value <= rough.upper_bound <= fine.upper_bound + 1e-3 * engine.unit
+    assert not np.isfinite(rough.weighted_value)
+
+
+def test_an_infeasible_variant_in_the_middle(garnet):
+    chosen = probabilities(garnet, 5, np.random.default_rng(6))
+    chosen[2] = changed(chosen[2], threshold=garnet.threshold + 1e3)
+    found = painless.solve_many(chosen)
+    assert [one.status.kind.value for one in found] == [*["solved"] * 2, "infeasible", *["solved"] * 2]
+    assert sum(one.best_responses for one in found[3:]) <= 6  # from where the last feasible one ended
+
+
+def test_other_graphs_and_masks_follow_each_other(garnet):
+    rng = np.random.default_rng(7)
+    mask = rng.random(garnet.actions.shape) < 0.7
+    mask[~mask.any(1), 0] = True
+    chosen = [garnet, changed(garnet, actions=mask), garnet, variant_model("garnet", 600, 1, 8, 0.95), garnet]
+    for one, variant in zip(painless.solve_many(chosen), chosen, strict=True):
+        assert one.status.kind == "solved"
+        assert agree(one, painless.solve(variant))
+
+
+def criteria():
+    """Small models of each criterion, with limits that bind."""
+    rng = np.random.default_rng(9)
+    kernel, utility = rng.dirichlet(np.ones(6), (6, 3)), rng.random((2, 6, 3))
+    stopping = kernel.copy()
+    stopping[:, :, 5] += 0.3
+    stopping /= stopping.sum(-1, keepdims=True)
+    stopping[5] = np.eye(6)[5]
+    ending = utility.copy()
+    ending[:, 5] = 0.0
+    yield {"transition": kernel, "horizon": 7}, utility, 3.9
+    yield {"transition": stopping, "discount": 1.0}, ending, 0.8
+    yield {"transition": kernel, "average": True}, utility, 0.55
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_other_criteria_are_solved_as_before(place):
+    parts, utility, limit = [*criteria()][place]
+    rng, chosen = np.random.default_rng(3), []
+    for _ in range(4):
+        priced = utility * rng.uniform(0.98, 1.02, utility.shape)
+        given = {"constraint_reward": priced[1:], "threshold": [limit], "initial": np.full(6, 1 / 6)} | parts
+        chosen.append(painless.CMDP(given.pop("transition"), priced[0], **given))
+    for one, variant in zip(painless.solve_many(chosen), chosen, strict=True):
+        assert one.status.kind == "solved"
+        assert agree(one, painless.solve(variant))
+
+
+def test_similar_models_give_the_same_bits_whatever_the_number_of_workers(garnet, monkeypatch):
+    monkeypatch.setattr(many, "BLOCK", 3)
+    chosen = [
+        *probabilities(garnet, 4, np.random.default_rng(1)),
+        *prices(garnet, 3, np.random.default_rng(2)),
+    ]
+    alone, beside = painless.solve_many(chosen), painless.solve_many(chosen, backend=Local(2))
+    for one, other in zip(alone, beside, strict=True):
+        assert (one.reward_value, one.upper_bound) == (other.reward_value, other.upper_bound)
+        np.testing.assert_array_equal(one.policy.probabilities, other.policy.probabilities)
+        np.testing.assert_array_equal(one.price_range, other.price_range)
+
+
+def test_dense_tables_have_the_rows_of_sparse_ones():
+    dense = variant_model("dense", 150, 1, 1, 0.9)
+    flat = scipy.sparse.csr_array(dense.transition.reshape(-1, 150))
+    rows = sparse_rows(dense)
+    for one, other in zip(rows[1:4], (flat.indptr, flat.indices, flat.data), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_no_mixture_meets_a_limit_that_no_policy_meets(monkeypatch):
+    """It takes no linear program to see: to import a solver for it takes longer than many variants do."""
+    monkeypatch.setattr("painless.planning.highs.minimise", None)
+    assert best_mixture(np.array([[1.0, 0.3], [0.5, 0.4]]), np.array([0.5])) is None
+
+
+def test_policies_are_recalled_only_if_the_tolerance_is_loose(garnet):
+    case, other = Case.of(garnet), Case.of(perturbed(garnet, 1))
+    found = ColumnGeneration().answer(case, Task(1e-3, many.Clock()))
+    assert "recalled" in many._start(other, found, 1e-3)
+    assert "recalled" not in many._start(other, found, 1e-4)

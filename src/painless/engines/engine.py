@@ -236,6 +236,17 @@ class Completes(Protocol):
         """Return a best response to `weight` (J,) with the best actions also in states that `best` left out."""
 
 
+@runtime_checkable
+class Recalls(Protocol):
+    """An engine that keeps values and visits of policies when it continues from another, so that to evaluate them anew takes a few sweeps."""
+
+    def bound(self, weight: Array, tolerance: float) -> Response:
+        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values."""
+
+    def recall(self, actions: Actions, precision: float) -> Bracket:
+        """Return bounds on the values of a deterministic policy (S,), such as one of the model before, to within `precision`."""
+
+
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
     """Return the bounds on the averages of the values of all parts, (J,) each."""
     low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))

@@ -64,13 +64,22 @@ class Swept(BaseEngine):
 
         If `tick` raises on the way and there is a goal (see `aim_at`), return the best policy by then; the next response raises.
         """
+        return self._response(weight, tolerance, precision)
+
+    def bound(self, weight: Array, tolerance: float) -> Response:
+        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values."""
+        return self._response(weight, tolerance, tolerance, evaluates=False)
+
+    def _response(
+        self, weight: Array, tolerance: float, precision: float, evaluates: bool = True
+    ) -> Response:
         scale = float(weight.sum())
         finest = FINEST * self.unit
         precision = max(precision, finest)
         if self._stop is not None:
             raise self._stop
         try:
-            priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision)
+            priced = self.pricer.price(weight / scale, max(tolerance / scale, finest), precision, evaluates)
         except (TimeoutError, KeyboardInterrupt) as stop:
             if self.pricer.reached is None:
                 raise
@@ -81,7 +90,7 @@ class Swept(BaseEngine):
             value=low,
             middle=priced.value,
             upper_bound=priced.upper_bound * scale,
-            weighted_value=float(weight @ low),
+            weighted_value=float(weight @ low) if evaluates else -np.inf,
             rounding=self.pricer.rounding(weight),
         )
 
@@ -148,6 +157,11 @@ class Swept(BaseEngine):
             self._visits = self._mixer.occupancy
         # No more is claimed than is proved
         return table, Bracket(low, low + 2 * error, low).within(self.extent)
+
+    def recall(self, actions: Actions, precision: float) -> Bracket:
+        """Return bounds on the values of a policy (S,), such as one of the model from which this one continues, to within `precision`."""
+        low, error = self._mixer.recall(self._chosen(actions), max(precision, FINEST * self.unit))
+        return Bracket(low, low + 2 * error, low + error).within(self.extent)
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

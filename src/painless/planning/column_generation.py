@@ -25,7 +25,7 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, engine_of
+from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Recalls, engine_of
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
@@ -34,7 +34,7 @@ from painless.planning.game import SHARE, SlackGame, Smoothed
 from painless.planning.interpolation import implied_prices
 from painless.planning.linear_program import LinearProgram
 from painless.planning.master import Column, best_mixture
-from painless.planning.planner import Ending, Planned, Planner, Progress, Task
+from painless.planning.planner import Ending, Planned, Planner, Progress, Recalled, Task
 from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 from painless.problem.units import TOLERANCE
@@ -50,6 +50,7 @@ EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prov
 LAST, DIRECT = 0.2, 0.4
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
 LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
 
@@ -138,7 +139,7 @@ class ColumnGeneration:
             share=self.smoothing,
             progress=report,
         )
-        found = search.run(task.start, task.columns, task.prices, task.bounds)
+        found = search.run(task.start, task.columns, task.prices, task.bounds, task.recalled)
         small = case.normal.shape[0] <= EXACT_STATES and not engine.exact
         stored = not isinstance(case.normal, FunctionModel)
         if stored and (found.ending is Ending.TIGHT or (found.ending is Ending.ROUNDING and small)):
@@ -210,6 +211,7 @@ class Searcher:
         columns: Iterable[Column] = (),
         prices: Array | None = None,
         bounds: Iterable[tuple[Array, float]] = (),
+        recalled: Recalled | None = None,
     ) -> Searched:
         """Search until the gap is proved, no progress is possible, or the search is stopped.
 
@@ -218,6 +220,7 @@ class Searcher:
             columns: policies of the same model that are known already, from a search at other thresholds.
             prices: multipliers (K,) near which the answer is expected, such as those of a model that differs a little.
             bounds: on best responses to prices (K,), proved in such a search.
+            recalled: the answer to a model that differs a little, from which the engine continues.
         """
         for price, bound in bounds:
             self.game.know(price, bound)
@@ -227,6 +230,8 @@ class Searcher:
             if start is not None:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and prices.any():
+                if recalled is not None:
+                    self._recall(prices, recalled)
                 self._start_near(prices)
             found, first = self.game.columns, COARSE * self.engine.unit
             if not found.known:
@@ -274,6 +279,27 @@ class Searcher:
                 tolerance = self.target(self.game.upper)
                 self.game.precision = max(self._precision(), self._coarse * tolerance)
                 self.game.respond(factor * multiplier, tolerance)
+
+    def _recall(self, multiplier: Array, known: Recalled) -> None:
+        """Prove a bound at the prices (K,) of a similar model, and evaluate the policies of its answer, which are often as good together here.
+
+        Both are quick: neither asks for values of the best response. It joins the policies only if they leave too much of the gap.
+        """
+        engine, game = self.engine, self.game
+        if not isinstance(engine, Recalls):
+            return
+        target = self.target(known.bound)
+        response = engine.bound(game.aim.weight(multiplier), RECALLED * target)
+        game.know(multiplier, response.upper_bound)
+        game.response = response.actions
+        game.responses += 1
+        for policy in (*known.policies, response.actions):
+            if policy is response.actions and game.upper - game.mix().value <= self._aim * target:
+                break
+            found = engine.recall(policy, self._precision())
+            game.add(Column(policy, found.guess, found.low))
+            game.proved.append(found.low)
+        game.watch()
 
     def _try_price(self) -> None:
         """Respond to the prices at which missing the limits as the first policy does would cost all of its reward, if it misses any.

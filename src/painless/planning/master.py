@@ -139,6 +139,8 @@ def best_mixture(
         best = int(value[:, 0].argmax())
         return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
     slack = slack_of(value[:, 1:], threshold)
+    if safe is None and (slack.max(0) < 0).any():
+        return None
     roomiest = int(slack.min(1).argmax())
     if safe is None and slack[roomiest].min() >= 0:
         safe = np.eye(count)[roomiest]

@@ -11,7 +11,7 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.clock import Clock
-from painless.engines.engine import Engine
+from painless.engines.engine import Actions, Engine
 from painless.planning.case import Case
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.master import Column
@@ -73,6 +73,13 @@ class Progress:
         return cls(iteration, iterations, float(ends[0]), float(ends[1]))
 
 
+class Recalled(NamedTuple):
+    """The answer to a similar model, in normalised units."""
+
+    policies: Sequence[Actions]  # (S,) each, that it mixes
+    bound: float  # about that of this model
+
+
 class Task(NamedTuple):
     """How to solve a case."""
 
@@ -86,6 +93,7 @@ class Task(NamedTuple):
     bounds: Sequence[
         tuple[Array, float]
     ] = ()  # on best responses to prices, of the same model at other thresholds
+    recalled: Recalled | None = None  # the answer to a similar model, which `before` solved
     before: Engine | None = None  # that solved a similar model, from whose last policy to go on
 
 

@@ -26,6 +26,7 @@ def _same_rows(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
+        # Other probabilities mostly differ in the first row already.
+        return type(one) is type(other) and all(np.array_equal(one[:n], other[:n]) for n in (1, len(one)))
     parts = ("indptr", "indices", "data")
     return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)

@@ -1,7 +1,8 @@
 """`solve_many`: variants of one model, such as other limits, prices, discounts or probabilities, each with its own proof.
 
-Variants are solved in blocks, one after another. A search starts from the last policy and near the last prices; where only the limits
-differ, all policies that are known, with their proved values, take part from the start. Blocks do not depend on the number of workers, so
+Variants are solved in blocks, one after another. Where only the limits differ, all policies that are known, with their proved values, take
+part from the start. Elsewhere a search starts from the last prices, at which a bound is proved anew, and from the policies of the last answer,
+which are evaluated anew from their values and visits there; nothing that was proved for one model is claimed of another. Blocks do not depend on the number of workers, so
 that results do not either.
 """
 
@@ -20,7 +21,7 @@ from painless.common.errors import InputError
 from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.master import Column
-from painless.planning.planner import Ending, Planned, Task
+from painless.planning.planner import Ending, Planned, Recalled, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.comparison import same_model
 from painless.problem.names import add_names
@@ -29,6 +30,7 @@ from painless.solving.solution import Solution
 from painless.solving.solve import solve
 
 BLOCK = 25  # variants that are solved one after another
+LOOSE = 1e-3  # the tolerance from which on policies of a similar model are good enough; at 1e-6 they cost more than they save
 KEPT = 60  # policies that are kept for the next variant
 
 
@@ -81,9 +83,10 @@ def _solve_block(block: tuple[int, float, list[CMDP]]) -> list[Solution]:
     _, tolerance, variants = block
     before: Planned | None = None
     solutions = []
-    for variant in variants:
-        solution, before = _solved(variant, tolerance, before)
-        solutions.append(solution)
+    with one_thread():
+        for variant in variants:
+            solution, before = _solved(variant, tolerance, before)
+            solutions.append(solution)
     return solutions
 
 
@@ -91,13 +94,13 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
     """Return the solution, and what the next variant starts from; a planner that knows no start is used as it is."""
     clock = Clock()
     try:
-        with one_thread(), clock.interruptible():
+        with clock.interruptible():
             case = Case.of(problem, clock.tick)
             if case.misses_constant:
                 return solve(problem, tolerance=tolerance), before
             task = Task(tolerance, clock)
             if before is not None and before.certifier is not None:
-                task = task._replace(**_start(case, before))
+                task = task._replace(**_start(case, before, tolerance))
             found = ColumnGeneration().answer(case, task)
             if found.ending is Ending.INTERRUPT:
                 raise KeyboardInterrupt
@@ -109,17 +112,19 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
     return solution, found if usable else before
 
 
-def _start(case: Case, before: Planned) -> dict[str, Any]:
+def _start(case: Case, before: Planned, tolerance: float) -> dict[str, Any]:
     """Return what a search takes over from that of another variant."""
     assert before.certifier is not None
     game, known = before.certifier.game, before.case
     if len(game.price) != case.normal.shape[2] or case.normal.actions.shape != known.normal.actions.shape:
         return {}
-    if not same_model(case.normal, known.normal):
-        return {"prices": game.price, "before": before.certifier.engine}
+    start: dict[str, Any] = {"before": before.certifier.engine}
     columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
-    return {
-        "columns": columns[-KEPT:],
-        "bounds": game.bounds[-KEPT:],
-        "before": before.certifier.engine,
-    }
+    if same_model(case.normal, known.normal):
+        return start | {"columns": columns[-KEPT:], "bounds": game.bounds[-KEPT:]}
+    if tolerance < LOOSE:
+        return start | {"prices": game.price}
+    used = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
+    policies: list[Any] = [column.policy for column in columns if id(column) in used]
+    recalled = Recalled(policies, game.upper * case.normal.unit / known.normal.unit)
+    return start | {"prices": game.price, "recalled": recalled}

@@ -50,7 +50,7 @@ def chain_occupancy(
         known = elimination.solve(chain, initial, transposed=True)
         assert known is not None
         return np.maximum(known, 0.0, out=known)
-    pushed = _Pushed(chain, discount, initial, start, threads or StateThreads())
+    pushed = Pushed(chain, discount, initial, start, threads or StateThreads())
     sweeps = LONG if on_levels or len(initial) <= SMALL else 0
     while True:
         if sweeps == LONG:
@@ -60,7 +60,7 @@ def chain_occupancy(
             levels = Multilevel.of(chain, tick).transposed()
             if levels.improve(initial, pushed.held, _sum_of, tolerance) <= tolerance:
                 return np.maximum(pushed.held, 0.0)
-            pushed = _Pushed(chain, discount, initial, pushed.held, pushed.threads)
+            pushed = Pushed(chain, discount, initial, pushed.held, pushed.threads)
         left = pushed.along_flow() if along_flow else pushed.evenly()
         sweeps += 1
         tick(1)
@@ -77,7 +77,7 @@ def _share(passed: float, rest: float) -> float:
     return passed / rest if 0 < passed < rest or rest < passed < 0 else 0.0
 
 
-class _Pushed:
+class Pushed:
     """What of the occupancy is `held`, and the `rest` that is still to be pushed along: d_π = held + rest(I − γP)⁻¹."""
 
     def __init__(

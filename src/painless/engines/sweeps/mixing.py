@@ -7,12 +7,17 @@ In states that no policy of the mixture reaches, the one with the largest weight
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.memory import give_back
 from painless.engines.engine import PRECISION
-from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.chain import Chain
+from painless.engines.sweeps.chain_occupancy import Pushed, chain_occupancy
+from painless.engines.sweeps.chain_values import ChainValues
+from painless.engines.sweeps.paired_bounds import PairedBounds
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
@@ -26,6 +31,17 @@ KEPT = 4
 LEAST = 1e-3  # a smaller share of states on which policies differ counts as this
 PIECE = 1 << 14  # rows of a table that are written together
 COARSEST = 1e-5  # the better visits are known, the less exact the values of the mixture have to be
+# Of a policy that is evaluated anew in a similar model: turns of a few sweeps of its values and visits, each of which must leave less than this share of the
+# error; and the precision of its visits that is enough for a mixture whose policies hardly differ.
+VALUE_SWEEPS, VISIT_SWEEPS, SHRINKING = 4, 3, 0.3
+ROUGH = 1e-3
+
+
+class Remembered(NamedTuple):
+    """What is known of a policy in a similar model."""
+
+    visits: Array | None  # (S,)
+    value: Array | None  # (S, J)
 
 
 class Mixer:
@@ -35,11 +51,51 @@ class Mixer:
         self.problem, self.pricer = problem, pricer
         self.occupancy: Array | None = None  # (S,) of the last mixture of several policies
         self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
+        self._before: dict[int, Remembered] = {}  # policies of the model before, by their hash
+        # Visits (S,) and values (S, J) of policies that were evaluated here from those.
+        self._recalled: dict[int, tuple[Array, Array]] = {}
 
     def continue_from(self, other: Mixer) -> None:
-        """Start from the occupancy of the last mixture of another model with the same states."""
-        if len(self.problem.initial) == len(other.problem.initial):
-            self.occupancy = other.occupancy
+        """Start from what is known of the policies of another model with the same states."""
+        if len(self.problem.initial) != len(other.problem.initial):
+            return
+        scale = (1 - other.problem.discount) / (1 - self.problem.discount)
+        self.occupancy = None if other.occupancy is None else scale * other.occupancy
+        self._before = {key: Remembered(scale * visits, None) for key, (visits, _) in other._visits.items()}
+        for key, (visits, value) in other._recalled.items():
+            self._before[key] = Remembered(scale * visits, scale * value)
+
+    def recall(self, choice: Indices, precision: float) -> tuple[Array, Array]:
+        """Return the least values (J,) of a policy, as the pairs that it takes (S,), and by how much the middle may err, (J,).
+
+        Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`).
+        """
+        pricer, chain, key = self.pricer, self.pricer.chain(choice), hash(choice.tobytes())
+        visits, value = self._before.pop(key, Remembered(self.occupancy, None))
+        values = pricer.beside(pricer.values.value.copy() if value is None else value)
+        low, error, visits, exact = self._together(chain, values, visits, precision)
+        if error.max() > precision:
+            exact, visits = COARSEST, self._occupancy(choice, COARSEST, visits)
+            low, error = pricer.value_of(chain, precision, visits, values)
+        self._recalled[key] = visits, values.value
+        self._visits[key] = visits, exact
+        return low, error
+
+    def _together(
+        self, chain: Chain, values: ChainValues, visits: Array | None, precision: float
+    ) -> tuple[Array, Array, Array, float]:
+        """Sweep values and visits of a chain in turns while that goes on quickly; return the least values (J,), their errors (J,), the visits (S,) and how exact they are."""
+        discount, initial, last = self.problem.discount, self.problem.initial, np.inf
+        pushed = Pushed(chain, discount, initial, visits, self.pricer.threads)
+        while True:
+            paired = PairedBounds(chain, discount, initial, pushed.held)
+            middle, error = paired.around(values.value)
+            if error.max() <= precision or not error.max() < SHRINKING * last:
+                return middle - error, error, np.maximum(pushed.held, 0.0), paired.left
+            last = error.max()
+            values.sweep(chain, VALUE_SWEEPS)
+            for _ in range(VISIT_SWEEPS):
+                pushed.along_flow() if values.along_flow else pushed.evenly()
 
     def mixed(self, choices: Indices, weights: Array, precision: float) -> tuple[Array, Array, Array]:
         """Return a mixture of policies, as the pairs of each (n, S), the largest weight first, as a table (S, A), with its values (J,) and their errors.
@@ -49,12 +105,15 @@ class Mixer:
         """
         precision = max(precision, FINEST) if precision else PRECISION
         shares = self._shares(choices, weights, precision)
-        # Solved from the policy priced last, which is like the mixture at the end.
-        low, error = self.pricer.value_of(
-            self.pricer.chain(choices, shares),
-            precision / (1 - self.problem.discount),
-            None if len(choices) == 1 else self.occupancy,
-        )
+        chain, needed = self.pricer.chain(choices, shares), precision / (1 - self.problem.discount)
+        occupancy = None if len(choices) == 1 else self.occupancy
+        values = self._start(choices, weights)
+        low, error = np.full((2, len(self.pricer.rows.utility)), np.inf)
+        if values is not None:
+            low, error, _, _ = self._together(chain, values, occupancy, needed)
+        if error.max() > needed:
+            # Solved from the policies mixed, or from the one priced last, which is like the mixture at the end.
+            low, error = self.pricer.value_of(chain, needed, occupancy, values)
         table = self._table(choices, shares)
         if self.pricer.threads.several(len(table)):
             del choices, shares
@@ -68,25 +127,16 @@ class Mixer:
         keys = [hash(choice.tobytes()) for choice in choices]
         newest = [*self._visits][-KEPT:]
         self._visits = {k: known for k, known in self._visits.items() if k in keys or k in newest}
+        enough = precision
         if precision > PRECISION:  # the precision leaves room for an error
             differ = float((choices[1:] != choices[0]).any(0).mean())
-            precision = min(CANCELLED * precision / max(differ, LEAST), COARSEST)
+            enough = CANCELLED * precision / max(differ, LEAST)
+            precision = min(enough, COARSEST)
         for key, choice in zip(keys, choices, strict=True):
             warm, exact = self._visits.get(key, next(iter(self._visits.values()), (self.occupancy, 0.0)))
-            if key not in self._visits or exact > precision:
-                visits = chain_occupancy(
-                    self.pricer.chain(choice),
-                    self.problem.discount,
-                    self.problem.initial,
-                    precision,
-                    self.pricer.count,
-                    warm,
-                    along_flow=self.pricer.along_flow,
-                    on_levels=self.pricer.takes_steps,
-                    threads=self.pricer.threads,
-                    elimination=self.pricer.values.elimination,
-                )
-                self._visits[key] = visits, precision
+            most = min(enough, ROUGH) if key in self._recalled else precision  # values are known well then
+            if key not in self._visits or exact > most:
+                self._visits[key] = self._occupancy(choice, precision, warm), precision
         shares = np.empty(choices.shape)
         for share, weight, key in zip(shares, weights, keys, strict=True):
             np.multiply(weight, self._visits[key][0], out=share)
@@ -102,6 +152,27 @@ class Mixer:
                 shares[m, same] += shares[n, same]
                 shares[n, same] = 0.0
         return shares
+
+    def _occupancy(self, choice: Indices, precision: float, start: Array | None) -> Array:
+        """Return the visits (S,) of a policy, as the pairs that it takes (S,)."""
+        return chain_occupancy(
+            self.pricer.chain(choice),
+            self.problem.discount,
+            self.problem.initial,
+            precision,
+            self.pricer.count,
+            start,
+            along_flow=self.pricer.along_flow,
+            on_levels=self.pricer.takes_steps,
+            threads=self.pricer.threads,
+            elimination=self.pricer.values.elimination,
+        )
+
+    def _start(self, choices: Indices, weights: Array) -> ChainValues | None:
+        """Return the averaged values of some policies if all of them were recalled: the mixture has about these."""
+        known = [self._recalled.get(hash(choice.tobytes())) for choice in choices]
+        values = [weight * one[1] for weight, one in zip(weights, known, strict=True) if one is not None]
+        return self.pricer.beside(np.sum(values, 0)) if len(values) == len(choices) else None
 
     def _table(self, choices: Indices, shares: Array) -> Array:
         """Return the policy as a table of probabilities, (S, A)."""

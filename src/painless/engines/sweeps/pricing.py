@@ -150,15 +150,20 @@ class Pricer:
         if not same or not np.array_equal(self.rows.first, other.rows.first):
             return
         self._choice = other._choice.copy()
-        self.values.value[:] = other.values.value
+        np.multiply(other.values.value, (1 - other.discount) / (1 - self.discount), out=self.values.value)
         self.values.know_from(other.values)
+        alike = ((one, two) for one, two in zip(self.rows[1:3], other.rows[1:3], strict=True))
+        if all(np.array_equal(one, two) for one, two in alike):
+            self.values.elimination = other.values.elimination  # which depends on the graph alone
         self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
         self._flows = other._flows
 
-    def price(self, weight: Array, tolerance: float, value_tolerance: float) -> Priced:
+    def price(
+        self, weight: Array, tolerance: float, value_tolerance: float, evaluates: bool = True
+    ) -> Priced:
         """Return a policy within `tolerance` of the best for `weight` (J,), which sums to at most 1.
 
-        Its values are exact to `value_tolerance`.
+        Its values are exact to `value_tolerance`; unless it `evaluates`, nothing is known of them.
         """
         self.solves += 1
         utility: Array | None = None  # of the pairs, weighted
@@ -236,7 +241,7 @@ class Pricer:
                 self._follow(count)
                 value, error = self.values.value @ weight, np.inf
         del utility, value, evaluated
-        if self._error > value_tolerance:
+        if evaluates and self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
@@ -330,7 +335,7 @@ class Pricer:
 
     def _weighted_value(self, weight: Array, value: Array, tolerance: float) -> tuple[Array, float]:
         """Return the current policy's values of the weighted utility alone, (S,), from `value` on, and their error."""
-        alone = self._beside(value[:, None])
+        alone = self.beside(value[:, None])
         chain = self._chain.follow(self._choice)
         error = alone.solve(chain._replace(gain=(chain.gain @ weight)[:, None]), tolerance)
         self.values.know_from(alone)
@@ -338,7 +343,7 @@ class Pricer:
         self._weighted = weight, value
         return value, float(error[0])
 
-    def _beside(self, value: Array) -> ChainValues:
+    def beside(self, value: Array) -> ChainValues:
         """Return values (S, n) that are solved in the way that serves best."""
         values = ChainValues(value, self.discount, self.count, self.threads)
         values.along_flow = self.along_flow
@@ -424,19 +429,26 @@ class Pricer:
         self.values.solve(chain, tolerance)
         return self.values.value
 
-    def value_of(self, chain: Chain, tolerance: float, visits: Array | None = None) -> tuple[Array, Array]:
+    def value_of(
+        self,
+        chain: Chain,
+        tolerance: float,
+        visits: Array | None = None,
+        values: ChainValues | None = None,
+    ) -> tuple[Array, Array]:
         """Return V(ρ) of a chain, (J,), which it has at least, and by how much the middle may err, (J,).
 
-        Where the time is up on the way, the error is larger than `tolerance`. The better its visits (S,) are known, the rougher the values may be.
+        Where the time is up on the way, the error is larger than `tolerance`. The better its visits (S,) are known, the rougher the values may be. They
+        start from `values`, which change, and by default from those of the current policy.
         """
-        start = self.values.value  # which elimination leaves as it is
+        start = self.values.value if values is None else values.value  # which elimination leaves as it is
         paired = None if visits is None else PairedBounds(chain, self.discount, self.initial, visits)
         if paired is not None:
             middle, error = paired.around(start)
             if error.max() <= tolerance:
                 return middle - error, error
         rough = tolerance if paired is None else max(tolerance, HALF * tolerance / paired.left)
-        values = self._beside(start if self.values.by_elimination else start.copy())
+        values = values or self.beside(start if self.values.by_elimination else start.copy())
         error = values.solve_in_time(chain, rough)
         middle = self.initial @ values.value
         if paired is not None:
