@@ -4,7 +4,8 @@
 
 The strongly connected components of all pairs together form no cycle. A model whose components are single states, such as a count that only goes down, takes one
 sweep for the best policy, and one for its values. In larger components sweeps follow the numbers of the states, against
-the direction in which most transitions lead, or up and down where there is none, until nothing changes; if that is slow, this way is given up.
+the direction in which most transitions lead, or up and down where there is none, until nothing changes; if that is slow, this way is given up. Where some
+transitions lead back, changes are taken a little further than they are (successive over-relaxation), which halves the number of sweeps.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ BACK = 0.3  # of the transitions within components that lead back, from which on
 # States of a window, relative to how far transitions lead; the sweeps that it may take; and how much larger a component is that has some
 WINDOW, FEW, LARGE = 32, 80, 6
 ATTEMPTS = 3  # until the time to stop is known, on which the error of a component counts
+EVEN = np.empty(0)  # no change is taken further than it is
 LONGER = 2.0  # times the time that was expected: another attempt
 
 
@@ -70,9 +72,15 @@ class OrderedRows:
             np.diff(label[self.order].astype(np.intp), prepend=-1, append=-1)
         ).astype(np.uint32)
         self._spans = _spans(rows, label, self.order, self.bounds, self._turns)
+        self._label, self._place = label, np.empty(states, np.uint32)
+        self._place[self.order] = np.arange(states, dtype=np.uint32)
         self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
         self.has_cycles = len(self.bounds) - 1 < states
         self._value = np.zeros(states)
+        # How much further changes are taken by each pair, (N,), and how much of that is used for policies and for their values
+        self._further, self._bold, self._part = EVEN, np.full(1, kernels.BOLD), np.full(1, kernels.BOLD)
+        if self.has_cycles and not self._turns:
+            self._further = kernels.pair_relaxation(*rows[:4], label, self._place)
 
     def price(
         self,
@@ -94,7 +102,15 @@ class OrderedRows:
         for _ in range(ATTEMPTS if self.has_cycles else 1):
             self._tick()
             floor = SHARE * tolerance / time
-            arrays = (*self.rows[:4], utility, self.order, self._spans, self._turns)
+            arrays = (
+                *self.rows[:4],
+                utility,
+                self._further,
+                self._bold,
+                self.order,
+                self._spans,
+                self._turns,
+            )
             if kernels.best_in_order(*arrays, PRECISE, floor, self._most, self._value, choice) < 0:
                 return None
             if not self.evaluate(chain.follow(choice), precision / time, found):
@@ -110,7 +126,7 @@ class OrderedRows:
         They are rough, or such that another sweep changes no value by more than `change`.
         """
         value = np.zeros(len(choice))
-        arrays = (*self.rows[:4], steps, self.order, self._spans, self._turns)
+        arrays = (*self.rows[:4], steps, self._further, self._bold, self.order, self._spans, self._turns)
         precise = (ROUGH, 0.0) if change is None else (PRECISE, change)
         work = kernels.best_in_order(*arrays, *precise, self._most, value, choice.copy())
         return value if work >= 0 else None
@@ -120,7 +136,10 @@ class OrderedRows:
         self._tick()
         floor = np.full(value.shape[1], SHARE * left)
         floor[-1] = SHARE
-        arrays = (*chain, self.order, self._spans, self._turns)
+        further = EVEN
+        if len(self._further):
+            further = kernels.chain_relaxation(*chain[:5], self._label, self._place)
+        arrays = (*chain, further, self._part, self.order, self._spans, self._turns)
         return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
 
     def visits(self, chain: Chain, initial: Array) -> Array:
