@@ -6,7 +6,7 @@ import scipy
 
 import painless
 from painless.bellman import reachable
-from painless.engines import components, reduction, swept_total, total_iteration
+from painless.engines import components, pair_rows, reduction, row_sweeps, swept_total, total_iteration
 from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps import in_order
 from painless.engines.sweeps._ordered_kernels import raised_in_order
@@ -352,3 +352,39 @@ def test_a_mixture_is_proved_in_one_pass_as_by_arrays(monkeypatch):
     monkeypatch.setattr(swept_total, "COMPILED", 0)
     for one, other in zip(swept._proved_mixture(choices, shares, values), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_passes_over_rows_are_those_of_arrays(monkeypatch, seed):
+    """Ways to some states, rows that do not stay, and rows whose others are empty, of a large model as of a small one."""
+    rng = np.random.default_rng(seed)
+    states, pairs = 60, 150
+    chance = scipy.sparse.random_array((pairs, states), density=0.04, rng=rng, format="csr")
+    state = np.sort(np.append(np.arange(states), rng.integers(states, size=pairs - states)))
+    rows, targets = pair_rows.PairRows(chance, state, states), rng.random(states) < 0.1
+    expected, plain = rows.leading_to(targets), row_sweeps.kept_rows(rows)
+    monkeypatch.setattr(pair_rows, "COMPILED", 0)
+    monkeypatch.setattr(row_sweeps, "COMPILED", 0)
+    np.testing.assert_array_equal(rows.leading_to(targets), expected)
+    for one, other in zip(row_sweeps.kept_rows(rows).sparse[:4], plain.sparse[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    stuck = scipy.sparse.csr_array((np.ones(pairs), (np.arange(pairs), state)), (pairs, states))
+    assert len(row_sweeps.kept_rows(pair_rows.PairRows(stuck, state, states)).kept) == 0
+    full = np.flatnonzero(np.diff(chance.indptr))
+    assert len(full) < pairs
+    np.testing.assert_array_equal(reduction._chosen(chance, full).toarray(), chance[full].toarray())
+    np.testing.assert_array_equal(reduction._chosen(chance, full[1:]).toarray(), chance[full[1:]].toarray())
+
+
+@pytest.mark.parametrize("back", [0.0, 0.2])
+def test_components_are_found_once(back):
+    """Sweeps take over the components that the nodes are numbered by."""
+    swept = Total(layered(13, 12_000, back))._swept(np.ones(2))[1]
+    known = swept.pricer._label
+    np.testing.assert_array_equal(known, kernels.components_in_order(*swept.pricer.rows[:3]))
+    ours, own = (
+        OrderedRows(swept.pricer.rows, lambda: None, known),
+        OrderedRows(swept.pricer.rows, lambda: None),
+    )
+    np.testing.assert_array_equal(ours.order, own.order)
+    np.testing.assert_array_equal(ours._spans, own._spans)

@@ -17,8 +17,9 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.engines.sweeps import _component_kernels as kernels
+from painless.engines.sweeps._ordered_kernels import mean_reach, share_behind
 from painless.engines.sweeps.chain import Chain, ChangingChain
-from painless.engines.sweeps.sparse_rows import Indices, SparseRows
+from painless.engines.sweeps.sparse_rows import Indices, SparseRows, inverse
 
 PRECISE = 2e-15  # the change of a sweep at which a component is done, relative to its largest value
 # Looks at a state, on average, after which this way is given up: along a direction, and up and down
@@ -58,24 +59,23 @@ class OrderedRows:
     Arguments:
         rows: with the utilities (J, N); no pair stays where it is.
         tick: called between sweeps; it may raise.
+        label: (S,) components, each numbered after those that it leads to, if they are known.
     """
 
-    def __init__(self, rows: SparseRows, tick: Callable[[], None]) -> None:
+    def __init__(self, rows: SparseRows, tick: Callable[[], None], label: Indices | None = None) -> None:
         self.rows, self._tick = rows, tick
-        label = kernels.components_in_order(*rows[:3])
+        label = kernels.components_in_order(*rows[:3]) if label is None else label
         states = len(label)
-        upward = _upward(rows, label)
+        self.has_cycles = int(label.max()) + 1 < states
+        upward = share_behind(*rows[:4], label, label)[0] if self.has_cycles else 0.0
         self._turns = min(upward, 1 - upward) > BACK
-        place = np.arange(states)
-        self.order: Indices = np.lexsort((-place if upward > 0.5 else place, label)).astype(np.uint32)
+        self.order = _by_component(label, upward > 0.5) if self.has_cycles else inverse(label)
         self.bounds: Indices = np.flatnonzero(
             np.diff(label[self.order].astype(np.intp), prepend=-1, append=-1)
         ).astype(np.uint32)
+        self._label, self._place = label, inverse(self.order)
         self._spans = _spans(rows, label, self.order, self.bounds, self._turns)
-        self._label, self._place = label, np.empty(states, np.uint32)
-        self._place[self.order] = np.arange(states, dtype=np.uint32)
         self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
-        self.has_cycles = len(self.bounds) - 1 < states
         self._value = np.zeros(states)
         # How much further changes are taken by each pair, (N,), and how much of that is used for policies and for their values
         self._further, self._bold, self._part = EVEN, np.full(1, kernels.BOLD), np.full(1, kernels.BOLD)
@@ -113,7 +113,7 @@ class OrderedRows:
             )
             if kernels.best_in_order(*arrays, PRECISE, floor, self._most, self._value, choice) < 0:
                 return None
-            if not self.evaluate(chain.follow(choice), precision / time, found):
+            if not self.evaluate(chain.follow(choice), precision / time, found, choice):
                 return None
             expected, time = time, max(float(initial @ found[:, -1]), 1.0)
             if time <= LONGER * expected:
@@ -131,14 +131,18 @@ class OrderedRows:
         work = kernels.best_in_order(*arrays, *precise, self._most, value, choice.copy())
         return value if work >= 0 else None
 
-    def evaluate(self, chain: Chain, left: float, value: Array) -> bool:
-        """Bring values and times (S, J + 1) to those of a chain, in place, so that at most about `left` is left of u + PV − V; return whether that was fast."""
+    def evaluate(self, chain: Chain, left: float, value: Array, choice: Indices | None = None) -> bool:
+        """Bring values and times (S, J + 1) to those of a chain, in place, so that at most about `left` is left of u + PV − V; return whether that was fast.
+
+        `choice` (S,) are its pairs, if it takes one in each state.
+        """
         self._tick()
         floor = np.full(value.shape[1], SHARE * left)
         floor[-1] = SHARE
-        further = EVEN
-        if len(self._further):
-            further = kernels.chain_relaxation(*chain[:5], self._label, self._place)
+        further = self._further
+        if len(further):
+            whole = (*chain[:5], self._label, self._place)
+            further = kernels.chain_relaxation(*whole) if choice is None else further[choice]
         arrays = (*chain, further, self._part, self.order, self._spans, self._turns)
         return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
 
@@ -150,15 +154,15 @@ class OrderedRows:
         return visits
 
 
-def _upward(rows: SparseRows, label: Indices) -> float:
-    """Return the share of all transitions within components that lead to a state with a larger number."""
-    pointer = rows.pointer[rows.first].astype(np.intp)  # of each state
-    origin = np.repeat(np.arange(len(label)), pointer[1:] - pointer[:-1])
-    inside = (label[origin] == label[rows.successor]) & (origin != rows.successor)
-    if not inside.any():
-        return 0.0
-    weight = rows.probability[inside]
-    return float(weight @ (rows.successor[inside] > origin[inside]) / weight.sum())
+def _by_component(label: Indices, descending: bool) -> Indices:
+    """Return the states by their components (S,), within each by their numbers.
+
+    >>> _by_component(np.array([1, 0, 1], dtype=np.uint32), True)
+    array([1, 2, 0], dtype=uint32)
+    """
+    if descending:
+        return (len(label) - 1 - np.argsort(label[::-1], kind="stable")).astype(np.uint32)
+    return np.argsort(label, kind="stable").astype(np.uint32)
 
 
 def _spans(rows: SparseRows, label: Indices, order: Indices, bounds: Indices, turns: bool) -> Indices:
@@ -171,16 +175,7 @@ def _spans(rows: SparseRows, label: Indices, order: Indices, bounds: Indices, tu
     large = np.flatnonzero(np.diff(bounds) > LARGE * WINDOW)
     if turns or not len(large):
         return whole
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    pointer = rows.pointer[rows.first].astype(np.intp)  # of each state
-    origin = np.repeat(np.arange(len(label)), np.diff(pointer))
-    inside = label[origin] == label[rows.successor]
-    component, ahead = label[origin[inside]], place[origin[inside]] - place[rows.successor[inside]]
-    chance = rows.probability[inside] * (ahead > 0)
-    mean = np.bincount(component, chance * ahead) / np.maximum(np.bincount(component, chance), 1e-300)
-    reach = np.maximum(mean, 1.0).astype(np.intp)  # the mean ahead, and the longest way back
-    np.maximum.at(reach, component, -ahead)
+    reach = mean_reach(*rows[:4], label, inverse(order), len(bounds) - 1)
     parts, last = [], 0
     for c in large.tolist():
         low, high = int(bounds[c]), int(bounds[c + 1])
