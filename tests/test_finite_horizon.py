@@ -590,6 +590,7 @@ def test_utilities_of_all_steps_are_made_of_one_when_asked_for(masked):
     for one in (once, pickle.loads(pickle.dumps(once)), once.with_limits([1.0, 0.5])):
         assert "reward" not in vars(one)
         np.testing.assert_array_equal(one.utility_range, each.utility_range)
+        assert not {"utility", "reward", "constraint_reward"} & {*vars(one)}  # as large as all steps together
         np.testing.assert_array_equal(one.utility, each.utility)
         np.testing.assert_array_equal(one.reward, each.reward)
         np.testing.assert_array_equal(one.constraint_reward, each.constraint_reward)

@@ -6,7 +6,7 @@ import scipy
 
 import painless
 from painless.bellman import reachable
-from painless.engines import components, reduction, swept_total, total_iteration
+from painless.engines import components, pair_rows, reduction, row_sweeps, swept_total, total_iteration
 from painless.engines.sweeps import _component_kernels as kernels
 from painless.engines.sweeps import in_order
 from painless.engines.sweeps._ordered_kernels import raised_in_order
@@ -67,7 +67,15 @@ def test_a_model_without_cycles_takes_one_sweep():
     problem = layered(1)
     rows, choice, pricer = ordered(problem)
     value, weight = np.zeros(len(choice)), np.array([1.0, 0.3])
-    arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows._spans, False)
+    arrays = (
+        *pricer.rows[:4],
+        weight @ pricer.rows.utility,
+        in_order.EVEN,
+        rows._bold,
+        rows.order,
+        rows._spans,
+        False,
+    )
     assert kernels.best_in_order(*arrays, 0.0, 0.0, 10**9, value, choice.copy()) == len(choice)
     # Backward induction
     truth, cost = np.zeros(1500), weight @ np.reshape(-problem.utility, (2, -1))
@@ -170,7 +178,15 @@ def test_windows_carry_changes_through_a_large_component(monkeypatch):
         rows, choice, pricer = ordered(problem)
         assert (len(rows._spans) > len(rows.bounds) - 1) == (large < 10**9)
         value, taken = np.zeros(len(choice)), choice.copy()
-        arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, rows.order, rows._spans, False)
+        arrays = (
+            *pricer.rows[:4],
+            weight @ pricer.rows.utility,
+            in_order.EVEN,
+            rows._bold,
+            rows.order,
+            rows._spans,
+            False,
+        )
         work = kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, value, taken)
         values, rows._most = np.zeros((len(choice), 3)), 10**9
         assert rows.evaluate(chain_of(pricer.rows, 1.0, taken), 1e-9, values)
@@ -182,12 +198,50 @@ def test_windows_carry_changes_through_a_large_component(monkeypatch):
     np.testing.assert_allclose(values[:, :2] @ weight, value, rtol=1e-9)
 
 
+def swept(rows, pricer, choice, taken_further):
+    """Return the work for a policy and for its values, and both values, without windows."""
+    whole, part = np.array([[0, len(choice), 0]], dtype=np.uint32), np.full(1, kernels.BOLD)
+    value, taken, weight = np.zeros(len(choice)), choice.copy(), np.array([1.0, 0.5])
+    further = rows._further if taken_further else in_order.EVEN
+    arrays = (*pricer.rows[:4], weight @ pricer.rows.utility, further, part, rows.order, whole, False)
+    work = kernels.best_in_order(*arrays, 0.0, 1e-10, 10**9, value, taken)
+    chain, values = chain_of(pricer.rows, 1.0, taken), np.zeros((len(choice), 3))
+    if taken_further:
+        further = kernels.chain_relaxation(*chain[:5], rows._label, rows._place)
+    arrays = (*chain, further, np.full(1, kernels.BOLD), rows.order, whole, False)
+    steps = kernels.values_in_order(*arrays, 0.0, np.full(3, 1e-10), 10**9, values)
+    np.testing.assert_allclose(values[:, :2] @ weight, value, rtol=1e-8)
+    return work, steps, value, values, part[0]
+
+
+@pytest.mark.parametrize(("seed", "back"), [(9, 0.1), (10, 0.2), (11, 0.25)])
+def test_changes_are_taken_further_where_some_transitions_lead_back(seed, back):
+    """Over-relaxation finds the same values with less work; where much of it does not help, less is used."""
+    rows, choice, pricer = ordered(layered(seed, 1_200, back))
+    most, longest, value, values, _ = swept(rows, pricer, choice, False)
+    work, steps, same, other, part = swept(rows, pricer, choice, True)
+    assert work < 0.95 * most
+    assert steps < 0.95 * longest
+    assert part == (kernels.CAREFUL if back > 0.1 else kernels.BOLD)
+    np.testing.assert_allclose(same, value, rtol=1e-8)
+    np.testing.assert_allclose(other, values, rtol=1e-8)
+
+
+def test_changes_are_not_taken_further_where_they_grow_by_that():
+    rows, choice, pricer = ordered(layered(12, 800, 0.2))
+    truth = swept(rows, pricer, choice, False)[2]
+    rows._further = np.full(len(rows._further), 3.0)
+    *_, found, _, part = swept(rows, pricer, choice, True)
+    assert part == 0
+    np.testing.assert_allclose(found, truth, rtol=1e-8)
+
+
 def test_windows_end_where_they_do_not_converge():
     """A span with a limit takes no more sweeps than that, and others with one are left out until the next without."""
     rows, choice, pricer = ordered(layered(8, 2_000, 0.3))
     some = np.array([[0, 1000, 1]] * 5 + [[0, len(choice), 0], [0, 100, 1]], dtype=np.uint32)
     value, utility = np.zeros(len(choice)), np.array([1.0, 0.5]) @ pricer.rows.utility
-    arrays = (*pricer.rows[:4], utility, rows.order, some, False)
+    arrays = (*pricer.rows[:4], utility, in_order.EVEN, rows._bold, rows.order, some, False)
     work = kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, value, choice.copy())
     assert (work - (kernels.MISSED + 1) * 1000 - 100) % len(choice) == 0
 
@@ -298,3 +352,39 @@ def test_a_mixture_is_proved_in_one_pass_as_by_arrays(monkeypatch):
     monkeypatch.setattr(swept_total, "COMPILED", 0)
     for one, other in zip(swept._proved_mixture(choices, shares, values), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_passes_over_rows_are_those_of_arrays(monkeypatch, seed):
+    """Ways to some states, rows that do not stay, and rows whose others are empty, of a large model as of a small one."""
+    rng = np.random.default_rng(seed)
+    states, pairs = 60, 150
+    chance = scipy.sparse.random_array((pairs, states), density=0.04, rng=rng, format="csr")
+    state = np.sort(np.append(np.arange(states), rng.integers(states, size=pairs - states)))
+    rows, targets = pair_rows.PairRows(chance, state, states), rng.random(states) < 0.1
+    expected, plain = rows.leading_to(targets), row_sweeps.kept_rows(rows)
+    monkeypatch.setattr(pair_rows, "COMPILED", 0)
+    monkeypatch.setattr(row_sweeps, "COMPILED", 0)
+    np.testing.assert_array_equal(rows.leading_to(targets), expected)
+    for one, other in zip(row_sweeps.kept_rows(rows).sparse[:4], plain.sparse[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    stuck = scipy.sparse.csr_array((np.ones(pairs), (np.arange(pairs), state)), (pairs, states))
+    assert len(row_sweeps.kept_rows(pair_rows.PairRows(stuck, state, states)).kept) == 0
+    full = np.flatnonzero(np.diff(chance.indptr))
+    assert len(full) < pairs
+    np.testing.assert_array_equal(reduction._chosen(chance, full).toarray(), chance[full].toarray())
+    np.testing.assert_array_equal(reduction._chosen(chance, full[1:]).toarray(), chance[full[1:]].toarray())
+
+
+@pytest.mark.parametrize("back", [0.0, 0.2])
+def test_components_are_found_once(back):
+    """Sweeps take over the components that the nodes are numbered by."""
+    swept = Total(layered(13, 12_000, back))._swept(np.ones(2))[1]
+    known = swept.pricer._label
+    np.testing.assert_array_equal(known, kernels.components_in_order(*swept.pricer.rows[:3]))
+    ours, own = (
+        OrderedRows(swept.pricer.rows, lambda: None, known),
+        OrderedRows(swept.pricer.rows, lambda: None),
+    )
+    np.testing.assert_array_equal(ours.order, own.order)
+    np.testing.assert_array_equal(ours._spans, own._spans)

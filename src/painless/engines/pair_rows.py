@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from painless.common.arrays import Array, Mask
 from painless.common.compiling import njit
 from painless.engines.sweeps._component_kernels import components_in_order
-from painless.engines.sweeps._ordered_kernels import rows_in_order, share_behind, states_in_order
-from painless.engines.sweeps.sparse_rows import Indices, unsigned
+from painless.engines.sweeps._ordered_kernels import (
+    leading_rows,
+    rows_in_order,
+    share_behind,
+    states_in_order,
+)
+from painless.engines.sweeps.sparse_rows import Indices, inverse, unsigned
 from painless.problem import Transition
 
 COMPILED = 10_000  # states from which compiled code is worth its loading
@@ -39,18 +44,29 @@ class PairRows:
         """Where each pair begins, and its successors and their probabilities, if they are sparse."""
         return unsigned(self.kernel.indptr), unsigned(self.kernel.indices), self.kernel.data
 
+    @cached_property
+    def label(self) -> Indices:
+        """The strongly connected component of each state, (S,), numbered so that each comes after those that it leads to, if they are sparse."""
+        return components_in_order(self.begin, *self.arrays[:2])
+
+    @cached_property
+    def begin(self) -> Indices:
+        """Where the pairs of each state begin, and where the last ones end, (S + 1,)."""
+        return np.append(self.first, len(self.state)).astype(np.uint32)
+
     def in_order(self, order: Indices, number: Indices) -> tuple[Places, PairRows]:
         """Return the pairs, sorted by their states in another order (S,), and their rows by the new numbers (S,) of the states, if they are sparse."""
         pointer, successor, probability = self.arrays
         pairs, count = len(self.state), len(order)
         row, begin = np.empty(pairs, np.uint32), np.empty(pairs + 1, np.uint32)
         target, chance = np.empty_like(successor), np.empty_like(probability)
-        first = np.append(self.first, pairs).astype(np.uint32)
-        rows_in_order(first, pointer, successor, probability, order, number, row, begin, target, chance)
+        rows_in_order(self.begin, pointer, successor, probability, order, number, row, begin, target, chance)
         signed = target.view(np.int32), begin.view(np.int32)
         kernel: Any = scipy.sparse.csr_array((chance, *signed), (pairs, count))
         places = row.astype(np.intp)
-        return places, PairRows(kernel, number[self.state[places]].astype(np.intp), count)
+        sorted_rows = PairRows(kernel, number[self.state[places]].astype(np.intp), count)
+        sorted_rows.label = self.label[order]
+        return places, sorted_rows
 
     @cached_property
     def terms(self) -> int:
@@ -80,6 +96,8 @@ class PairRows:
 
     def leading_to(self, targets: Mask) -> Places:
         """Return for each state the pair that most probably leads closer to the targets (S,), and −1 where there is none, or no need."""
+        if len(targets) > COMPILED and not isinstance(self.kernel, np.ndarray):
+            return leading_rows(self.begin, *self.arrays, targets).astype(np.intp)
         pair, target, probability = self.arrows
         states, source = len(targets), self.state[pair]
         starts = np.flatnonzero(targets)
@@ -91,8 +109,7 @@ class PairRows:
             (states + 1, states + 1),
         )
         order, before = scipy.sparse.csgraph.breadth_first_order(back, states)
-        along = compiled_steps if states > COMPILED else steps_along
-        steps = along(order.astype(np.intp), before.astype(np.intp), np.full(states + 1, states + 1))
+        steps = steps_along(order.astype(np.intp), before.astype(np.intp), np.full(states + 1, states + 1))
         closer = (steps[target] < steps[source]) & ~targets[source]
         chance = np.bincount(pair[closer], probability[closer], len(self.state))
         some = np.flatnonzero(chance)
@@ -107,17 +124,13 @@ def nodes_in_order(rows: PairRows) -> tuple[Indices | None, bool]:
 
     None if their numbers serve as well.
     """
-    pointer, successor, probability = rows.arrays
-    first = np.append(rows.first, len(rows.state)).astype(np.uint32)
-    label = components_in_order(first, pointer, successor)
+    (pointer, successor, probability), first, label = rows.arrays, rows.begin, rows.label
     count = int(label.max()) + 1
     if count == len(label):
         is_sorted = (label[1:] > label[:-1]).all() or (label[1:] < label[:-1]).all()
-        return None if is_sorted else np.argsort(label).astype(np.uint32), False
+        return None if is_sorted else inverse(label), False
     order, _ = states_in_order(first, pointer, successor, label, count)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order), dtype=np.uint32)
-    upward, behind = share_behind(first, pointer, successor, probability, label, place)
+    upward, behind = share_behind(first, pointer, successor, probability, label, inverse(order))
     return order if behind < min(upward, 1 - upward) else None, True
 
 

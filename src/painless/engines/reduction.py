@@ -195,7 +195,7 @@ class Quotient:
     def _kernel(self, taken: NDArray[np.intp], order: NDArray[np.intp] | None, stops: int) -> Any:
         """Return the transitions of pairs `taken` (m,) to the nodes, after as many empty rows as there are ways to stop, in another order (n,) if given."""
         flat = self.whole.flat
-        some = flat if len(taken) == flat.shape[0] else flat[taken]
+        some = flat if len(taken) == flat.shape[0] else _chosen(flat, taken)
         target = self.node[some.indices]
         shape = (stops + len(taken), self.count)
         if (
@@ -299,6 +299,15 @@ class Quotient:
         stay = np.flatnonzero(rests)
         found[stay] = whole.rests.pairs[stay].argmax(1)
         return found
+
+
+def _chosen(flat: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some rows of a sparse matrix, in ascending order; without a copy of their entries if the others have none."""
+    begin, end = flat.indptr[rows], flat.indptr[rows + 1]
+    if int((end - begin).sum()) < flat.nnz:
+        return flat[rows]
+    pointer = np.append(begin, end[-1:])
+    return scipy.sparse.csr_array((flat.data, flat.indices, pointer), (len(rows), flat.shape[1]))
 
 
 def leads_to(source: Any, target: Any, goals: Mask) -> Mask:

@@ -14,7 +14,8 @@ import numpy as np
 import scipy
 
 from painless.common.arrays import Array
-from painless.engines.pair_rows import PairRows, Places
+from painless.engines.pair_rows import COMPILED, PairRows, Places
+from painless.engines.sweeps._ordered_kernels import largest_stay
 from painless.engines.sweeps.active_states import ActiveStates
 from painless.engines.sweeps.sparse_rows import SparseRows
 from painless.engines.sweeps.state_threads import StateThreads
@@ -32,6 +33,12 @@ class KeptRows(NamedTuple):
 
 def kept_rows(rows: PairRows) -> KeptRows:
     """Return rows as sweeps need them; those that stay where they are are never taken."""
+    if len(rows.first) > COMPILED and not isinstance(rows.kernel, np.ndarray):
+        arrays = (rows.begin, *rows.arrays)
+        if largest_stay(*arrays) < STUCK:
+            everything = np.arange(len(rows.state))
+            sparse = SparseRows(*arrays, np.empty((0, len(rows.state))), None, rows.terms)
+            return KeptRows(everything, everything, sparse)
     kernel = scipy.sparse.csr_array(rows.kernel)
     at = np.repeat(np.arange(kernel.shape[0]), np.diff(kernel.indptr))
     loop = kernel.indices == rows.state[at]

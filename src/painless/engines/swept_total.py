@@ -54,8 +54,10 @@ class SweptTotal:
         self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
         self._kept, self._place = known.kept, known.place
         if self.serves:
-            rows = known.sparse._replace(utility=self.utility[:, known.kept])
-            self.pricer = TotalPricer(rows, quotient.initial, first.astype(np.uint32), tick)
+            every = len(known.kept) == len(known.place)
+            rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
+            label = quotient.rows.__dict__.get("label")  # if it is known
+            self.pricer = TotalPricer(rows, quotient.initial, first.astype(np.uint32), tick, label)
 
     def best(
         self, weight: Array, tolerance: float, precision: float, factorise: Factorise
@@ -86,9 +88,8 @@ class SweptTotal:
         rows, order = self.quotient.rows, self.pricer.order
         if order is None:
             return None
-        first = np.append(rows.first, len(rows.state)).astype(np.uint32)
         rounding, raised = (3 * rows.terms + SUMS) * UNIT_ROUNDOFF, np.empty(len(value))
-        arrays = (first, *rows.arrays, self.quotient.is_stop, utility, rounding, *order, value, time)
+        arrays = (rows.begin, *rows.arrays, self.quotient.is_stop, utility, rounding, *order, value, time)
         proved = raised_in_order(*arrays, SPARE, RAISES, raised)
         return at_start(self.quotient, raised) if proved else None
 

@@ -497,10 +497,11 @@ class CMDP:
     @cached_property
     def utility_range(self) -> tuple[Array, Array]:
         """The least and the largest of every utility over the available pairs, (J,) each."""
-        tables, pairs = (self.reward[None], self.constraint_reward), self.actions
-        if self.step_utility is not None:
+        if self.step_utility is not None:  # the same in all steps: one is enough
             steps, pairs = self._stored
             tables = steps[:1], steps[1:]
+        else:
+            tables, pairs = (self.reward[None], self.constraint_reward), self.actions
         if pairs.all():  # many times faster than with a mask
             low, high = [table.min((1, 2)) for table in tables], [table.max((1, 2)) for table in tables]
         else:

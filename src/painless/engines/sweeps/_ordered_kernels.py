@@ -107,6 +107,95 @@ def rows_in_order(
 
 
 @njit
+def mean_reach(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    label: Indices,
+    place: Indices,
+    components: int,
+) -> Array:
+    """Return how far the transitions within each component lead in the places (S,) of its states, (C,): ahead on average, or back at most; at least 1."""
+    whole, ahead, reach = np.zeros(components), np.zeros(components), np.ones(components)
+    for s in range(np.uint64(len(label))):
+        for k in range(pointer[first[s]], pointer[first[s + np.uint64(1)]]):
+            t, c = np.uint64(successor[k]), label[s]
+            if label[t] == c:
+                far = float(place[s]) - float(place[t])
+                if far > 0.0:
+                    whole[c] += probability[k]
+                    ahead[c] += probability[k] * far
+                else:
+                    reach[c] = max(reach[c], -far)
+    for c in range(components):
+        if whole[c] > 0.0:
+            reach[c] = max(reach[c], ahead[c] / whole[c])
+    return reach
+
+
+@njit
+def leading_rows(
+    first: Indices, pointer: Indices, successor: Indices, probability: Array, targets: Mask
+) -> NDArray[np.int64]:
+    """Return for each state the row that most probably leads closer to the targets (S,), and −1 where there is none, or no need."""
+    states, one = len(targets), np.uint64(1)
+    begin = np.zeros(states + 1, np.uint32)  # of what leads to each state
+    for k in range(len(successor)):
+        begin[np.uint64(successor[k]) + one] += np.uint32(1)
+    for n in range(states):
+        begin[n + 1] += begin[n]
+    place, source = begin[:-1].copy(), np.empty(len(successor), np.uint32)
+    for s in range(np.uint64(states)):
+        for k in range(pointer[first[s]], pointer[first[s + one]]):
+            if probability[k] > 0.0:
+                t = np.uint64(successor[k])
+                source[place[t]] = s
+                place[t] += np.uint32(1)
+    steps, todo, end = np.full(states, states + 1, np.int64), np.empty(states, np.uint32), 0
+    for n in range(states):
+        if targets[n]:
+            steps[n] = 0
+            todo[end] = n
+            end += 1
+    done = 0
+    while done < end:
+        here = np.uint64(todo[done])
+        done += 1
+        for k in range(begin[here], place[here]):
+            before = np.uint64(source[k])
+            if steps[before] > states:
+                steps[before] = steps[here] + 1
+                todo[end] = before
+                end += 1
+    choice = np.full(states, -1, np.int64)
+    for s in range(np.uint64(states)):
+        most = 0.0
+        for row in range(np.uint64(first[s]), np.uint64(first[s + one])):
+            chance = 0.0
+            for k in range(pointer[row], pointer[row + one]):
+                if steps[successor[k]] < steps[s]:
+                    chance += probability[k]
+            if chance > 0.0 and chance >= most and not targets[s]:
+                most, choice[s] = chance, row
+    return choice
+
+
+@njit
+def largest_stay(first: Indices, pointer: Indices, successor: Indices, probability: Array) -> float:
+    """Return the largest probability with which a row stays in its state."""
+    most = 0.0
+    for s in range(np.uint64(len(first) - 1)):
+        for row in range(np.uint64(first[s]), np.uint64(first[s + np.uint64(1)])):
+            stay = 0.0
+            for k in range(pointer[row], pointer[row + np.uint64(1)]):
+                if successor[k] == s:
+                    stay += probability[k]
+            most = max(most, stay)
+    return most
+
+
+@njit
 def raised_in_order(
     first: Indices,
     pointer: Indices,

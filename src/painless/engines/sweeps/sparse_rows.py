@@ -81,6 +81,17 @@ def _sparse(table: Array) -> Any:
     return scipy.sparse.csr_array(entries, shape=table.shape)
 
 
+def inverse(order: Indices) -> Indices:
+    """Return the place of each number in a permutation.
+
+    >>> inverse(np.array([2, 0, 1], dtype=np.uint32))
+    array([1, 2, 0], dtype=uint32)
+    """
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
+    return place
+
+
 def unsigned(index: NDArray[Any]) -> Indices:
     """Return indices as unsigned ones, without a copy if they have as many bits."""
     return np.ascontiguousarray(index if index.dtype == np.int32 else index.astype(np.uint32)).view(np.uint32)

@@ -158,11 +158,18 @@ class TotalPricer:
         initial: ρ.
         first: (S,) a policy that stops almost surely.
         tick: called between sweeps; it may raise.
+        label: (S,) components, each numbered after those that it leads to, if they are known.
     """
 
     def __init__(
-        self, rows: SparseRows, initial: Array, first: Indices, tick: Callable[[], None] = lambda: None
+        self,
+        rows: SparseRows,
+        initial: Array,
+        first: Indices,
+        tick: Callable[[], None] = lambda: None,
+        label: Indices | None = None,
     ) -> None:
+        self._label = label
         self.rows = rows._replace(utility=np.ascontiguousarray(rows.utility))
         self.initial, self._choice, self._tick = initial, first.copy(), tick
         self.threads = StateThreads()
@@ -177,7 +184,7 @@ class TotalPricer:
     @cached_property
     def _ordered(self) -> list[OrderedRows]:
         """The rows in order; none once that is slow."""
-        return [OrderedRows(self.rows, lambda: self._tick())]
+        return [OrderedRows(self.rows, lambda: self._tick(), self._label)]
 
     @property
     def order(self) -> tuple[Indices, Indices] | None:
