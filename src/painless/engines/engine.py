@@ -236,6 +236,14 @@ class Completes(Protocol):
         """Return a best response to `weight` (J,) with the best actions also in states that `best` left out."""
 
 
+@runtime_checkable
+class Foresees(Protocol):
+    """An engine that tells from its last response which prices are likely to be those of the limits."""
+
+    def likely_price(self, policy: Array | Actions, missed: Array, short: float, most: float) -> float:
+        """Return the price of the utilities `missed` (J,), at most `most`, at which they are likely to gain `short`; `policy` is the last response."""
+
+
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
     """Return the bounds on the averages of the values of all parts, (J,) each."""
     low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))
