@@ -29,6 +29,7 @@ from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.elimination import eliminate
 from painless.engines.sweeps.likely_price import PRICES, likely_price
+from painless.engines.sweeps.policy_steps import IDLE, Progress
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.sweeps.state_threads import StateThreads
@@ -967,3 +968,11 @@ def test_any_first_price_leads_to_the_same_answer(monkeypatch, share):
     assert found.answer.low[0] <= usual.answer.upper_bound
     assert usual.answer.low[0] <= found.answer.upper_bound
     assert found.solves <= usual.solves + 10
+
+
+def test_policy_iteration_that_served_before_may_idle_longer():
+    """It ends after as many more steps that do not close in as the prices at which it served."""
+    for credit, steps in ((-2, IDLE), (0, IDLE), (4, IDLE + 4)):
+        progress = Progress(credit)
+        progress.has_ended(1.0)
+        assert [progress.has_ended(1.0) for _ in range(steps)] == [False] * (steps - 1) + [True]
