@@ -28,13 +28,17 @@ from painless.engines.sweeps.chain import ChangingChain, chain_of, flow_order
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.elimination import eliminate
+from painless.engines.sweeps.likely_price import PRICES, likely_price
+from painless.engines.sweeps.policy_steps import IDLE, Progress
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import sparse_rows
 from painless.engines.sweeps.state_threads import StateThreads
+from painless.engines.swept import Swept
 from painless.planning import LinearProgram
 from painless.planning.case import Relaxation
 from painless.planning.column_generation import ColumnGeneration, Searcher
 from painless.planning.feasibility import Feasibility, slater_policy
+from painless.planning.game import Game
 from painless.planning.master import Column, _best_by_highs, _slack_by_highs, best_mixture, largest_slack
 from painless.planning.planner import Ending
 from painless.problem.units import TOLERANCE, normalise
@@ -908,3 +912,67 @@ def test_a_limit_of_which_nothing_is_used_has_the_value_zero(tolerance):
     assert used == 0
     assert not np.signbit(used)
     assert 9.2 < other <= 9.3 + 1e-9
+
+
+def one_step_gain(problem, value, visits, policy_price):
+    """What the constraint gains to first order if every state takes its best action for A_r + λ·A_c, by NumPy."""
+    ahead = problem.transition.toarray().reshape(*problem.actions.shape, -1) @ value  # (S, A, J)
+    advantage = np.moveaxis(problem.utility, 0, -1) + problem.discount * ahead - value[:, None]
+    best = (advantage @ np.array([1.0, policy_price])).argmax(1)
+    return float(visits @ advantage[np.arange(len(best)), best, 1])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_likely_price_is_where_one_step_gains_what_is_missed(seed):
+    """Between two prices of the ladder; a limit that no step reaches has the most."""
+    problem, _ = normalise(painless.garnet(60, 3, 4, constraints=1, seed=seed, discount=0.9, dense=False))
+    pricer = Pricer(problem)
+    pricer.price(np.array([1.0, 0.0]), 1e-9, 1e-9)
+    chain = pricer.chain(pricer.pairs(pricer.compact()))
+    visits = chain_occupancy(chain, 0.9, problem.initial, 1e-12, lambda _: None)
+    value, missed, most = pricer.values.value, np.array([0.0, 1.0]), 8.0
+    reached = one_step_gain(problem, value, visits, most)
+    assert reached > 0
+    price = likely_price(pricer.rows, 0.9, value, visits, missed, 0.5 * reached, most)
+    assert most * 0.5**PRICES < price < most
+    assert one_step_gain(problem, value, visits, 2 * price) >= 0.5 * reached * (1 - 1e-9)
+    assert one_step_gain(problem, value, visits, 0.5 * price) <= 0.5 * reached * (1 + 1e-9)
+    assert likely_price(pricer.rows, 0.9, value, visits, missed, 2 * reached, most) == most
+
+
+def test_the_first_price_of_a_garnet_is_close(monkeypatch):
+    """The second response is priced within a factor of three of the answer's price, far below where it would cost all of the reward."""
+    problem, _ = normalise(painless.garnet(6000, 4, 5, constraints=1, seed=3, discount=0.99, dense=False))
+    tried = []
+    respond = Game.respond
+    monkeypatch.setattr(
+        Game,
+        "respond",
+        lambda game, price, *rest: (tried.append(float(price[0])), respond(game, price, *rest))[1],
+    )
+    found = ColumnGeneration().plan(problem, 1e-4)
+    assert found.feasible
+    assert tried[0] == 0
+    assert 1 / 3 < tried[1] / float(found.answer.multiplier[0]) < 3
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-3, 1.0, 5.0])
+def test_any_first_price_leads_to_the_same_answer(monkeypatch, share):
+    """If it is too low a few larger ones follow, and then the most."""
+    problem, _ = normalise(painless.garnet(6000, 4, 5, constraints=2, seed=4, discount=0.95, dense=False))
+    usual = ColumnGeneration().plan(problem, 1e-5)
+    monkeypatch.setattr(Swept, "likely_price", lambda self, policy, missed, short, most: share * most)
+    found = ColumnGeneration().plan(problem, 1e-5)
+    assert found.feasible
+    assert usual.feasible
+    assert found.answer.low[0] <= usual.answer.upper_bound
+    assert usual.answer.low[0] <= found.answer.upper_bound
+    assert found.solves <= usual.solves + 10
+
+
+def test_policy_iteration_that_served_before_may_idle_longer():
+    """It ends after as many more steps that do not close in as the prices at which it served."""
+    for credit, steps in ((-2, IDLE), (0, IDLE), (4, IDLE + 4)):
+        progress = Progress(credit)
+        progress.has_ended(1.0)
+        assert [progress.has_ended(1.0) for _ in range(steps)] == [False] * (steps - 1) + [True]

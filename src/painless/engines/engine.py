@@ -247,6 +247,14 @@ class Recalls(Protocol):
         """Return bounds on the values of a deterministic policy (S,), such as one of the model before, to within `precision`."""
 
 
+@runtime_checkable
+class Foresees(Protocol):
+    """An engine that tells from its last response which prices are likely to be those of the limits."""
+
+    def likely_price(self, policy: Array | Actions, missed: Array, short: float, most: float) -> float:
+        """Return the price of the utilities `missed` (J,), at most `most`, at which they are likely to gain `short`; `policy` is the last response."""
+
+
 def averaged(drawn: Drawn, each: Sequence[Bracket]) -> Bracket:
     """Return the bounds on the averages of the values of all parts, (J,) each."""
     low, high, guess = (drawn.weights @ np.array(side) for side in zip(*each, strict=True))

@@ -18,6 +18,7 @@ from painless.engines.engine import PRECISION, Actions, BaseEngine, Bracket, Res
 from painless.engines.sweeps._chain_kernels import reach
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
+from painless.engines.sweeps.likely_price import likely_price
 from painless.engines.sweeps.mixing import Mixer
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
@@ -25,6 +26,7 @@ from painless.problem import CMDP
 from painless.problem.comparison import same_model
 
 SOME = 0.01  # share of the states beyond which their action values are found together
+ROUGH = 0.01  # of visits from which a price is guessed
 FINEST = 1e-13  # relative to 1/(1−γ); pricing is never asked for more
 
 
@@ -93,6 +95,15 @@ class Swept(BaseEngine):
             weighted_value=float(weight @ low) if evaluates else -np.inf,
             rounding=self.pricer.rounding(weight),
         )
+
+    def likely_price(self, policy: Array | Actions, missed: Array, short: float, most: float) -> float:
+        """Return the price of the utilities `missed` (J,), at most `most`, at which they are likely to gain `short`, by the values of the last response, `policy`."""
+        if self.pricer.takes_steps:
+            return most  # visits cost as much as a response
+        visits = self.visits(policy, ROUGH)
+        self._visits = None  # too rough to go on from
+        value = self.pricer.values.value
+        return likely_price(self.pricer.rows, self.problem.discount, value, visits, missed, short, most)
 
     def actions_of(self, choice: Actions) -> Actions:
         """Return the actions (S,) of a policy given by the index of its pair among each state's pairs."""

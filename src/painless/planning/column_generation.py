@@ -15,7 +15,7 @@ by its occupancy, and evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -25,12 +25,12 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Recalls, engine_of
+from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Foresees, Recalls, engine_of
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
-from painless.planning.game import SHARE, SlackGame, Smoothed
+from painless.planning.game import SHARE, SMOOTH_STATES, SlackGame, Smoothed
 from painless.planning.interpolation import implied_prices
 from painless.planning.linear_program import LinearProgram
 from painless.planning.master import Column, best_mixture
@@ -42,6 +42,10 @@ from painless.problem.units import TOLERANCE
 MANY = 100  # with more constraints the linear program is faster on a small model
 SMALL_PAIRS = 2000  # state-action pairs of a small model
 COARSE, GUESSED = 1e-3, 1e-4  # tolerances of the first response and of the next one, in the engine's unit
+GENEROUS = 0.03  # with a discount, relative to all that the first policy earns, if that is more: the next one is rarely part of the answer
+ROUGHLY = 0.01  # error of the values of these two with a discount, relative to their tolerances
+# Of the price at which a limit is likely to be met: the first one that is tried; how many are, and how much larger each is than the last one.
+AMPLY, GUESSES, RAISED = 1.5, 3, 4.0
 # How far from a first policy's prices to seek policies on both sides of the limits.
 AROUND = (5e-4, 5e-3, 0.05)
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
@@ -189,12 +193,14 @@ class Searcher:
         engine.call_between_steps(clock.tick)
         self.certifier = Certifier(engine, relaxation=relaxation, memory=None)
         self.game = self.certifier.game
-        self.game.coarse = COARSE * engine.unit
+        discounted = self.problem.criterion is Criterion.DISCOUNTED
+        if not discounted:
+            self.game.coarse = COARSE * engine.unit
         if progress is not None:
             self.game.watch = self._report
         # Without constraints values are only as exact as the gap asks for, and with a discount the best response is the answer.
         self.game.cautious = not self.problem.shape[2] and not engine.exact
-        self._is_single = self.game.cautious and self.problem.criterion is Criterion.DISCOUNTED
+        self._is_single = self.game.cautious and discounted
         if self._is_single:
             self.game.goal = lambda upper: DIRECT * target(upper)
             engine.aim_at(self.game.goal)
@@ -203,7 +209,8 @@ class Searcher:
         self._ending = Ending.ROUNDING
         self._aim = AIM  # the share of the target at which a mixture is evaluated
         # Error of the values of a response, relative to its tolerance.
-        self._coarse = EXACT * SHARE if self.problem.shape[2] else LAST
+        self._coarse = (ROUGHLY if discounted else EXACT * SHARE) if self.problem.shape[2] else LAST
+        self._generous = GENEROUS if discounted else 0.0
 
     def run(
         self,
@@ -302,20 +309,43 @@ class Searcher:
         game.watch()
 
     def _try_price(self) -> None:
-        """Respond to the prices at which missing the limits as the first policy does would cost all of its reward, if it misses any.
+        """Respond to prices at which the limits are likely to be met that the first policy misses, if it misses any.
 
-        They are rarely too low, so that the response meets the limits, and unlike the policy with the largest slack it lies on the frontier.
+        Unlike the policy with the largest slack the response lies on the frontier.
         """
-        columns, tolerance = self.game.columns, GUESSED * self.engine.unit
+        columns = self.game.columns
         short = np.maximum(self.problem.threshold - columns.lows[0, 1:], 0.0)
         worth = abs(float(columns.lows[0, 0]))
         if not 0 < worth < np.inf or not short.any():
             return
-        self.game.precision = max(self._precision(), self._coarse * tolerance)
-        self.game.respond(np.where(short > 0, worth / short.sum(), 0.0), tolerance)
-        place = self.game.place
-        if (columns.lows[place, 1:] - self.problem.threshold).min() > TOLERANCE * self.engine.unit:
-            self.game.safe = np.eye(1 + place)[place]
+        most = worth / float(short.sum())
+        tolerance = max(GUESSED * self.engine.unit, self._generous * worth)
+        for price in self._likely_prices(short, most):
+            self.game.precision = max(self._precision(), self._coarse * tolerance)
+            self.game.respond(np.where(short > 0, price, 0.0), tolerance)
+            place = self.game.place
+            if (columns.lows[place, 1:] - self.problem.threshold).min() > TOLERANCE * self.engine.unit:
+                self.game.safe = np.eye(1 + place)[place]
+                break
+
+    def _likely_prices(self, short: Array, most: float) -> Iterator[float]:
+        """Yield prices at which limits that are missed by `short` (K,) are likely to be met, each larger than the last one.
+
+        The most is the one at which missing them as the first policy does would cost all of its reward. It is rarely too low, and often far too high.
+        """
+        columns, price = self.game.columns, most
+        if (
+            isinstance(self.engine, Foresees)
+            and self.problem.shape[0] >= SMOOTH_STATES
+            and self.game.responses == 1
+        ):
+            missed = np.append(0.0, short > 0)
+            price = AMPLY * self.engine.likely_price(columns[0].policy, missed, float(short.sum()), most)
+        for _ in range(GUESSES):
+            if price < most:
+                yield price
+            price *= RAISED
+        yield most
 
     def _has_slack(self) -> bool:
         """Play the game for the joint slack; return whether there is a Slater point.

@@ -139,3 +139,42 @@ def sources(
                 if len(source) > 0:
                     source[room[t]] = s
                 room[t] += np.uint32(1)
+
+
+@njit
+def first_gains(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    reward: Array,
+    missed: Array,
+    discount: float,
+    value: Array,
+    visits: Array,
+    price: Array,
+    gain: Array,
+) -> None:
+    """Write what the missed utilities gain, Σ_s d(s) A_m(s, a), if every state takes its best pair for A_r + λ·A_m, for each price λ.
+
+    `value` (S, 2) has those of a policy, for the reward and what it misses; `visits` are its own.
+    """
+    gain[:] = 0.0
+    best, found = np.empty_like(price), np.empty_like(price)
+    for s in range(np.uint64(len(visits))):
+        if visits[s] <= 0.0:
+            continue
+        best[:], found[:] = -np.inf, 0.0
+        for pair in range(first[s], first[s + np.uint64(1)]):
+            own, other = 0.0, 0.0
+            for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                own += probability[k] * value[successor[k], 0]
+                other += probability[k] * value[successor[k], 1]
+            own = reward[pair] + discount * own - value[s, 0]
+            other = missed[pair] + discount * other - value[s, 1]
+            for n in range(len(price)):
+                q = own + price[n] * other
+                if q > best[n]:
+                    best[n], found[n] = q, other
+        for n in range(len(price)):
+            gain[n] += visits[s] * found[n]

@@ -34,7 +34,7 @@ FEW = 20_000  # transitions of all pairs up to which rows are averaged without a
 
 
 class Progress:
-    """Whether policy iteration still closes in.
+    """Whether policy iteration still closes in; `credit` more steps in a row need not, as where it has served at so many prices before.
 
     Values improve in every step, but the range of the next improvement may jump, as where new weights make a policy good that the last ones
     hid; what counts is whether it shrinks from there.
@@ -46,15 +46,15 @@ class Progress:
     [False, False, True, True]
     """
 
-    def __init__(self) -> None:
-        self._last, self._idle, self._steps = np.inf, 0, 0
+    def __init__(self, credit: int = 0) -> None:
+        self._last, self._idle, self._steps, self._patience = np.inf, 0, 0, IDLE + max(credit, 0)
 
     def has_ended(self, width: float) -> bool:
         """Count one more step, which left a range of this width; return whether to give up."""
         self._idle = 0 if width < STEADY * self._last else self._idle + 1
         self._last = width
         self._steps += 1
-        return self._idle >= IDLE or self._steps > TRIES
+        return self._idle >= self._patience or self._steps > TRIES
 
 
 def evaluate_inexactly(levels: Multilevel, chain: Chain, weight: Array, value: Array, goal: float) -> float:

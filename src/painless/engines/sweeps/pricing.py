@@ -293,7 +293,7 @@ class Pricer:
 
         `swept` is what a Bellman sweep of these values gave.
         """
-        bound, progress = np.inf, Progress()
+        bound, progress = np.inf, Progress(self._credit)
         self._error = np.inf
         for step in itertools.count():
             if not self._started and (step == UNAIDED or not self._is_spread):
