@@ -24,6 +24,7 @@ from painless.counting.novelty import novelty
 from painless.counting.played import Played
 from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
 from painless.planning.case import Case
+from painless.problem import CMDP
 from painless.simulation.confidence import about
 from painless.simulation.simulator import TableSimulator
 from painless.training import counted
@@ -267,6 +268,107 @@ def test_steps_go_where_they_take_most_from_the_error_of_a_plan():
     # Leaving takes a step to begin again: going back is faster.
     assert played[1, 1] > 0.8
     assert played.sum(1) == pytest.approx([1, 1], abs=0.05)
+
+
+def test_exploration_ends_early_once_every_pair_was_tried():
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 60)
+    run = CountedRun(world(), limits, Budget(steps=1000), np.random.default_rng(0))
+    for steps, tries, until in (
+        (100, [[1, 1, 1, 1]], counted.COMPLETE),
+        (400, [[1, 1, 1, 1]], counted.COMPLETE),
+        (400, [[1, 0, 1, 1]], counted.EXPLORATION),
+    ):
+        run.player.steps, run.player.tries = steps, tries
+        assert run._until() == until
+
+
+def test_the_length_of_an_episode():
+    """From the door to the corridor and out takes two steps."""
+    model = as_model(corridor(50), -1.0)
+    once = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert [model.episode_length(once, limit) for limit in (1, 2, 100)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(("steps", "share"), [(1000, 0.2), (3000, 0.12), (10_000, 0.1)])
+def test_fresh_episodes_are_a_tenth_of_the_budget_or_more_if_that_is_few(steps, share):
+    """Those of this answer take 18 steps: 20 of them are 36 %, 12 % or 3.6 % of the budget."""
+    limits = Limits(np.array([1.5]), np.zeros(1, dtype=bool), 18)
+    run = CountedRun(world(18), limits, Budget(steps=steps), np.random.default_rng(0))
+    run.player.play([], 500, explore=True)
+    model = run._model()
+    one = candidate(model, np.full((model.states, 4), 0.25), limits, np.ones(1))
+    assert run._verification(model, one) == pytest.approx(share, abs=1e-6)
+
+
+def spread_starts(episodes):
+    """Return a memory of two first states, one of which costs 1 to leave; nothing else is left to chance."""
+    memory = Memory(actions=2, utilities=2)
+    rows = [(k % 2, a, -1, (1.0 - a, float(a - 1) * (k % 2))) for k in range(episodes) for a in (0, 1)]
+    states, actions, successors, utilities = zip(*rows, strict=True)
+    parts = [np.array(part) for part in (states, actions, successors, utilities)]
+    memory.add(0, *parts, np.arange(episodes) % 2)
+    return memory
+
+
+def test_episodes_are_left_at_once_if_only_their_first_states_are_in_doubt():
+    limits = Limits(np.array([-0.4]), np.zeros(1, dtype=bool), 100)
+    policy = np.array([[1.0, 0.0], [0.8, 0.2]])
+    for memory, doubtful in ((spread_starts(50), True), (corridor(50), False)):
+        model = as_model(memory, -0.4)
+        found = informative_policies(model, [candidate(model, policy, limits, np.ones(1))], np.ones(1), 1000)
+        assert sum(share for _, share in found) == pytest.approx(1, abs=0.05)
+        assert any(one is None for one, _ in found) == doubtful
+        assert any(one is not None for one, _ in found)
+
+
+class ManyStarts(SimulatedEpisodes):
+    """Episodes that begin in any cell of the gridworld."""
+
+    def __init__(self):
+        problem = painless.gridworld()
+        states = problem.shape[0]
+        parts = {"initial": np.full(states, 1 / states), "discount": problem.discount}
+        limits = {"constraint_reward": problem.constraint_reward, "threshold": problem.threshold}
+        super().__init__(TableSimulator(CMDP(problem.transition, problem.reward, **parts, **limits), 60))
+
+
+def test_beginnings_count_as_steps_and_are_at_most_a_quarter_of_them():
+    player = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(0))
+    player.play([], 1000, explore=False)
+    before, episodes, taken = player.steps, player.memory.starts.sum(), player.memory.steps
+    player.begin(100)
+    assert (player.steps, player.left) == (before + 100, 100)
+    assert player.memory.starts.sum() == episodes + 100
+    assert player.memory.steps == taken  # every state was acted in before
+    player.begin(np.inf)
+    assert player.left == pytest.approx(player.steps / 4, abs=1)
+    assert player.memory.steps + player.left == player.steps
+    left = player.left
+    player.begin(100)
+    assert player.left == left
+
+
+def test_no_episode_is_left_in_a_state_that_nobody_acted_in():
+    player = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(1))
+    player.play([], 60, explore=False)
+    assert player.memory.states < 25
+    player.begin(30)
+    starts = player.memory.starts.sum(0)
+    assert (player.memory.visits.sum(1)[starts > 0] > 0).all()
+    assert player.memory.steps + player.left == player.steps
+
+
+def test_a_checkpoint_knows_the_episodes_that_were_left(tmp_path):
+    path, none = tmp_path / "checkpoint.npz", np.empty((0, 0), dtype=np.int64)
+    player = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(0))
+    player.play([], 500, explore=False)
+    player.begin(50)
+    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, none, [], [])
+    save_counted(path, counted_state(player, state, {}))
+    again = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(5))
+    load_counted(path, again, {})
+    assert (again.steps, again.left) == (player.steps, player.left)
+    np.testing.assert_array_equal(again.memory.starts.sum(0), player.memory.starts.sum(0))
 
 
 def test_without_a_price_of_errors_plans_are_played_as_they_are():

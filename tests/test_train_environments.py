@@ -557,6 +557,55 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
         quick(resume=True, **{**options, "checkpoint": tmp_path / "other.npz"})
 
 
+class Scattered(Walk):
+    """A walk that begins anywhere."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = int(self.np_random.integers(4))
+        return self.shown(self.place), {}
+
+    def step(self, action):
+        self.place = min(max(self.place + (1 if action else -1), 0), 4)
+        return self.shown(self.place), float(self.place == 4), self.place == 4, False, {"cost": float(action)}
+
+
+def test_resets_show_where_episodes_begin_and_count_as_steps(tmp_path):
+    """Nothing but the first state is left to chance, so that steps would show nothing: resets, at most a quarter of the steps, do."""
+    resets = steps = 0
+
+    class Counting(Scattered):
+        def reset(self, **options):
+            nonlocal resets
+            resets += 1
+            return super().reset(**options)
+
+        def step(self, action):
+            nonlocal steps
+            steps += 1
+            return super().step(action)
+
+    options = {"constraints": "cost<=1.5", "steps": 6000}
+    whole = quick(Counting, **options)
+    assert sum(whole.steps.values()) > steps
+    assert 6000 / 5 < sum(whole.steps.values()) - steps <= 6000 / 4
+    assert resets > sum(whole.steps.values()) - steps
+    assert sum(whole.steps.values()) == pytest.approx(6000, rel=0.01)
+
+    def stop(now):
+        if now.used > 0.7:
+            raise KeyboardInterrupt
+
+    options |= {"checkpoint": tmp_path / "checkpoint.npz", "save_every": 0.0}
+    quick(Scattered, progress=stop, **options)
+    again = quick(Scattered, resume=True, **options)
+    assert again.steps == whole.steps
+    assert again.estimate.mean.tolist() == whole.estimate.mean.tolist()
+    np.testing.assert_array_equal(
+        again.policy.policies[0].probabilities, whole.policy.policies[0].probabilities
+    )
+
+
 @pytest.mark.parametrize(("share", "phase"), [(0.6, "exploring"), (0.75, "exploring"), (0.9, "verifying")])
 def test_a_run_that_was_stopped_late_repeats_little(share, phase, tmp_path):
     """What was played and said on the way is part of a checkpoint; only the part in which it stopped is played again."""

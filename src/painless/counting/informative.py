@@ -6,7 +6,8 @@ With q(s, a) what a pair adds to the variance of a limit's value after N visits,
 
 with q₀ from the first states of E episodes, and x₀ the episodes begun for each step. It is convex in the shares x of the steps, which policies attain in a process that begins again at
 its end. Limits count by λ/s.e., since margins are numbers of standard errors, which cost their price λ. Starting with the plans themselves, each round adds the policy that takes
-most from the sum (Frank & Wolfe 1956): one that passes what is in doubt as often as it can, where a plan comes by once in an episode.
+most from the sum (Frank & Wolfe 1956): one that passes what is in doubt as often as it can, where a plan comes by once in an episode. Where the first states are in doubt, it may
+also be to begin an episode with every step, and to leave it at once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ ROUNDS = 3  # policies that are added
 AHEAD = 0.1
 HALVINGS = 10  # of the interval in which the share of a new policy lies
 WORTH = 0.02  # share of the steps below which a policy is not played
+BEGINNING = 0.9  # share of the steps that may be spent on beginning episodes alone
 
 
 class Doubt(NamedTuple):
@@ -57,8 +59,10 @@ class Doubt(NamedTuple):
 
 def informative_policies(
     model: LearnedModel, plans: Sequence[Candidate], price: Array, steps: float
-) -> list[tuple[Array, float]]:
+) -> list[tuple[Array | None, float]]:
     """Return policies (S, A), with the share of the steps of each, that learn most about plans, which are among them if they are worth it.
+
+    None in the place of a policy begins episodes and leaves them at once.
 
     Arguments:
         model: on which the plans were judged.
@@ -67,15 +71,21 @@ def informative_policies(
         steps: to be spent.
     """
     doubt = Doubt.of(model, plans, price)
-    policies = [one.judged.policy for one in plans]
+    policies: list[Array | None] = [one.judged.policy for one in plans]
     shares = np.full(len(policies), 1 / len(policies))
     problem = _restarting(model)
-    used = np.array([_use(model, problem, policy) for policy in policies])
+    used = np.array([_use(model, problem, one.judged.policy) for one in plans])
+    begin = np.eye(1, used.shape[1], used.shape[1] - 1)[0]
     for _ in range(ROUNDS if doubt.variance.any() else 0):
         now = shares @ used
-        policy = _response(model, problem, doubt.slope(steps * now, AHEAD * steps))
-        use = _use(model, problem, policy)
+        slope = doubt.slope(steps * now, AHEAD * steps)
+        response = _response(model, problem, slope)
+        use = _use(model, problem, response)
+        policy: Array | None = response
+        if begin @ slope > use @ slope and not any(one is None for one in policies):
+            policy, use = None, begin
         share = _share(doubt, steps * now, steps * use)
+        share = min(share, BEGINNING) if policy is None else share
         if share < WORTH:
             break
         policies, used = [*policies, policy], np.vstack([used, use])

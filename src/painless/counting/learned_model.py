@@ -121,6 +121,15 @@ class LearnedModel(CountedPairs):
             share, factor = backward @ share, factor * self.discount
         return total, discounted
 
+    def episode_length(self, policy: Array, time_limit: int) -> float:
+        """Return the mean number of steps of an episode up to a time limit."""
+        problem, _, chain = chain_of(self, policy)
+        share, length, backward = problem.initial, 0.0, chain.T
+        for _ in range(time_limit):
+            length += 1 - float(share[self.states])
+            share = backward @ share
+        return length
+
     def table(self, names: Sequence[str], sense: Sequence[str], constraints: Sequence[str]) -> CMDP:
         """Return the model as a problem in the user's terms, states and constraints named; ≥ constraints come first."""
         transition, utility, actions = self.nominal_parts

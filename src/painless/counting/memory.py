@@ -55,6 +55,8 @@ class Memory:
     ) -> None:
         """Add n steps of one half; a successor of −1 is the end. `utilities` are (n, J), `starts` the first states."""
         if not len(states):
+            if self.steps:  # episodes that were left at once
+                self._add_starts(half, starts)
             return
         new = ((states * self.actions + actions) << SUCCESSOR_BITS) | (successors + 1)
         keys, entry = np.unique(new, return_inverse=True)
@@ -63,14 +65,16 @@ class Memory:
         for j, column in enumerate(utilities.T):
             self.sums[half, place, j] += np.bincount(entry, column)
             self.squares[half, place, j] += np.bincount(entry, column**2)
-        count = 1 + max(
-            self.states - 1, *(int(part.max(initial=-1)) for part in (states, successors, starts))
-        )
+        self._add_starts(half, starts, states, successors)
+        self.low = np.minimum(self.low, utilities.min(0))
+        self.high = np.maximum(self.high, utilities.max(0))
+
+    def _add_starts(self, half: int, starts: Indices, *others: Indices) -> None:
+        """Count first states, and make room for all others."""
+        count = 1 + max(self.states - 1, *(int(part.max(initial=-1)) for part in (starts, *others)))
         self.starts, first = np.zeros((len(self.starts), count)), self.starts
         self.starts[:, : first.shape[1]] = first
         self.starts[half] += np.bincount(starts, minlength=count)
-        self.low = np.minimum(self.low, utilities.min(0))
-        self.high = np.maximum(self.high, utilities.max(0))
 
     def _make_room(self, keys: Indices) -> Indices:
         """Copy all tables, with entries for sorted keys that were not seen before; return the places of these keys."""

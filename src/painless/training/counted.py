@@ -2,7 +2,7 @@
 
 Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with an imaginary visit of every pair to heaven (see
 `novelty`), and its optimal policy is played, with the limits or, in every other batch while some pairs are untried, without: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
-there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, steps go where they
+there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, or 30 % if every pair was tried by then, steps go where they
 take most from the errors of the answer (see `informative`), which is planned again after each part of them. At the end the
 best safe plan (see `margin_plan`) is verified on fresh episodes.
 """
@@ -43,10 +43,13 @@ FIRST = 500  # steps of the first batch
 GROWTH = 1.15  # of one batch to the next
 # Of so many batches one explores without limits while some pairs are untried: if limits make the way there dear, no plan that keeps them goes there.
 UNLIMITED = 2
-EXPLORATION = 0.48  # the share of the budget that is spent on exploration
+# The share of the budget that is spent on exploration, at most, and if every pair was tried by then
+EXPLORATION, COMPLETE = 0.48, 0.3
 # Shares of the budget up to which the answer is played, and then planned again
-REHEARSALS = (0.56, 0.64, 0.72, 0.8)
-VERIFICATION = 0.2  # the share of the budget that is spent on fresh episodes at the end
+REHEARSALS = (0.42, 0.54, 0.66, 0.78, 0.9)
+# The share of the budget that is spent on fresh episodes at the end: at least, and at most if the former is too few
+VERIFICATION, LARGEST_VERIFICATION = 0.1, 0.2
+FRESH = 20  # episodes that are enough, for a model that says the same
 LEAST_VERIFICATION = 0.05  # if planning used up the time
 # Of a budget in seconds, and seconds after it, at which a fresh episode is given up, however few there are
 OVERTIME, GRACE = 0.25, 1.0
@@ -211,29 +214,38 @@ class CountedRun:
         return ""
 
     def _explore(self) -> None:
-        until = EXPLORATION
         if self.checkpoint is not None and self.checkpoint.resumes:
             self._continue(load_counted(self.checkpoint.path, self.player, self.checkpoint.settings))
         else:
-            self.batch = min(max(FIRST, self._least), max(self.budget.left(0, until), 1.0))
-            self._play([], self.batch, until, None, explore=True)
+            self.batch = min(max(FIRST, self._least), max(self.budget.left(0, COMPLETE), 1.0))
+            self._play([], self.batch, COMPLETE, None, explore=True)
             self.threshold = self._first_threshold()
             self._remember()
-        while self.budget.used(self.player.steps) < until:
+        while self.budget.used(self.player.steps) < (until := self._until()):
             self.batch = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
             self._rehearsals = 0
             self._remember()
             self._report(every=0.0)
-        for until in REHEARSALS[self._rehearsals :]:
-            left = self.budget.left(self.player.steps, until)
-            if left > 0:
-                self._rehearse(self._model(), left, until)
+        for share in REHEARSALS[self._rehearsals :]:
+            if self.budget.left(self.player.steps, share) > 0:
+                self._rehearse(self._model(), share)
             self._rehearsals += 1
             self._remember()
             self._report(every=0.0)
         self._save()
+
+    def _verification(self, model: LearnedModel, answer: Candidate) -> float:
+        """Return the share of the budget for fresh episodes, by the length of those of an answer."""
+        length = model.episode_length(answer.judged.policy, max(self.limits.time_limit, 1))
+        each = length * self.budget.used(self.player.steps) / max(self.player.steps, 1)
+        return min(max(FRESH * each, VERIFICATION), LARGEST_VERIFICATION)
+
+    def _until(self) -> float:
+        """Return the share of the budget up to which to explore: less if every pair was tried by then, since errors are what is left to learn."""
+        early = self.budget.used(self.player.steps) < COMPLETE
+        return COMPLETE if early or all(map(all, self.player.tries)) else EXPLORATION
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model()
@@ -247,13 +259,13 @@ class CountedRun:
         own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
         if own >= max(FEW, self._least) and self.player.steps >= REHEARSED * self._rehearsed:
             self._rehearsed = self.player.steps
-            self._rehearse(model, own, until)
+            self._rehearse(model, until, own)
         else:
             own = 0.0
         self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
 
-    def _rehearse(self, model: LearnedModel, steps: float, until: float) -> None:
-        """Plan an answer, and spend some steps on what takes most from its errors.
+    def _rehearse(self, model: LearnedModel, until: float, most: float = np.inf) -> None:
+        """Plan an answer, and spend steps, up to a share of the budget, on what takes most from its errors.
 
         If a margin keeps it from being what is optimal on the model, the errors of that plan count as much: what is known of it decides the next answer.
         """
@@ -266,15 +278,35 @@ class CountedRun:
         self.trace.append(Said.of(self.answer))
         latest = Played(judged.policy, self.answer.multiplier, model.visits)
         self._played = [*self._played, latest][-len(REHEARSALS) :]
+        until = min(until, 1 - self._verification(model, self.answer))
+        steps = min(most, self.budget.left(self.player.steps, until))
+        if steps <= 0:
+            return
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
         guess = min(steps, NEXT * self.player.steps)  # a budget in seconds does not say how many
-        begun, done = self.budget.used(self.player.steps), 0.0
-        for policy, share in informative_policies(model, aims, price, guess):
+        target, begun, done = self.player.steps + steps, self.budget.used(self.player.steps), 0.0
+        parts = informative_policies(model, aims, price, guess)
+        whole = sum(share for _, share in parts)
+        beginnings_first = sorted(parts, key=lambda part: part[0] is not None)  # they have a bound
+        for policy, share in beginnings_first:
+            part = share / (whole - done)
             done += share
             end = until if np.isfinite(steps) else begun + done * (until - begun)
-            self._play(choices_of(policy), share * steps, end, None, explore=False)
+            self._spend(policy, part * (target - self.player.steps), end)
+
+    def _spend(self, policy: Array | None, steps: float, until: float) -> None:
+        """Play a policy (S, A), or begin episodes and leave them at once."""
+
+        def stop() -> bool:
+            self._report()
+            return self.budget.used(self.player.steps) >= until
+
+        if policy is None:
+            self.player.begin(steps, stop)
+        else:
+            self._play(choices_of(policy), steps, until, None, explore=False)
 
     def _remember(self) -> None:
         """Remember the state between two batches, and save it if it is time to."""
@@ -356,9 +388,9 @@ class CountedRun:
 
     def _verify(self, answer: Candidate, returns: list[Returns], before: int, stopped: bool) -> None:
         """Play the answer on fresh episodes, up to the whole budget; after an early stop, a share of what was done."""
-        steps = VERIFICATION * (self.budget.steps or before)
+        steps = LARGEST_VERIFICATION * (self.budget.steps or before)
         if stopped:
-            steps = min(steps, VERIFICATION * before)
+            steps = min(steps, LARGEST_VERIFICATION * before)
         elif self.budget.steps is not None:
             steps = max(self.budget.steps - before, 1)
         until = np.inf if stopped else max(1.0, self.budget.used(self.player.steps) + LEAST_VERIFICATION)

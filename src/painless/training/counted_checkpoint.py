@@ -56,6 +56,7 @@ def counted_state(player: Player, state: Between, settings: Mapping[str, Any]) -
         "played": player.played,
         "longest": player.longest,
         "cut_off": player.cut_off,
+        "left": player.left,
         **between,
         "played_states": np.array([len(one.policy) for one in played], dtype=np.int64),
         "played_policy": np.vstack([np.empty((0, memory.actions)), *(one.policy for one in played)]),
@@ -91,7 +92,8 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
         if "longest" in content:  # not of earlier versions
             player.longest = entries.whole(content, "longest")
             player.cut_off = bool(content["cut_off"])
-        player.steps = memory.steps
+        player.left = entries.whole(content, "left") if "left" in content else 0  # not of earlier versions
+        player.steps = memory.steps + player.left
         threshold = entries.floats(content, "threshold", (memory.utilities - 1,))
         return Between(
             entries.number(content, "batch", least=0.0),

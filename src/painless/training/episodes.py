@@ -22,6 +22,7 @@ STRETCH = 100  # steps of an episode after which the budget may end it
 MOMENT = 0.05  # seconds after which to look at the clock, if steps are slow
 STRATA = 32  # draws in a row of a state that mixes actions, one in each of so many equal parts
 PARTS = np.tile(np.arange(STRATA), (8, 1))  # of several rows, drawn at once
+RESETS = 0.25  # of all steps, at most: episodes that are left at once, of which each counts as a step
 
 
 class Episodes(Protocol):
@@ -110,7 +111,7 @@ class Player:
 
     In states that a policy does not know the action tried least is taken. When it explores, the same happens once a pair was tried as often in
     one batch as in all batches before it. Where a policy mixes actions, the draws of a state are stratified: each is
-    uniform, so that means of episodes are those of the policy, and they scatter less.
+    uniform, so that means of episodes are those of the policy, and they scatter less. An episode that is left at once, to see its first state, counts as a step.
     """
 
     def __init__(self, episodes: Episodes, memory: Memory, rng: np.random.Generator) -> None:
@@ -118,6 +119,7 @@ class Player:
         self.numbers: dict[Hashable, int] = {}
         self.tries: list[list[int]] = []  # (S, A)
         self.steps = self.played = 0  # steps and episodes
+        self.left = 0  # episodes that were left at once
         self.longest = 0  # steps of an episode
         self.cut_off = False  # whether the environment ever truncated one
         self.forced = 0  # steps in which the plan's action was tried often enough
@@ -150,14 +152,10 @@ class Player:
 
         Episodes for `returns` are played to their end: without those that the budget ends, long ones would count too rarely. `late()`, which is asked about as often as `MOMENT` says, ends any episode, and one for `returns` then counts for nothing. A batch that explores ends early when it brings little more, after `least` steps at the soonest. What was recorded until an exception is kept.
         """
-        record = _Record()
-        self._draws = self._uniform()  # anew, so that the generator's state is all that a checkpoint needs
-        self._strata = {}
+        record, seed = self._prepared(choices)
         most = self._enough() if explore else None
-        self._choices = [*choices, *[None] * (len(self.tries) - len(choices))]
         target, exhausted = self.steps + steps, self.forced + EXHAUSTED * self.steps + LEAST_EXHAUSTED
         least = self.steps + max(SHORTEST * self.steps + ENTRIES * len(self.memory.keys), least)
-        seed: int | None = int(self.rng.integers(2**31))
         discount = self.episodes.specification.discount
         try:
             while self.steps < target and (self.forced <= exhausted or self.steps < least) and not stop():
@@ -171,6 +169,31 @@ class Player:
                     returns.append(Returns.of(record.utilities[first:], self.memory.utilities, discount))
         finally:
             record.store(self.memory)
+
+    def begin(self, episodes: float, stop: Callable[[], bool] = lambda: False) -> None:
+        """Begin episodes and leave them at once, until so many were, or `stop()` says so, or they are a quarter of all steps.
+
+        Where nobody has acted yet, an episode goes on until it comes to a state that is known: of a state without any data a plan expects the worst.
+        """
+        (record, seed), target = self._prepared([]), self.steps + episodes
+        try:
+            while self.steps < target and self.left < RESETS * self.steps and not stop():
+                state, seed, going = self._first(seed), None, True
+                record.starts.append(state)
+                self.left += 1
+                self.steps += 1
+                while going and self.steps < target and not any(self.tries[state]):
+                    state, going = self._stretch(state, None, record, 1)
+                    self.steps += 1
+        finally:
+            record.store(self.memory)
+
+    def _prepared(self, choices: list[Choice]) -> tuple[_Record, int | None]:
+        """Forget what the last episodes left, so that the generator's state is all that a checkpoint needs; return an empty record and a seed."""
+        self._draws = self._uniform()
+        self._strata = {}
+        self._choices = [*choices, *[None] * (len(self.tries) - len(choices))]
+        return _Record(), int(self.rng.integers(2**31))
 
     def _enough(self) -> list[list[int]]:
         """Return how often each pair may have been tried, (S, A), before it is explored no further."""
@@ -186,10 +209,7 @@ class Player:
         late: Callable[[], bool],
     ) -> bool:
         """Play an episode to its end, to the time limit, or until `stop()` or `late()` says so; return whether neither did."""
-        key = self.episodes.start(seed)
-        state = self.numbers.get(key)
-        if state is None:
-            state = self._number(key)
+        state = self._first(seed)
         record.starts.append(state)
         before, length, going, allowed = self.steps, 0, True, self.episodes.specification.time_limit or 0
         while going and length < allowed:
@@ -207,6 +227,12 @@ class Player:
             slow = time.perf_counter() - now > MOMENT
             self._part = max(self._part // 2, 1) if slow else min(2 * self._part, STRETCH)
         return True
+
+    def _first(self, seed: int | None) -> int:
+        """Begin an episode; return its first state."""
+        key = self.episodes.start(seed)
+        state = self.numbers.get(key)
+        return self._number(key) if state is None else state
 
     def _stretch(
         self, state: int, most: list[list[int]] | None, part: _Record, steps: int
@@ -272,8 +298,9 @@ class _Record:
     def store(self, memory: Memory) -> None:
         """Add all complete steps to the memory."""
         count = min(len(self.steps) // 3, len(self.utilities) // memory.utilities)
-        if count:
-            steps = np.array(self.steps[: 3 * count], dtype=np.int64).reshape(count, 3)
-            utilities = np.array(self.utilities[: memory.utilities * count], dtype=float)
-            starts = np.array(self.starts, dtype=np.int64)
-            memory.add(0, steps[:, 0], steps[:, 1], steps[:, 2], utilities.reshape(count, -1), starts)
+        steps = np.array(self.steps[: 3 * count], dtype=np.int64).reshape(count, 3)
+        utilities = np.array(self.utilities[: memory.utilities * count], dtype=float)
+        starts = np.array(self.starts, dtype=np.int64)
+        memory.add(
+            0, steps[:, 0], steps[:, 1], steps[:, 2], utilities.reshape(count, memory.utilities), starts
+        )

@@ -81,7 +81,7 @@ def train(
             undiscounted sum over an episode, "reward[1]>=-8" on an entry of a vector reward, and (function, "<=25") on what a
             function of (observation, action, next_observation, reward, terminated, info) returns.
         discount: γ of an environment, 0.99 by default.
-        steps: the budget in steps of the environment, verification included; 200,000 by default. Networks train for so many, and
+        steps: the budget in steps of the environment, verification and resets without a step included; 200,000 by default. Networks train for so many, and
             spend up to half as many more on fresh episodes to select and to verify.
         seconds: the budget in time, in place of `steps` or beside it.
         objective: the entry of a vector reward to maximise.
