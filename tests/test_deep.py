@@ -415,10 +415,12 @@ def test_a_seed_that_all_policies_played_counts_once_in_the_mean_of_first_states
 
 def test_selection_plays_the_same_seeds_with_every_checkpoint():
     fresh = object.__new__(FreshEpisodes)
-    fresh.seeds, fresh.rng = [], np.random.default_rng(0)
+    fresh.seeds, fresh.rng, fresh.copies = [], np.random.default_rng(0), SimpleNamespace(replays=True)
     first = fresh._seeds_of([0, 1, 0], np.zeros(2))
     assert first[0] == first[1] != first[2]
     assert fresh._seeds_of([1, 1], np.array([2.0, 1.0]))[0] == first[2]
+    fresh.copies.replays = False  # those of a vector environment reset themselves
+    assert len(set(fresh._seeds_of([0, 1, 0, 1], np.zeros(2)))) == 4
 
 
 def test_what_cannot_be_met_gets_the_nearest():

@@ -95,8 +95,11 @@ def test_all_episodes_that_were_started_count(mode):
     which = [0, 1, 1, 0, 1, 0, 0, 1]
     copies = VectorCopies(simulator(mode, (6, 6, 6)))
     for _ in range(2):  # the second time they are in the middle of others
-        finished, played, _ = play([always(0), always(1)], which, copies, 3, 0.5, np.random.default_rng(0))
+        finished, played, _, first = play(
+            [always(0), always(1)], which, copies, 3, 0.5, np.random.default_rng(0)
+        )
         assert played.tolist() == which
+        assert (first[:, 0] == 0).all()
         assert (finished.length == 6).all()
         np.testing.assert_allclose(finished.total[:, 0], np.array(which) * 6.0)
         finished, *_ = play([always(1)], [0], copies, 3, 0.5, np.random.default_rng(0), lambda *_: True)

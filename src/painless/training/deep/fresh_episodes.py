@@ -140,7 +140,12 @@ class FreshEpisodes:
         return play(policies, which, self.copies, self.settings.environments, discount, rng, more, seeds)
 
     def _seeds_of(self, which: list[int], played: Array) -> list[int]:
-        """Return seeds of episodes to play: the n-th of every policy has the same one, so that what is lucky is so for all."""
+        """Return seeds of episodes to play: the n-th of every policy has the same one, so that what is lucky is so for all.
+
+        Copies that reset themselves ask for none; theirs are all different.
+        """
+        if not self.copies.replays:
+            return self.rng.integers(SEEDS, size=len(which)).tolist()
         turn, numbers = played.astype(int), []
         for policy in which:
             numbers.append(int(turn[policy]))
