@@ -315,3 +315,38 @@ def test_factors_refine_a_bias_where_chains_lie_in_a_band():
     assert high - low < 1e-9
     anywhere = sparse_rows(painless.garnet(3000, seed=1, dense=False))
     assert not has_small_factors(chain_of(anywhere, 1.0, anywhere.first[:-1]))
+
+
+def two_queues(most):
+    """One server of two queues of at most `most` customers: wait, or serve either, slowly or fast; speed costs, and customers who wait are limited."""
+    size = most + 1
+    states = np.arange(size * size)
+    first, second = np.divmod(states, size)
+    longer = np.minimum(first + 1, most) * size + second, first * size + np.minimum(second + 1, most)
+    shorter = np.maximum(first - 1, 0) * size + second, first * size + np.maximum(second - 1, 0)
+    entries = []
+    for action, served in enumerate((0.0, 0.35, 0.35, 0.65, 0.65)):
+        arriving = (0.3, 0.25) if served < 0.5 else (0.2, 0.15)
+        chances = (*arriving, served, 1 - sum(arriving) - served)
+        for target, chance in zip((*longer, shorter[(action + 1) % 2], states), chances, strict=True):
+            entries.append((5 * states + action, target, np.full(len(states), chance)))
+    row, target, chance = (np.concatenate(part) for part in zip(*entries, strict=True))
+    pairs = 5 * len(states)
+    return painless.CMDP(
+        scipy.sparse.csr_array((chance, (row, target)), (pairs, len(states))),
+        cost=np.tile([1.0, 3.0, 3.0, 8.0, 8.0], (len(states), 1)),
+        constraint_cost=np.repeat((first + 2.0 * second)[:, None], 5, axis=1),
+        budget=5.0,
+        initial=np.eye(1, len(states))[0],
+        actions=np.stack([states >= 0, *[queue > 0 for queue in (first, second)] * 2], 1),
+        average=True,
+    )
+
+
+@pytest.mark.parametrize("direct", [100, 200])
+def test_policy_iteration_that_goes_astray_is_led_back(monkeypatch, direct):
+    """Policies that stay full, or empty, for ages have values that rounding spoils; which of the two coarsest levels met some was chance."""
+    monkeypatch.setattr("painless.engines.sweeps.multilevel.DIRECT", direct)
+    solution = painless.solve(two_queues(84), tolerance=1e-6)
+    assert solution.status.kind == "solved"
+    np.testing.assert_allclose(solution.reward_value, 5.051779, rtol=1e-6)

@@ -42,6 +42,8 @@ CLOSER = 0.9  # bounds that close in by less are no better
 JUMP, JUMPS = 10.0, 5  # by how much bounds part where a better class comes up, and how often that may be
 # Rounds in a row without a better bound, after which to begin anew from the uniform policy, and to end: the rest is rounding.
 ASTRAY, IDLE = 10, 60
+# Turns of a few sweeps from the best bias so far where that does not help either; twice as many each time, up to the most.
+TURNS, MOST_TURNS = 50, 1600
 # Bounds that close in by less in so many rounds, while few states change, creep along: a border between two regions moves.
 CREEPING, CREPT, FEW = 0.9, 5, 0.003
 # The work of how many sweeps improvements may spread from state to state, and the least of them, relative to the goal.
@@ -95,6 +97,11 @@ class GainPricer:
         bias, bound, best, leaving = self._nearest(weight, utility), np.inf, np.inf, self.leaving
         level = 0.0  # the gain of the last policy, about
         last, idle, jumps, slow, led, evaluations, anew, refined = np.inf, 0, 0, 0, 0, 0, False, False
+        closest, nearest, turns = (
+            np.inf,
+            bias,
+            TURNS,
+        )  # the least distance of the bounds, its bias, and turns if that stays so
         for _ in range(ROUNDS):
             bias -= 0.5 * (bias.min() + bias.max())
             rounding = self._rounding(float(weight @ self._sizes), bias, self.rows.most_successors)
@@ -104,10 +111,16 @@ class GainPricer:
             if width > JUMP * best and jumps < JUMPS:  # two classes that differ in their gains
                 best, jumps = np.inf, jumps + 1
             best, idle = (width, 0) if width < CLOSER * best else (best, idle + 1)
+            if width < closest:
+                closest, nearest = width, bias.copy()
             if width <= goal or idle > IDLE or not np.isfinite(width):
                 break
             if idle > ASTRAY and not anew:
                 bias, anew, last = self._uniform @ weight, True, np.inf
+                continue
+            if idle > 2 * ASTRAY and width > JUMP * closest and turns <= MOST_TURNS:
+                bias, turns = self._swept(weight, utility, nearest, turns), 2 * turns
+                best, last, idle = np.inf, np.inf, 0
                 continue
             if changed:
                 refined = False
@@ -155,6 +168,20 @@ class GainPricer:
             gain, found = np.ascontiguousarray(chain.gain @ weight), bias
             low, high = self._sweeps(chain).improve(gain, found, goal)
         return found, 0.5 * (low + high)
+
+    def _swept(self, weight: Array, utility: Array, start: Array, turns: int) -> Array:
+        """Return a bias for `weight` (J,), from `start` on, by turns of a few sweeps of the greedy policy.
+
+        Bounds close in slowly then, and do not part (modified policy iteration; Puterman 2005, §8.7). The values of a policy that stays for ages in
+        each of several parts differ by more than rounding leaves of them, so that policies that are greedy for these lead nowhere.
+        """
+        bias = start.copy()
+        for _ in range(turns):
+            self._bellman(utility, bias, 0.0)
+            chain = self._chain.follow(self._choice)
+            gain, sweeps = np.ascontiguousarray(chain.gain @ weight), self._sweeps(chain)
+            sweeps.sweep(gain, bias, sweeps.rest(gain, bias))
+        return bias
 
     def _nearest(self, weight: Array, utility: Array) -> Array:
         """Return where to begin for a utility (N,): the biases of the last policy, or that of the last bound, whichever leaves less."""

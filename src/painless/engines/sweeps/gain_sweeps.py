@@ -89,7 +89,7 @@ class GainSweeps:
                     rest = after
                 solves += 1
             else:
-                rest = self._swept(gain, bias, rest)
+                rest = self.sweep(gain, bias, rest)
             width = width_of(rest)
             if not np.isfinite(width):
                 break
@@ -116,7 +116,7 @@ class GainSweeps:
                 break
         return float(rest.min()), float(rest.max())
 
-    def _swept(self, gain: Array, bias: Array, rest: Array) -> Array:
+    def sweep(self, gain: Array, bias: Array, rest: Array) -> Array:
         """Sweep some times, in place; return what is left."""
         for _ in range(BURST):
             bias += DAMPED * (rest - _middle(rest))
