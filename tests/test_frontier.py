@@ -629,3 +629,15 @@ def test_no_two_vertices_show_the_same_limit():
     shown = [row[1] for row in painless.frontier(painless.make("queueing")).rows()]
     assert len(set(shown)) == len(shown) > 20
     assert shown[-1] == "≥ 0.5"
+
+
+def test_a_constant_reward_is_no_cancellation_however_small_it_is():
+    problem = painless.CMDP(
+        np.ones((1, 2, 1)),
+        np.full((1, 2), 1e-13),
+        initial=[1.0],
+        discount=0.95,
+        constraint_reward=[[0.0, 1.0]],
+        threshold=10,
+    )
+    np.testing.assert_allclose(painless.frontier(problem).reward_value, 2e-12, rtol=1e-9)

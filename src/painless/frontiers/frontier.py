@@ -164,12 +164,12 @@ def _require_feasible(pool: Pool, problem: CMDP, units: Units, index: int, clock
 
 def _frontier(problem: CMDP, units: Units, index: int, graph: Graph, pool: Pool, seconds: float) -> Frontier:
     """Return a graph in normalised units as a frontier in the user's terms."""
-    values = np.tile(units.offset, (len(graph.vertices), 1))
+    added = np.zeros((len(graph.vertices), len(units.span)))
     present = np.append(0, 1 + units.kept)
-    values[:, present] += np.array([v.value for v in graph.vertices]) * units.span[present]
-    cancelled = np.where(units.offset != 0, pool.rounding * units.span, 0.0)
-    cancelled[np.setdiff1d(np.arange(len(units.span)), present)] = 0.0
-    values[np.abs(values) <= cancelled] = 0.0  # remove the error of cancellation
+    added[:, present] = np.array([v.value for v in graph.vertices]) * units.span[present]
+    values = units.offset + added
+    cancels = (units.offset != 0) & (added != 0)  # nothing is added to a constant
+    values[cancels & (np.abs(values) <= pool.rounding * units.span)] = 0.0
     values = values * problem.sign + 0.0
     reward, constraint = values[:, 0] * problem.sign[0], values[:, 1 + index] * problem.sign[1 + index]
     # The vertices along which the constraint rises and the reward falls; rounding may spoil the order.
