@@ -140,11 +140,11 @@ def standing(runs):
     return (True, mean[0]) if slack >= 0 else (False, slack)
 
 
-def compared(name, steps, seeds, store):
-    """Run all rates with the first seed and the best of them with the others; print and store each run."""
+def compared(name, steps, seeds, rates, store):
+    """Run rates with the first seed and the best of them with the others; print and store each run."""
     first, *others = seeds
     records = {}
-    plan = [(rate, first) for rate in RATES]
+    plan = [(rate, first) for rate in rates]
     while plan:
         rate, seed = plan.pop(0)
         record = measured(name, rate, steps, seed)
@@ -156,7 +156,7 @@ def compared(name, steps, seeds, store):
             flush=True,
         )
         if not plan and others:
-            best = sorted(RATES, key=lambda rate: standing([records[rate]]), reverse=True)[:FINALISTS]
+            best = sorted(rates, key=lambda rate: standing([records[rate]]), reverse=True)[:FINALISTS]
             plan, others = [(rate, seed) for rate in best for seed in others], []
 
 
@@ -166,11 +166,12 @@ def main():
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--store", help="a file that gets a line of JSON for each run")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     for name in given.names:
-        compared(name, given.steps, range(given.first, given.first + given.seeds), given.store)
+        compared(name, given.steps, range(given.first, given.first + given.seeds), given.rates, given.store)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def row_of(name, ours, theirs):
         ", ".join(text(one) for one in limit),
         f"{text(mean[0])} ± {text(error)} at {at}",
         f"{len({one['rate'] for one in theirs})}, {met} met",
-        f"{best[0]['rate']:g}, {len(best)} runs: {text(their_mean[0])} ± {text(their_error)} at {their_cost}",
+        f"{best[0]['rate']:g}, {'one run' if len(best) == 1 else f'{len(best)} runs'}: {text(their_mean[0])} ± {text(their_error)} at {their_cost}",
         word,
         f"{100 * share:+.0f} %".replace("-", "−"),
         *[f"{one:,.0f}" for one in speeds],

@@ -10,7 +10,7 @@ Until they meet, the bias of the greedy policy is brought to a share of their di
 their weighted sum is a warm start for any new weights; the first is that of the uniform policy, which sees rewards from anywhere.
 
 The system on several levels has an ε. A greedy policy may have several recurrent classes; their biases differ by the difference of their gains over ε,
-so that the next policy prefers the better one. ε starts large, so that this does no harm, and falls where it is what holds up the bounds. A policy that still has several classes at the end is led
+so that the next policy prefers the better one. ε starts large, so that this does no harm, and falls where it is what holds up the bounds. Where policies that stay for ages in several parts lead it astray, sweeps lead back from the best bias so far. A policy that still has several classes at the end is led
 to the best of them, so that it has one gain for each utility.
 """
 
