@@ -380,6 +380,24 @@ def test_without_a_price_of_errors_plans_are_played_as_they_are():
     assert all((other == policy).all() for other, _ in found)
 
 
+@pytest.mark.parametrize(("limit", "goes_on"), [(-1.0, True), (1.5, False)])
+def test_exploration_goes_on_where_no_limit_has_a_price(limit, goes_on, monkeypatch):
+    limits = Limits(np.array([limit]), np.zeros(1, dtype=bool), 60)
+    run = CountedRun(world(), limits, Budget(steps=4000), np.random.default_rng(0))
+    run.player.play([], 1500, explore=True)
+    run.threshold, explored = limits.threshold, list[int]()
+    policy = run._exploring_policy
+
+    def noted(model):
+        explored.append(run.player.steps)
+        return policy(model)
+
+    monkeypatch.setattr(run, "_exploring_policy", noted)
+    run._rehearse(run._model(), 0.6)
+    assert bool(explored) == goes_on
+    assert 2400 <= run.player.steps < 2400 + 60  # an episode at most
+
+
 def test_informative_steps_leave_a_smaller_error_than_the_plan_itself():
     model = as_model(corridor(50), -1.0)
     limits = Limits(np.array([-1.0]), np.zeros(1, dtype=bool), 100)
@@ -420,7 +438,8 @@ def test_one_imaginary_observation_counts_less_where_nothing_happens_by_chance()
     model = LearnedModel(memory, 0.9, np.empty(0))
     variance = np.zeros((1, 200))
     doubt = np.array([5.0])
-    assert imaginary_variance(model, variance, doubt) == pytest.approx(25 / np.sqrt(201))
+    assert imaginary_variance(model, variance, doubt) == pytest.approx(25 / 201)
+    assert imaginary_variance(model, variance + 1e-12, doubt) == pytest.approx(25 / 201)  # by rounding
     assert imaginary_variance(model, variance + 3, doubt) == pytest.approx(
         np.sqrt((200 * 6 + 25) / 201) * 5  # the unbiased variance of two visits is twice as large
     )

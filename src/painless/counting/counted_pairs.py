@@ -56,16 +56,21 @@ class CountedPairs:
         """Which pairs were tried, (S, A)."""
         return (self.visits > 0).reshape(-1, self.memory.actions)
 
-    @cached_property
+    @property
     def initial(self) -> Array:
         """The share of episodes that began in each state, (S,)."""
         first = self.memory.starts.sum(0)
         return first / first.sum()
 
     @cached_property
+    def frequency(self) -> Array:
+        """How often each transition was seen, over the visits of its pair, (M,)."""
+        return self.count / self.visits[self.pairs]
+
+    @property
     def probability(self) -> Array:
         """P(s'|s, a) of each transition seen, (M,)."""
-        return self.count / self.visits[self.pairs]
+        return self.frequency
 
     @cached_property
     def outcome(self) -> Array:
@@ -81,13 +86,13 @@ class CountedPairs:
     def variance(self) -> Array:
         """The variance of the utilities of each pair, (J, S·A)."""
         square = self.per_pair(self.memory.squares.sum(0).T / self.visits[self.pairs])
-        return np.maximum(square - self.utility**2, 0.0)
+        return np.maximum(square - self.per_pair(self.frequency * self.outcome) ** 2, 0.0)
 
     @cached_property
     def unexplained(self) -> Array:
         """The variance of the utilities of each pair that its transitions do not explain, (J, S·A)."""
-        explained = self.per_pair(self.probability * self.outcome**2) - self.utility**2
-        return np.maximum(self.variance - explained, 0.0)
+        square, mean = (self.per_pair(self.frequency * part) for part in (self.outcome**2, self.outcome))
+        return np.maximum(self.variance - (square - mean**2), 0.0)
 
     @cached_property
     def explained(self) -> Mask:

@@ -46,7 +46,7 @@ class Doubt(NamedTuple):
         variance = np.zeros(len(model.visits) + 1)
         for one in plans:
             pairs = one.judged.pair_variance[1:]  # (K, S·A)
-            first = np.maximum(one.judged.error[1:] ** 2 - pairs.sum(1), 0.0)
+            first = one.judged.start_variance[1:]
             weight = price * one.scale / np.maximum(one.judged.error[1:], 1e-300)
             variance += weight @ np.column_stack([pairs, first])
         return cls(variance, np.append(np.maximum(model.visits, 1), model.episodes))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.counting.counted_pairs import EXPLAINED
 from painless.counting.evaluation import Evaluated, chain_of, evaluated, half_range
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import EXTRA, LearnedModel
@@ -36,6 +37,7 @@ class Judged(NamedTuple):
     influence: Array = np.zeros((0, 0))
     stages: Array | None = None  # (H, S, A) the occupancy of each step of a horizon
     visit_variance: Array | None = None  # (J, S·A) what each pair adds for each squared visit; not of a log
+    start_variance: Array = np.zeros(0)  # (J,) what the first states add
 
     @property
     def state_value(self) -> Array:
@@ -50,13 +52,15 @@ def judge(model: LearnedModel, policy: Any) -> Judged:
     influence = weight[model.pairs] * model.outcome + found.following
     by_visit = None if model.logged else visit_variance(model, found.full_value)
     by_pair = _pair_variance(model, found, influence) if by_visit is None else weight**2 * by_visit
-    error = np.sqrt(by_pair.sum(1) + _start_variance(model, found.first))
+    start = _start_variance(model, found.first)
+    shared = _shared_variance(model, found)
+    error = np.sqrt(by_pair.sum(1) + start + shared)
     if model.logged:
         error[1:] = np.maximum(error[1:], single_doubt(model, found)[1:])
     if model.logged and model.criterion is Criterion.TOTAL:
         error[1:] = [bent_error(model, found, influence, float(error[j]), j) for j in range(1, len(error))]
     parts = (found.policy, found.value, error, found.full_value, found.occupancy)
-    return Judged(*parts, by_pair, influence, found.stages, by_visit)
+    return Judged(*parts, by_pair, influence, found.stages, by_visit, start)
 
 
 def return_deviation(model: LearnedModel, judged: Judged) -> Array:
@@ -124,7 +128,7 @@ def _start_variance(model: LearnedModel, first: Array) -> Array:
     """
     variance = _first_variance(model, first)
     if not model.logged:
-        return np.asarray(variance / model.episodes)
+        return np.asarray(variance / model.known_episodes)
     doubt = half_range(model, first) ** 2
     return np.asarray((variance * model.episodes + doubt) / (model.episodes + 1) / model.episodes)
 
@@ -146,20 +150,37 @@ def visit_variance(model: LearnedModel, value: Array) -> Array:
 
     Every pair counts one imaginary observation (see `imaginary_variance`), so that a pair that was tried once is not taken for certain.
     """
-    visits = np.maximum(model.visits, 1)
+    visits, known = np.maximum(model.visits, 1), np.maximum(model.alike.visits, 1)
     target = model.outcome + model.discount * value[:, model.successors]  # (J, M)
     variance = model.influence_variance(np.ones(len(visits)), target)
     imaginary = imaginary_variance(model, variance, 0.5 * (target.max(1) - target.min(1)))
-    return np.asarray((variance * visits + imaginary[:, None]) / (visits + 1) / visits)
+    variance = variance + model.unexplained * (known / visits - 1)  # of which others know nothing
+    return np.asarray((variance * known + imaginary[:, None]) / (known + 1) / known)
+
+
+def _shared_variance(model: LearnedModel, found: Evaluated) -> Array:
+    """Return what the errors of shapes, which all of their rows share, add at most to the variance of V(ρ), (J,)."""
+    alike = model.alike
+    if not alike.spread:
+        return np.zeros(len(found.value))
+    weight = found.occupancy.reshape(-1) * alike.share
+    target = model.outcome + model.discount * found.full_value[:, model.successors]
+    own = np.maximum(model.influence_variance(np.ones(len(weight)), target) - model.unexplained, 0.0)
+    rows = alike.shape >= 0
+    by_shape = np.array(
+        [np.bincount(alike.shape[rows], each[rows], len(alike.spread)) for each in weight * np.sqrt(own)]
+    )
+    return np.asarray(by_shape**2 @ np.array(alike.spread))
 
 
 def imaginary_variance(model: LearnedModel, variance: Array, doubt: Array) -> Array:
     """Return the variance of an imaginary observation, (J,), given those of all pairs (J, S·A).
 
     It lies half way, as a geometric mean, between that of an average pair, with one imaginary pair that is as far off as `doubt`, and that of the
-    latter alone. In an environment without chance it is small: what many pairs have not shown is hardly expected of another.
+    latter alone. In an environment without chance it is the former: what many pairs have not shown is hardly expected of another.
     """
     repeated = model.visits > 1
     visits = model.visits[repeated]
-    average = ((variance[:, repeated] * visits / (visits - 1)).sum(1) + doubt**2) / (len(visits) + 1)
-    return np.asarray(np.sqrt(average) * doubt)
+    own = (variance[:, repeated] * visits / (visits - 1)).sum(1)
+    average = (own + doubt**2) / (len(visits) + 1)
+    return np.asarray(np.sqrt(average * np.where(own > EXPLAINED * doubt**2, doubt**2, average)))

@@ -3,7 +3,7 @@
 Two states are added to the S that were seen: the end, worth 0, and one extreme state. To explore it is a heaven (see `exploring_model`), where the largest
 value seen waits; to answer it is a hell, where every step is as bad as the worst one seen. Pairs that were never tried lead there.
 
-A row of the model is P(s'|s, a) = N(s, a, s')/N(s, a). How far the values of a policy may be off, `judgement` says.
+A row of the model is P(s'|s, a) = N(s, a, s')/N(s, a), or what it and others that are like it say together (see `alike`). How far the values of a policy may be off, `judgement` says.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import scipy
 
 from painless.bellman import policy_utility
 from painless.common.arrays import Array, Mask
+from painless.counting.alike import Alike, alike_first, alike_rows, unlike_rows
 from painless.counting.counted_pairs import CountedPairs
 from painless.counting.evaluation import chain_of, evaluated
+from painless.counting.novelty import incomplete
 from painless.engines.drawn import Drawn
 from painless.engines.engine import as_table
 from painless.problem import CMDP, Criterion
@@ -40,11 +42,41 @@ class LearnedModel(CountedPairs):
     untried: bool = False  # whether actions that were never tried in a state are available there
     horizon: int | None = None  # H, the number of steps, if it is finite
     average: bool = False  # whether values are long-run averages
+    compared: bool = False  # whether rows that are alike say more together
 
     @property
     def criterion(self) -> Criterion:
         """How the utilities of all steps add up."""
         return Criterion.of(self.discount, self.horizon, self.average)
+
+    @cached_property
+    def alike(self) -> Alike:
+        """What each row is, by itself or by its likes."""
+        if not self.compared:
+            return unlike_rows(self.frequency, self.visits)
+        return alike_rows(
+            self.pairs, self.count, self.visits, 1 - incomplete(self.pairs, self.count, self.visits)
+        )
+
+    @property
+    def probability(self) -> Array:
+        """P(s'|s, a) of each transition seen, (M,)."""
+        return self.alike.probability
+
+    @cached_property
+    def _first(self) -> tuple[Array, float]:
+        """The distribution of first states, (S,), and how many episodes it is as good as."""
+        return alike_first(self.memory.starts.sum(0)) if self.compared else (super().initial, self.episodes)
+
+    @property
+    def initial(self) -> Array:
+        """The distribution of first states, (S,)."""
+        return self._first[0]
+
+    @property
+    def known_episodes(self) -> float:
+        """How many episodes the distribution of first states is as good as."""
+        return self._first[1]
 
     @cached_property
     def tried_or_all(self) -> Mask:

@@ -11,6 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from painless.common.arrays import Array
+from painless.counting.alike import unlike_rows
 from painless.counting.counted_pairs import LEVEL
 from painless.counting.evaluation import Evaluated, evaluated
 from painless.counting.learned_model import LearnedModel
@@ -44,7 +45,7 @@ def bent_error(model: LearnedModel, found: Evaluated, influence: Array, error: f
     moved = model.probability * np.maximum(1 - step, 0.0)
     moved /= np.maximum(np.bincount(model.pairs, moved, len(model.visits)), 1e-300)[model.pairs]
     shifted = replace(model)
-    vars(shifted).update(probability=moved, typical_ahead=None)
+    vars(shifted).update(alike=unlike_rows(moved, model.visits), typical_ahead=None)
     fallen = found.value[j] - evaluated(shifted, found.policy).value[j]
     straight = ((model.probability - moved) * influence[j]).sum()
     return float(error + max(fallen - straight, 0.0) / z)

@@ -46,6 +46,27 @@ def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
     return expected
 
 
+def incomplete(pairs: Indices, count: Array, visits: Array) -> Array:
+    """Return the probability that a pair has outcomes that it did not show yet, (S·A,); 1 for pairs that were never tried.
+
+    Of the pairs with 2m visits and more, some miss an outcome in their first m, in random order, that a later visit shows: that share holds for a pair with
+    N visits, m ≤ N < 2m. One more pair, that misses an outcome, is always counted. More visits never miss more.
+
+    >>> incomplete(np.arange(9), np.full(9, 40.0), np.append(np.full(9, 40.0), 1.0)).round(3).tolist()
+    [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    """
+    missing, least, level = np.ones(len(visits)), 1.0, 1
+    while level <= visits.max(initial=0):
+        rich = visits >= 2 * level
+        of_rich = rich[pairs]
+        own, total = count[of_rich], visits[pairs[of_rich]]
+        missed = np.bincount(pairs[of_rich], _ratio(total - own, total, level), len(visits))
+        least = min(least, (np.minimum(missed, 1.0).sum() + 1) / (rich.sum() + 1))
+        missing[(visits >= level) & (visits < 2 * level)] = least
+        level *= 2
+    return missing
+
+
 def imaginary_rows(pairs: Indices, count: Array, visits: Array) -> Array:
     """Return how many imaginary rows, at most 1, stand for what each pair may still show, (S·A,).
 

@@ -3,7 +3,7 @@
 Batches of steps alternate with plans. To explore, a model is drawn from the posterior, with an imaginary visit of every pair to heaven (see
 `novelty`), and its optimal policy is played, with the limits or, in every other batch while some pairs are untried, without: it goes where too little is known, and nowhere else. A batch ends early once the plan has been
 there. A share ½(1−h)² of each batch is spent on the current answer, where h is the share of time that the explorer expects in heaven. After half of the budget, or 30 % if every pair was tried by then, steps go where they
-take most from the errors of the answer (see `informative`), which is planned again after each part of them. At the end the
+take most from the errors of the answer (see `informative`), which is planned again after each part of them; where no limit has a price, exploration goes on. At the end the
 best safe plan (see `margin_plan`) is verified on fresh episodes.
 """
 
@@ -222,7 +222,7 @@ class CountedRun:
             self.threshold = self._first_threshold()
             self._remember()
         while self.budget.used(self.player.steps) < (until := self._until()):
-            self.batch = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
+            self.batch = self._size()
             left = self.budget.left(self.player.steps, until)
             self._batch(min(self.batch, left), until)
             self._rehearsals = 0
@@ -248,7 +248,22 @@ class CountedRun:
         return COMPLETE if early or all(map(all, self.player.tries)) else EXPLORATION
 
     def _batch(self, steps: float, until: float) -> None:
-        model = self._model()
+        model = self._model(compared=False)
+        policy = self._exploring_policy(model)
+        own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
+        if own >= max(FEW, self._least) and self.player.steps >= REHEARSED * self._rehearsed:
+            self._rehearsed = self.player.steps
+            self._rehearse(replace(model, compared=True), until, own)
+        else:
+            own = 0.0
+        self._play(choices_of(policy), steps - own, until, None, explore=True)
+
+    def _size(self) -> float:
+        """Return the steps of the next batch."""
+        return FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
+
+    def _exploring_policy(self, model: LearnedModel) -> Array:
+        """Return the policy (S, A) that is optimal on a draw of the model."""
         heaven, self._value = largest_value(model, self._value)
         limited = not len(model.threshold) or self._batches % UNLIMITED > 0 or bool(model.tried.all())
         self._batches += 1
@@ -256,13 +271,7 @@ class CountedRun:
         self._explorer.keep_policies()
         policy = (self._explorer if limited else plan)(problem).policy
         self.hope = extreme_share(problem, policy)
-        own = 0.5 * (1 - self.hope) ** 2 * min(self.player.steps - self._rehearsed, steps)
-        if own >= max(FEW, self._least) and self.player.steps >= REHEARSED * self._rehearsed:
-            self._rehearsed = self.player.steps
-            self._rehearse(model, until, own)
-        else:
-            own = 0.0
-        self._play(choices_of(policy[: model.states]), steps - own, until, None, explore=True)
+        return np.asarray(policy[: model.states])
 
     def _rehearse(self, model: LearnedModel, until: float, most: float = np.inf) -> None:
         """Plan an answer, and spend steps, up to a share of the budget, on what takes most from its errors.
@@ -285,8 +294,17 @@ class CountedRun:
         wanted = found[0].judged.value[0] > judged.value[0] + judged.error[0]
         aims = [found[0], self.answer] if wanted else [self.answer]
         price = np.max([one.multiplier for one in found], axis=0)
-        guess = min(steps, NEXT * self.player.steps)  # a budget in seconds does not say how many
+        if price.any():
+            self._inform(model, aims, price, steps, until)
+        else:  # errors of limits cost nothing
+            self._go_on_exploring(steps, until)
+
+    def _inform(
+        self, model: LearnedModel, aims: list[Candidate], price: Array, steps: float, until: float
+    ) -> None:
+        """Spend steps, up to a share of the budget, on what takes most from the errors of some plans."""
         target, begun, done = self.player.steps + steps, self.budget.used(self.player.steps), 0.0
+        guess = min(steps, NEXT * self.player.steps)  # a budget in seconds does not say how many
         parts = informative_policies(model, aims, price, guess)
         whole = sum(share for _, share in parts)
         beginnings_first = sorted(parts, key=lambda part: part[0] is not None)  # they have a bound
@@ -295,6 +313,19 @@ class CountedRun:
             done += share
             end = until if np.isfinite(steps) else begun + done * (until - begun)
             self._spend(policy, part * (target - self.player.steps), end)
+
+    def _go_on_exploring(self, steps: float, until: float) -> None:
+        """Explore in batches, up to a number of steps and a share of the budget, until one ends early; the rest is spent on the answer."""
+        assert self.answer is not None
+        target, ended = self.player.steps + steps, self.player.steps
+        while ended == self.player.steps < target:
+            choices = choices_of(self._exploring_policy(self._model(compared=False)))
+            size = max(min(self._size(), target - self.player.steps), 1.0)
+            ended = int(np.ceil(self.player.steps + size))
+            self._play(choices, size, until, None, explore=True)
+        self._play(
+            choices_of(self.answer.judged.policy), target - self.player.steps, until, None, explore=False
+        )
 
     def _spend(self, policy: Array | None, steps: float, until: float) -> None:
         """Play a policy (S, A), or begin episodes and leave them at once."""
@@ -372,8 +403,10 @@ class CountedRun:
         length = memory.steps / max(memory.starts.sum(), 1.0)
         return self.limits.discounted(self.specification.discount, length)
 
-    def _model(self) -> LearnedModel:
-        return LearnedModel(self.memory.copy(), self.specification.discount, self.threshold)
+    def _model(self, *, compared: bool = True) -> LearnedModel:
+        """Return the model of all steps so far; rows are compared to answer, and taken by themselves to explore, which is cheaper."""
+        discount, threshold = self.specification.discount, self.threshold
+        return LearnedModel(self.memory.copy(), discount, threshold, compared=compared)
 
     def _plans(self, model: LearnedModel, limits: Limits, tolerance: float = FINE) -> list[Candidate]:
         """Return plans, the one that is optimal on the model first."""
