@@ -45,13 +45,11 @@ def random_model(rng):
     return transition, rng.random((states, actions)) < rng.choice([0.5, 0.8, 1.0])
 
 
-@pytest.mark.parametrize("rounds", [None, 1, 16])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("seed", range(200))
-def test_equal_to_the_definition(monkeypatch, seed, rounds):
-    """Also compiled, to its end and given up after one round."""
-    if rounds is not None:
+def test_equal_to_the_definition(monkeypatch, seed, compiled):
+    if compiled:
         monkeypatch.setattr(components, "COMPILED", -1)
-        monkeypatch.setattr(components, "FEW_ROUNDS", rounds)
     transition, pairs = random_model(np.random.default_rng(seed))
     expected = by_definition(transition, pairs)
     sparse = scipy.sparse.csr_array(transition.reshape(-1, len(pairs)))
@@ -87,6 +85,18 @@ def test_a_long_walk_with_an_exit():
     assert found.number == 1
     assert found.label[0] == 0
     assert (found.label[1:] == -1).all()
+
+
+def test_what_leaves_is_removed_with_all_that_it_takes_along():
+    """On a line whose only way out is at one end, no round takes a single state: all are gone at once."""
+    states = 50
+    ahead = np.arange(states) + 1
+    line = scipy.sparse.csr_array((np.ones(states), (ahead - 1, np.minimum(ahead, states - 1))))
+    left = np.ones(states, dtype=bool)
+    label = np.append(np.zeros(states - 1), 1).astype(np.uint32)  # as if all but the last were one component
+    arrays = line.indptr.astype(np.uint32), line.indices.astype(np.uint32), line.data
+    assert components.remove_leaving(*arrays, label, left, 1) == states - 1
+    assert np.flatnonzero(left).tolist() == [states - 1]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -482,8 +482,10 @@ def test_a_sweep_over_horizons(run, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("stepwise", [False, True])
-def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
-    """Best responses, visits, values of tables, actions and mixtures, with masks, kernels that change with time, and two threads."""
+@pytest.mark.parametrize("together", [0, 10**9])
+@pytest.mark.parametrize("shared", [10, 10**9])
+def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive, together, shared):
+    """Best responses, visits, values of tables, actions and mixtures, with masks, kernels that change with time, two threads, and steps that are taken together."""
     rng = np.random.default_rng(8)
     steps, states, actions = 5, 30, 3
     count = steps if stepwise else 1
@@ -495,6 +497,8 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
     mask[:, 0] = True
     utility = rng.normal(size=(3, steps, states, actions))
     utility = np.abs(utility) if positive else utility
+    if together:  # the same in all steps
+        utility = utility[:, 0]
     problem = CMDP(
         kernels if stepwise else kernels[0],
         utility[0],
@@ -513,7 +517,8 @@ def test_compiled_passes_are_those_of_numpy(monkeypatch, stepwise, positive):
     other_actions = plain.best(weight[::-1], 0.0, 0.0).actions
     mixed = plain.mixed([expected.actions, other_actions], np.array([0.3, 0.7]))
     monkeypatch.setattr(finite_horizon, "COMPILED", -1)
-    monkeypatch.setattr(finite_horizon, "SHARED", 10)
+    monkeypatch.setattr(finite_horizon, "SHARED", shared)
+    monkeypatch.setattr(finite_horizon, "TOGETHER", together)
     compiled = finite_horizon.FiniteHorizon(problem)
     found = compiled.best(weight, 0.0, 0.0)
     np.testing.assert_array_equal(found.actions, expected.actions)

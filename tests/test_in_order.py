@@ -239,11 +239,16 @@ def test_changes_are_not_taken_further_where_they_grow_by_that():
 def test_windows_end_where_they_do_not_converge():
     """A span with a limit takes no more sweeps than that, and others with one are left out until the next without."""
     rows, choice, pricer = ordered(layered(8, 2_000, 0.3))
-    some = np.array([[0, 1000, 1]] * 5 + [[0, len(choice), 0], [0, 100, 1]], dtype=np.uint32)
-    value, utility = np.zeros(len(choice)), np.array([1.0, 0.5]) @ pricer.rows.utility
-    arrays = (*pricer.rows[:4], utility, in_order.EVEN, rows._bold, rows.order, some, False)
-    work = kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, value, choice.copy())
-    assert (work - (kernels.MISSED + 1) * 1000 - 100) % len(choice) == 0
+    utility = np.array([1.0, 0.5]) @ pricer.rows.utility
+
+    def work(windows, last):
+        spans = np.array([[0, 1000, 1]] * windows + [[0, len(choice), 0], *last], dtype=np.uint32)
+        arrays = (*pricer.rows[:4], utility, in_order.EVEN, rows._bold, rows.order, spans, False)
+        return kernels.best_in_order(*arrays, 0.0, 1e-9, 10**9, np.zeros(len(choice)), choice.copy())
+
+    enough = kernels.MISSED + 1
+    assert work(5, []) == work(enough, []) != work(enough - 1, [])
+    assert work(5, [[0, 100, 1]]) == work(5, []) + 100
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -252,14 +257,9 @@ def test_proofs_in_one_pass_are_those_of_arrays(monkeypatch, seed):
     _, swept = engine._swept(np.ones(2))
     weight = np.array([1.0, 0.4])
     priced = swept.pricer.price(weight, 1e-4, 1e-5)
-    choice = swept._kept[priced.choice.astype(np.intp)]
     utility, value = weight @ swept.utility, priced.value @ weight
-    expected = swept._proved_values(choice, priced)
     over = total_iteration.excess(swept.quotient, utility, value)
-    for module in (swept_total, total_iteration):
-        monkeypatch.setattr(module, "COMPILED", 0)
-    for one, other in zip(swept._proved_values(choice, priced), expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+    monkeypatch.setattr(total_iteration, "COMPILED", 0)
     found = total_iteration.largest_excess(swept.quotient, utility, value)
     assert found == pytest.approx(over.max(), rel=1e-9, abs=1e-13)
     assert np.isnan(total_iteration.largest_excess(swept.quotient, utility, np.full_like(value, np.nan)))
@@ -305,25 +305,22 @@ def test_a_bound_that_is_raised_in_order_is_a_proof(back):
     swept = engine._swept(weight)[1]
     priced, quotient = swept.pricer.price(weight, 1e-9, 1e-9), swept.quotient
     utility, value = weight @ swept.utility, priced.value @ weight
-    bound = swept._bound_in_order(utility, value, priced.time)
+    bound = swept._bound_in_order(weight, 0.0, value, priced.time)
     usual = total_iteration.at_start(quotient, value)
     assert usual <= bound <= usual + 1e-9 * abs(usual)
     # Every row is checked: values that are too low are raised, or refused.
     low = value - np.linspace(0, 1, len(value))
-    assert (found := swept._bound_in_order(utility, low, priced.time)) is None or found >= usual - 1e-9 * abs(
-        usual
-    )
+    found = swept._bound_in_order(weight, 0.0, low, priced.time)
+    assert found is None or found >= usual - 1e-9 * abs(usual)
     arrays = (np.append(quotient.rows.first, len(utility)).astype(np.uint32), *quotient.rows.arrays)
     raised = np.empty(len(value))
-    rest = (quotient.is_stop, utility, 1e-14, *swept.pricer.order, value, priced.time)
+    rest = (quotient.is_stop, swept.utility, weight, 0.0, 1e-14, *swept.pricer.order, value, priced.time)
     assert raised_in_order(*arrays, *rest, 2.0, 3, raised)
     assert total_iteration.largest_excess(quotient, utility, raised) <= 0
     # An order in which states come before those that they lead to proves nothing.
     order, bounds = swept.pricer.order
     turned = (
-        quotient.is_stop,
-        utility,
-        1e-14,
+        *(quotient.is_stop, swept.utility, weight, 0.0, 1e-14),
         order[::-1].copy(),
         (len(order) - bounds[::-1]).astype(np.uint32),
     )
@@ -342,16 +339,33 @@ def test_states_that_some_pairs_reach():
     assert 1 < found.sum() < 200
 
 
-def test_a_mixture_is_proved_in_one_pass_as_by_arrays(monkeypatch):
+@pytest.mark.parametrize("mixed", [False, True])
+def test_values_are_proved_in_one_pass_as_by_arrays(mixed):
+    """Of one policy, and of a mixture: what is left of u + PV − V, in all steps that W proves."""
     engine = Total(normalise(layered(11, 900, 0.1))[0])
     _, swept = engine._swept(np.ones(2))
-    found = [swept.pricer.price(np.array([1.0, price]), 1e-4, 1e-5).choice for price in (0.2, 3.0)]
-    choices = np.array([swept._kept[choice.astype(np.intp)] for choice in found])
-    shares, values = swept.pricer.mixed(np.array(found), np.array([0.6, 0.4]), 1e-6)
-    expected = swept._proved_mixture(choices, shares, values)
-    monkeypatch.setattr(swept_total, "COMPILED", 0)
-    for one, other in zip(swept._proved_mixture(choices, shares, values), expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11)
+    priced = [swept.pricer.price(np.array([1.0, price]), 1e-4, 1e-5) for price in (0.2, 3.0)]
+    choices, shares = np.array([swept._kept[one.choice.astype(np.intp)] for one in priced]), np.array([1.0])
+    if mixed:
+        shares, values = swept.pricer.mixed(
+            np.array([one.choice for one in priced]), np.array([0.6, 0.4]), 1e-6
+        )
+    else:
+        choices, values = choices[1:], priced[1]
+        shares = np.ones(choices.shape)
+    quotient, terms = swept.quotient, 3 * len(choices) * (swept.quotient.rows.terms + 1) + swept_total.STEPS
+    kernel, rounding = quotient.rows.kernel, terms * swept_total.UNIT_ROUNDOFF
+    chain = sum(scipy.sparse.diags_array(s) @ kernel[c] for s, c in zip(shares, choices, strict=True))
+    gain = np.einsum("kn,jkn->nj", shares, swept.utility[:, choices])
+    size = chain @ np.abs(values.value) + np.abs(gain) + np.abs(values.value)
+    left = np.abs(gain + chain @ values.value - values.value) + rounding * size
+    after = chain @ values.time
+    held = (values.time - after - rounding * (values.time + after)).min()
+    guess = quotient.initial @ values.value
+    error = left.max(0) * (quotient.initial @ values.time) / held
+    found = swept._proved_values(choices, shares, values)
+    np.testing.assert_allclose(found.guess, guess, rtol=1e-12)
+    np.testing.assert_allclose(found.high - found.low, 2 * error, rtol=1e-2)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -24,7 +24,6 @@ from painless.engines.sweeps._component_kernels import components_in_order
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 
 COMPILED = 10_000  # transitions from which compiled code is worth its loading
-FEW_ROUNDS = 16  # of taking components, after which dead ends are sought
 
 
 class EndComponents(NamedTuple):
@@ -78,9 +77,8 @@ def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lamb
     left = pairs.reshape(-1).copy()
     if not isinstance(transition, np.ndarray) and transition.nnz > COMPILED:
         label = _compiled(transition, left, actions, tick)
-        if label is not None:
-            kept = left.reshape(states, actions)
-            return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+        kept = left.reshape(states, actions)
+        return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
     arrows = _arrows(transition, left.reshape(pairs.shape))
     while True:
         tick()
@@ -96,19 +94,15 @@ def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lamb
     return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
 
 
-def _compiled(transition: Any, left: Mask, actions: int, tick: Callable[[], None]) -> NDArray[np.intp] | None:
-    """Clear in `left` (S·A,) the pairs that leave their component, in place, and return the component of each state, (S,); None if that takes many rounds.
-
-    Whatever leaves its component goes, so that dead ends need no search of their own, but for long ways to them inside a component.
-    """
-    pointer, successor = unsigned(transition.indptr), unsigned(transition.indices)
-    for _ in range(FEW_ROUNDS):
+def _compiled(transition: Any, left: Mask, actions: int, tick: Callable[[], None]) -> NDArray[np.intp]:
+    """Clear in `left` (S·A,) the pairs that leave their component, in place, and return the component of each state, (S,)."""
+    arrays = unsigned(transition.indptr), unsigned(transition.indices), transition.data
+    while True:
         tick()
-        first, target = kept_transitions(pointer, successor, transition.data, left, actions)
+        first, target = kept_transitions(*arrays, left, actions)
         label = components_in_order(np.arange(len(first), dtype=np.uint32), first, target)
-        if not remove_leaving(pointer, successor, transition.data, label, left, actions):
+        if not remove_leaving(*arrays, label, left, actions):
             return label.astype(np.intp)
-    return None
 
 
 @njit
@@ -134,16 +128,53 @@ def kept_transitions(
 def remove_leaving(
     pointer: Indices, successor: Indices, probability: Array, label: Indices, left: Mask, actions: int
 ) -> int:
-    """Clear in `left` (S·A,) the pairs that may leave the component of their state, (S,); return how many."""
-    count = 0
-    for s in range(len(label)):
-        for pair in range(np.uint64(s * actions), np.uint64((s + 1) * actions)):
+    """Clear in `left` (S·A,) the pairs that may leave the component of their state, (S,), then those that may lead to a state without a pair, and so on; return how many."""
+    states, count, end = len(label), 0, 0
+    pairs_left, begin = np.zeros(states, np.uint32), np.zeros(states + 1, np.uint32)
+    todo = np.empty(states, np.uint32)
+    for s in range(np.uint64(states)):
+        for pair in range(s * np.uint64(actions), (s + np.uint64(1)) * np.uint64(actions)):
             if left[pair]:
                 for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
                     if probability[k] > 0.0 and label[np.uint64(successor[k])] != label[s]:
                         left[pair] = False
                         count += 1
                         break
+            if left[pair]:
+                pairs_left[s] += np.uint32(1)
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    if probability[k] > 0.0:
+                        begin[np.uint64(successor[k])] += np.uint32(1)
+        if pairs_left[s] == 0:
+            todo[end] = s
+            end += 1
+    if count == 0:
+        return 0
+    # The pairs into each state, of those that are left
+    for n in range(states):
+        begin[n + 1] += begin[n]
+    into = np.empty(begin[states], np.uint32)
+    for s in range(np.uint64(states)):
+        for pair in range(s * np.uint64(actions), (s + np.uint64(1)) * np.uint64(actions)):
+            if left[pair]:
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    if probability[k] > 0.0:
+                        t = np.uint64(successor[k])
+                        begin[t] -= np.uint32(1)
+                        into[begin[t]] = pair
+    while end > 0:
+        end -= 1
+        t = np.uint64(todo[end])
+        for k in range(begin[t], begin[t + np.uint64(1)]):
+            taken = np.uint64(into[k])
+            if left[taken]:
+                left[taken] = False
+                count += 1
+                source = taken // np.uint64(actions)
+                pairs_left[source] -= np.uint32(1)
+                if pairs_left[source] == 0:
+                    todo[end] = source
+                    end += 1
     return count
 
 

@@ -9,7 +9,7 @@ off by at most Σ_t γ^t e.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,11 +21,11 @@ from painless.common.arrays import Array, Mask
 from painless.engines.engine import STEPS, UNIT_ROUNDOFF, Actions, BaseEngine, Bracket, Response, as_table
 from painless.engines.pair_rows import compiled_steps
 from painless.engines.sweeps.backward import (
-    best_step,
     follow_step,
     mix_step,
     reach_step,
     shares_step,
+    steps_back,
     visit_step,
     write_shares,
 )
@@ -37,7 +37,8 @@ from painless.problem.transitions import require_sound
 
 COMPILED = 1_500_000  # transitions of all steps from which compiled code is worth its loading
 SHARED = 50_000  # states from which a second thread pays
-EVERY: Mask = np.empty((0, 0), dtype=bool)  # stands for all actions
+EVERY: Mask = np.empty((1, 0, 0), dtype=bool)  # stands for all actions
+TOGETHER = 200_000  # states of steps that are taken together, between two looks at the clock
 
 
 class FiniteHorizon(BaseEngine):
@@ -109,12 +110,9 @@ class FiniteHorizon(BaseEngine):
 
     def _swept_best(self, weight: Array) -> Response:
         """Find the best actions and the values of all utilities in one pass over what can be reached; elsewhere the first action is taken."""
-        actions, value = self._first_actions.copy(), np.empty(0)
-        values, spare = np.zeros((2, self.process.states, self._columns))
-        largest = float(np.abs(weight) @ self._sizes)
-        for t, at_step, most in self._backwards(weight, actions, self._near):
-            values, spare = self._followed(t, actions[t], values, int(self._near[t]), spare), values
-            value, largest = at_step, max(largest, most)
+        actions = self._first_actions.copy()
+        value, values, largest = self._backwards(weight, actions, self._near, self._columns)
+        largest = max(largest, float(np.abs(weight) @ self._sizes))
         return self._response(weight, actions.reshape(-1), value, largest, self._bracket(values.T))
 
     @cached_property
@@ -123,7 +121,8 @@ class FiniteHorizon(BaseEngine):
         steps, states, _ = self._shape
         if self._unmasked:
             return np.zeros((steps, states), dtype=self.compact)
-        return self.problem.actions.argmax(1).astype(self.compact).reshape(steps, states)
+        first = self._masks(0, steps).argmax(-1).astype(self.compact)
+        return first if len(first) == steps else np.tile(first, (steps, 1))
 
     def everywhere(self, actions: Actions, weight: Array) -> Actions:
         """Return a best response to weights (J,) with the best actions also in states (t, s) that nothing can reach."""
@@ -131,27 +130,33 @@ class FiniteHorizon(BaseEngine):
         if not self._compiled or (self._near == states).all():
             return actions
         whole = actions.copy()
-        for _ in self._backwards(weight, whole.reshape(self._shape[:2]), np.full(len(self._near), states)):
-            pass
+        self._backwards(weight, whole.reshape(self._shape[:2]), np.full(len(self._near), states))
         return whole
 
     def _backwards(
-        self, weight: Array, actions: Actions, near: NDArray[np.intp]
-    ) -> Iterator[tuple[int, Array, float]]:
-        """Write the best actions (H, S) of the first `near` states of each step; give each step, its values (S,) and the largest of them, from the last one on.
+        self, weight: Array, actions: Actions, near: NDArray[np.intp], columns: int = 0
+    ) -> tuple[Array, Array, float]:
+        """Write the best actions (H, S) of the first `near` states of each step (H,); return the values (S,) at the first step, those of all utilities, (S, C), if they are wanted, and the largest absolute value on the way.
 
         Values beyond those states are left over from other steps.
         """
         steps, states, _ = self._shape
-        value, ahead, weighted = np.zeros(states), np.zeros(states), None
-        for t in reversed(range(steps)):
-            self._tick()
-            ahead, value = value, ahead
-            if weighted is None or not self._alike:
-                weighted = self._weighted(weight, t)
-            whole = (weighted, self._mask(t), self.problem.discount, ahead)
-            most = self._shared(best_step, *self._arrays(t), *whole, actions[t], value, states=int(near[t]))
-            yield t, value, max(most)
+        value, values, newest = np.zeros((2, states)), np.zeros((2, states, columns)), 0
+        # Steps that are alike are taken together, unless threads wait for each other
+        alone = self._threads.several(states) or len(self.process.kernels) > 1 or not self._alike
+        together, largest, end = 1 if alone else max(TOGETHER // states, 1), 0.0, steps
+        weighted = self._weighted(weight, 0)
+        while end > 0:
+            first = max(end - together, 0)
+            for _ in range(first, end):
+                self._tick()
+            if not self._alike:
+                weighted = self._weighted(weight, first)
+            own = weighted, self._masks(first, end), self._utility[:, first], self.problem.discount
+            found = near[first:end], actions[first:end], value, values, newest
+            most = self._shared(steps_back, *self._arrays(first), *own, *found, states=int(near[end - 1]))
+            largest, newest, end = max(largest, *most), (newest + end - first) % 2, first
+        return value[newest], values[newest], largest
 
     @cached_property
     def _alike(self) -> bool:
@@ -167,9 +172,12 @@ class FiniteHorizon(BaseEngine):
             total += price * utility
         return total
 
-    def _mask(self, step: int) -> Mask:
-        """Return the actions of a step, (S, A); nothing if all are available in every step."""
-        return EVERY if self._unmasked else self.problem.actions.reshape(self._shape)[step]
+    def _masks(self, first: int, end: int) -> Mask:
+        """Return the actions of some steps, (n, S, A), or one step for all; nothing if all are available in every step."""
+        if self._unmasked:
+            return EVERY
+        repeated = self.problem.step_utility is not None
+        return self.problem.actions.reshape(self._shape)[slice(1) if repeated else slice(first, end)]
 
     @cached_property
     def _unmasked(self) -> bool:

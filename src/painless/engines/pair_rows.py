@@ -21,7 +21,7 @@ from painless.engines.sweeps._ordered_kernels import (
 from painless.engines.sweeps.sparse_rows import Indices, inverse, unsigned
 from painless.problem import Transition
 
-COMPILED = 10_000  # states from which compiled code is worth its loading
+COMPILED = 5000  # states from which compiled code is worth its loading
 
 Places = NDArray[np.intp]
 
@@ -41,8 +41,9 @@ class PairRows:
 
     @cached_property
     def arrays(self) -> tuple[Indices, Indices, Array]:
-        """Where each pair begins, and its successors and their probabilities, if they are sparse."""
-        return unsigned(self.kernel.indptr), unsigned(self.kernel.indices), self.kernel.data
+        """Where each pair begins, and its successors and their probabilities."""
+        kernel: Any = scipy.sparse.csr_array(self.kernel)
+        return unsigned(kernel.indptr), unsigned(kernel.indices), kernel.data
 
     @cached_property
     def label(self) -> Indices:

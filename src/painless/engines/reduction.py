@@ -38,7 +38,7 @@ class Reduction:
         flat = kernel.reshape(-1, self.states) if isinstance(kernel, np.ndarray) else kernel
         self.flat = positive_entries(flat)  # (S·A, S)
         self.ending = missing(self.flat).reshape(problem.actions.shape)  # (S, A)
-        self.reached = self._reached(problem.actions)
+        self.reached = self.reached_by(problem.actions)
         self.pairs = problem.actions & self.reached[:, None]
         self._zero = problem.utility == 0  # (J, S, A)
         staying = end_components(self.flat, self.pairs & (self.ending == 0))  # where one can stay for ever
@@ -63,7 +63,7 @@ class Reduction:
         same = not (idle & self.loops).any() or idle.sum() == self.is_idle(everything).sum()
         return everything if same else used
 
-    def _reached(self, pairs: Mask) -> Mask:
+    def reached_by(self, pairs: Mask) -> Mask:
         """The states that some policy comes to that takes some pairs (S, A) only, (S,)."""
         if self.flat.nnz > COMPILED:
             pointer, successor = unsigned(self.flat.indptr), unsigned(self.flat.indices)
@@ -99,12 +99,15 @@ class Reduction:
             found[scipy.sparse.csgraph.breadth_first_order(back, self.states, return_predecessors=False)] = (
                 True
             )
-            dead = ~found[:-1]
+            dead = ~found[:-1] & self.reached
+            if not dead.any():
+                break
             leads = np.asarray(self.flat @ dead.astype(np.float64)).reshape(left.shape) > 0
             gone = left & (leads | dead[:, None])
             if not gone.any():
-                return left & self._reached(left)[:, None]
+                break
             left &= ~gone
+        return self.pairs if np.array_equal(left, self.pairs) else left & self.reached_by(left)[:, None]
 
     @cached_property
     def hopeless(self) -> NDArray[np.intp]:
@@ -229,10 +232,12 @@ class Quotient:
         return found
 
     @cached_property
-    def _resting(self) -> Places:
-        """The action with which each of these states rests; any if it does not, (N,)."""
+    def _action(self) -> Places:
+        """The action of each row, (n,), if each node is a single state; of one that stops, the action with which it rests, or any."""
         assert self._state is not None
-        return np.asarray(self.whole.rests.pairs.argmax(1)[self._state])
+        resting = self.whole.rests.pairs.argmax(1)[self._state]
+        state = self._state[self.rows.state]
+        return np.where(self.is_stop, resting[self.rows.state], self.pair - state * self.whole.actions)
 
     @property
     def is_plain(self) -> bool:
@@ -270,6 +275,8 @@ class Quotient:
         """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
         if self.whole.always_stops or self.ends[choice].all():
             return np.ones(self.count, dtype=bool)
+        if not self._has_cycles and (self.sweeps.known.place[choice] >= 0).all():  # none stays where it is
+            return np.ones(self.count, dtype=bool)
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
         positive = chain.data > 0
         source, target = (part[positive] for part in chain.coords)
@@ -280,7 +287,7 @@ class Quotient:
         whole, actions = self.whole, self.whole.actions
         found, pair = fallback.copy(), self.pair[choice]
         if self._state is not None:
-            found[self._state] = np.where(pair >= 0, pair % actions, self._resting)
+            found[self._state] = self._action[choice]
             return found
         leaving = pair[pair >= 0]
         found[leaving // actions] = leaving % actions

@@ -43,11 +43,11 @@ def kept_rows(rows: PairRows) -> KeptRows:
     at = np.repeat(np.arange(kernel.shape[0]), np.diff(kernel.indptr))
     loop = kernel.indices == rows.state[at]
     stay = np.bincount(at[loop], kernel.data[loop], kernel.shape[0])
-    kept = np.flatnonzero(stay < STUCK)
+    stays = stay >= STUCK
+    kept = np.flatnonzero(~stays)
     some = kernel if len(kept) == kernel.shape[0] else kernel[kept]
-    starts = np.searchsorted(rows.state[kept], np.arange(len(rows.first) + 1))
-    place = np.full(kernel.shape[0], -1)
-    place[kept] = np.arange(len(kept))
+    before: Places = np.cumsum(~stays) - ~stays  # rows that are kept
+    place, starts = np.where(stays, -1, before), np.append(before, len(kept))[rows.begin]
     first, pointer, successor = (part.astype(np.uint32) for part in (starts, some.indptr, some.indices))
     sparse = SparseRows(first, pointer, successor, some.data, np.empty((0, len(kept))), None, rows.terms)
     return KeptRows(kept, place, sparse)

@@ -8,19 +8,18 @@ the given weights, `Total` goes on by policy iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from painless.bellman import Resolvent
 from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
-from painless.engines.pair_rows import COMPILED, Places
+from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient
 from painless.engines.sweeps._ordered_kernels import raised_in_order
-from painless.engines.sweeps._proof_kernels import mixture_residuals, policy_residuals
+from painless.engines.sweeps._proof_kernels import policy_residuals
 from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
 from painless.engines.total_iteration import RAISES, SPARE, Factorise, Improved, at_start, upper_bound
 from painless.engines.total_iteration import STEPS as SUMS
@@ -48,7 +47,6 @@ class SweptTotal:
     def __init__(self, problem: CMDP, quotient: Quotient, start: Places, tick: Callable[[], None]) -> None:
         self.problem, self.quotient, self._tick = problem, quotient, tick
         self.utility = np.ascontiguousarray(quotient.utility(problem.utility))  # (J, n)
-        self._size = np.abs(self.utility)
         known = quotient.sweeps.known
         first = known.place[start]
         self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
@@ -73,36 +71,38 @@ class SweptTotal:
         choice = self._kept[priced.choice.astype(np.intp)]
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
-        rounded = weight @ self.utility + (len(weight) + 2) * UNIT_ROUNDOFF * (weight @ self._size)
-        bound = self._bound_in_order(rounded, found.value, priced.time)
+        slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
+        bound = self._bound_in_order(weight, slip, found.value, priced.time)
         if bound is None:
+            rounded = weight @ self.utility + slip * (weight @ np.abs(self.utility))
             bound = upper_bound(
                 *(self.quotient, rounded, found, self._tick, factorise),
                 lambda steps: self.pricer.longest(steps[self._kept]),
             )
-        value = self._proved_values(choice, priced)
+        value = self._proved_values(choice[None], np.ones((1, len(choice))), priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
 
-    def _bound_in_order(self, utility: Array, value: Array, time: Array) -> float | None:
-        """Return a bound at ρ on every policy from values and times (N,) that are raised in order; None if there is no order, or no proof."""
+    def _bound_in_order(self, weight: Array, slip: float, value: Array, time: Array) -> float | None:
+        """Return a bound at ρ on every policy for weights (J,), whose sums are rounded by `slip`, from values and times (N,) that are raised in order; None if there is no order, or no proof."""
         rows, order = self.quotient.rows, self.pricer.order
         if order is None:
             return None
         rounding, raised = (3 * rows.terms + SUMS) * UNIT_ROUNDOFF, np.empty(len(value))
-        arrays = (rows.begin, *rows.arrays, self.quotient.is_stop, utility, rounding, *order, value, time)
-        proved = raised_in_order(*arrays, SPARE, RAISES, raised)
+        arrays = (rows.begin, *rows.arrays, self.quotient.is_stop, self.utility, weight, slip, rounding)
+        proved = raised_in_order(*arrays, *order, value, time, SPARE, RAISES, raised)
         return at_start(self.quotient, raised) if proved else None
 
-    def _proved_values(self, choice: Places, priced: TotalPriced) -> Bracket:
-        """Return proved bounds on V(ρ) of the policy that takes the rows `choice` (N,)."""
-        rows, start, terms = self.quotient.rows, self.quotient.initial, 3 * self.quotient.rows.terms + STEPS
-        if len(choice) <= COMPILED:
-            return proved_values(rows.chain(choice), self.utility[:, choice], start, priced, terms)
-        time, left = np.maximum(priced.time, 0.0), np.empty(len(self.utility))
-        held = policy_residuals(
-            *rows.arrays, self.utility, choice, priced.value, time, terms * UNIT_ROUNDOFF, left
-        )
-        return _bracket(priced.value.T, start, left, time, held)
+    def _proved_values(self, choices: Places, shares: Array, found: TotalPriced) -> Bracket:
+        """Return proved bounds on V(ρ) of the policy that takes the rows `choices` (n, N) with shares (n, N).
+
+        The values and times that were found may be wrong; they decide how wide the bounds are.
+        """
+        rows, start = self.quotient.rows, self.quotient.initial
+        terms = 3 * len(choices) * (rows.terms + 1) + STEPS
+        value, time = np.ascontiguousarray(found.value), np.maximum(found.time, 0.0)
+        arrays, left = (*rows.arrays, self.utility, choices, shares, value, time), np.empty(len(self.utility))
+        held = policy_residuals(*arrays, terms * UNIT_ROUNDOFF, left)
+        return _bracket(value.T, start, left, time, held)
 
     def mixed(
         self, policies: Sequence[NDArray[np.integer]], weights: Array, precision: float
@@ -123,25 +123,9 @@ class SweptTotal:
         shares, values = self.pricer.mixed(place.astype(np.uint32), weights / weights.sum(), exact)
         if values is None:
             return None
-        value = self._proved_mixture(choices, shares, values)
+        value = self._proved_values(choices, shares, values)
         # No more is claimed than is proved
         return self._table(policies, shares), value._replace(guess=value.low)
-
-    def _proved_mixture(self, choices: Places, shares: Array, found: TotalPriced) -> Bracket:
-        """Return proved bounds on V(ρ) of the policy that takes the rows `choices` (n, N) with shares (n, N)."""
-        rows, start = self.quotient.rows, self.quotient.initial
-        terms = 3 * len(choices) * (rows.terms + 1) + STEPS
-        if len(start) > COMPILED:
-            time, left = np.maximum(found.time, 0.0), np.empty(len(self.utility))
-            value = np.ascontiguousarray(found.value)
-            arrays = (*rows.arrays, self.utility, choices, shares, value, time, terms * UNIT_ROUNDOFF, left)
-            held = mixture_residuals(*arrays)
-            return _bracket(value.T, start, left, time, held)
-        kernel = scipy.sparse.csr_array(rows.kernel)
-        pairs = [*zip(shares, choices, strict=True)]
-        chain: Any = sum(scipy.sparse.diags_array(share) @ kernel[choice] for share, choice in pairs)
-        gain = np.einsum("kn,jkn->jn", shares, self.utility[:, choices])
-        return proved_values(scipy.sparse.csr_array(chain), gain, start, found, terms)
 
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""
@@ -167,19 +151,6 @@ class _Time(NamedTuple):
     def state_occupancy(self, initial: Array) -> Array:
         """It does not tell."""
         raise NotImplementedError
-
-
-def proved_values(chain: Any, gain: Array, start: Array, priced: TotalPriced, terms: int) -> Bracket:
-    """Return proved bounds on V(ρ) of a chain (N, N) with utilities (J, N), whose sums take so many roundings.
-
-    The values and times may be wrong; they decide how wide the bounds are.
-    """
-    value, time = priced.value.T, np.maximum(priced.time, 0.0)
-    ahead, size = (np.asarray((chain @ one.T).T) for one in (value, np.abs(value)))
-    left = np.abs(gain + ahead - value) + terms * UNIT_ROUNDOFF * (size + np.abs(gain) + np.abs(value))
-    after = np.asarray(chain @ time)
-    held = float((time - after - terms * UNIT_ROUNDOFF * (time + after)).min(initial=np.inf))
-    return _bracket(value, start, left.max(1), time, held)
 
 
 def _bracket(value: Array, start: Array, left: Array, time: Array, held: float) -> Bracket:

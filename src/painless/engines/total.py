@@ -319,6 +319,10 @@ class Total(BaseEngine):
         uniform = self.allowed / self.allowed.sum(1, keepdims=True)
         return (1 - UNIFORM) * policy + UNIFORM * uniform
 
+    def reachable(self, policy: Array) -> Mask:
+        """Return which states a policy (S, A) may come to, (S,)."""
+        return self.whole.reached_by(policy > 0)
+
     def scale(self, policy: Array) -> float:
         """Return the largest total of absolute utilities from any state under a policy (S, A)."""
         size = np.abs(self.problem.utility).max(0)[None]

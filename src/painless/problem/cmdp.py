@@ -479,7 +479,7 @@ class CMDP:
             return read_only(stages.repeated(self.step_utility, self.actions))
         if "rescaled_utility" in self.__dict__:
             scaled = self.pair_utility[:, :].reshape(-1, *self.actions.shape)
-            scaled[:, ~self.actions] = 0.0
+            np.copyto(scaled, 0.0, where=~self.actions)
             return read_only(scaled)
         return read_only(np.concatenate([self.reward[None], self.constraint_reward]))
 

@@ -13,6 +13,7 @@ from painless.common.clock import Clock
 from painless.common.render import number_beyond
 from painless.engines.drawn import Drawn
 from painless.engines.engine import EXACT_STATES, Actions, Completes, as_table, engine_of
+from painless.engines.sweeps.backward import take_elsewhere
 from painless.loop.framework import Trace
 from painless.planning.case import Case, constant_shortfall, gap_target, misses_constant
 from painless.planning.certificate import Answer, Certifier
@@ -44,7 +45,7 @@ DRAW = " The policy is a mixture: one table is drawn at the start and kept, and 
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
 VISITS, TOLERATED = 1e-6, 0.1
 NAMED = 3  # states that a sentence lists
-ROWS = 1 << 16  # of a table that are written at a time
+ROWS = 1 << 17  # of a table from which they are written by compiled code
 
 
 def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: bool = True) -> Solution:
@@ -300,11 +301,12 @@ def _policy(
 
 def _complete(policy: Array, response: Actions, visited: Mask) -> None:
     """Let a table (n, A) do in states that are not visited, (n,), what a response (n,) does; in place, since that of a horizon is large."""
-    for begin in range(0, len(policy), ROWS):
-        part = slice(begin, begin + ROWS)
-        rows, rest = policy[part], np.flatnonzero(~visited[part])
-        rows[rest] = 0.0
-        rows[rest, response[part][rest]] = 1.0
+    if len(policy) > ROWS:
+        take_elsewhere(policy, response, visited)
+        return
+    rest = np.flatnonzero(~visited)
+    policy[rest] = 0.0
+    policy[rest, response[rest]] = 1.0
 
 
 @unchanged

@@ -17,6 +17,8 @@ MISSED = 1  # spans for which their sweeps do not suffice, after which the other
 # Over-relaxation: the largest excess of a factor over 1, and how much of it is used: at first, and if so many sweeps leave more than a part of the changes
 FURTHEST, BOLD, CAREFUL = 0.7, 0.7, 0.3
 LOOK, LEFT = 8, 0.5
+# Sweeps of the pairs that were chosen alone after one of all pairs: so many, or until changes are this share of what they were
+FOLLOWED, SETTLED = 4, 0.1
 
 Indices = NDArray[np.uint32]
 
@@ -239,13 +241,15 @@ def best_in_order(
     another is better by more than rounding. Return how often a state was looked at; −1 if that is more often than `most`,
     or if all states of a component go on moving by about as much: then there is no direction in which to sweep.
     """
-    work, missed = 0, 0
+    work, missed = 0.0, 0
+    alone = float(len(value)) / float(len(utility))  # the work of a state of which one pair is looked at
     for c in range(len(spans)):
         low, high, limit = np.uint64(spans[c, 0]), np.uint64(spans[c, 1]), int(spans[c, 2])
         done, descending, sweeps, change = limit > 0 and missed > MISSED, False, 0, 0.0
         relaxed, last = len(further) > 0 and high - low > np.uint64(1), np.inf
+        improves, followed, goal, looked = True, 0, 0.0, 0
         while not done:
-            work += int(high - low)
+            work += float(high - low) * (1.0 if improves else alone)
             if work > most:
                 return -1
             half, moving, sweeps = 0.5 * change, 0, sweeps + 1
@@ -254,7 +258,9 @@ def best_in_order(
                 s = np.uint64(order[low + high - np.uint64(1) - i if descending else i])
                 best, here, at = -np.inf, -np.inf, choice[s]
                 current = at
-                for pair in range(first[s], first[s + np.uint64(1)]):
+                begin = first[s] if improves else current
+                end = first[s + np.uint64(1)] if improves else current + np.uint32(1)
+                for pair in range(begin, end):
                     total, stay = utility[pair], 0.0
                     for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
                         t = np.uint64(successor[k])
@@ -277,9 +283,14 @@ def best_in_order(
                 size = max(size, abs(best))
                 value[s] = best + part[0] * further[at] * (best - value[s]) if relaxed else best
             descending = turns and not descending
-            done = high - low == np.uint64(1) or change <= max(least * size, floor)
-            if relaxed and sweeps % LOOK == 0:
-                part[0], last = used_part(part[0], change, last), change
+            if improves:
+                done = high - low == np.uint64(1) or change <= max(least * size, floor)
+                if relaxed and sweeps - looked >= LOOK:
+                    part[0], last, looked = used_part(part[0], change, last), change, sweeps
+                improves, followed, goal = False, 0, max(SETTLED * change, floor)
+            else:
+                followed += 1
+                improves = followed == FOLLOWED or change <= goal
             if sweeps == limit and not done:
                 done, missed = True, missed + 1
             astray = turns and sweeps == SWEEPS and moving > MOVING * float(high - low)
@@ -287,7 +298,7 @@ def best_in_order(
                 return -1
         if limit == 0:
             missed = 0
-    return work
+    return int(work)
 
 
 @njit
@@ -323,15 +334,14 @@ def values_in_order(
             work += int(high - low)
             if work > most:
                 return -1
-            change[:] = 0.0
-            size[:] = 0.0
-            for i in range(low, high):
-                s = np.uint64(order[low + high - one - i if descending else i])
-                stays = 1.0 / (1.0 - stay[s])
-                beyond = part[0] * further[s] if relaxed else 0.0
-                for c in range(np.uint64(0), columns, np.uint64(3)):
-                    # Three at a time; the last one is done again for those that are missing
-                    d, e = min(c + one, columns - one), min(c + two, columns - one)
+            beyond = part[0] if relaxed else 0.0
+            for c in range(np.uint64(0), columns, np.uint64(3)):
+                # Three at a time; the last one is done again for those that are missing
+                d, e = min(c + one, columns - one), min(c + two, columns - one)
+                moved, jumped, turned, most_first, most_second, most_third = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                for i in range(low, high):
+                    s = np.uint64(order[low + high - one - i if descending else i])
+                    stays = 1.0 / (1.0 - stay[s])
                     first = gain[s, c] if c < utilities else 1.0
                     second = gain[s, d] if d < utilities else 1.0
                     third = gain[s, e] if e < utilities else 1.0
@@ -342,16 +352,17 @@ def values_in_order(
                         third += share * value[t, e]
                     first, second, third = first * stays, second * stays, third * stays
                     before, among, behind = value[s, c], value[s, d], value[s, e]
-                    change[c] = max(change[c], abs(first - before))
-                    change[d] = max(change[d], abs(second - among))
-                    change[e] = max(change[e], abs(third - behind))
-                    size[c], size[d] = max(size[c], abs(first)), max(size[d], abs(second))
-                    size[e] = max(size[e], abs(third))
+                    moved, most_first = max(moved, abs(first - before)), max(most_first, abs(first))
+                    jumped, most_second = max(jumped, abs(second - among)), max(most_second, abs(second))
+                    turned, most_third = max(turned, abs(third - behind)), max(most_third, abs(third))
                     if relaxed:
-                        first += beyond * (first - before)
-                        second += beyond * (second - among)
-                        third += beyond * (third - behind)
+                        bold = beyond * further[s]
+                        first += bold * (first - before)
+                        second += bold * (second - among)
+                        third += bold * (third - behind)
                     value[s, c], value[s, d], value[s, e] = first, second, third
+                change[c], change[d], change[e] = moved, jumped, turned
+                size[c], size[d], size[e] = most_first, most_second, most_third
             done, descending = True, turns and not descending
             if high - low > one:
                 largest = 0.0

@@ -203,6 +203,8 @@ def raised_in_order(
     probability: Array,
     is_stop: Mask,
     utility: Array,
+    weight: Array,
+    slip: float,
     rounding: float,
     order: Indices,
     bounds: Indices,
@@ -212,15 +214,19 @@ def raised_in_order(
     attempts: int,
     raised: Array,
 ) -> bool:
-    """Write a function above the values (N,) that no row (n,) improves, (N,); return whether that is proved, as by `largest_excess`.
+    """Write a function above the values (N,) that no row (n,) improves for weights (J,) of the utilities (J, n), (N,); return whether that is proved, as by `largest_excess`.
 
-    A single state is raised by what its own rows ask for, given those that come before it; a larger component as much as those that it leads to, and by a multiple of
-    the times (N,). Every row is checked with what is written: what comes later is no number yet, which no check accepts.
+    The weighted sum of utilities is rounded up by `slip` of the sum of its sizes.
+
+    A single state is raised by what its own rows ask for, given those that come before it: a row that exceeds its value by at most x, and stays with probability q, does so by at most x − (1 − q)δ once it
+    is raised by δ. A larger component is raised as much as those that it leads to, and by a multiple of the times (N,), and every row is then checked with what is written. What comes later is no number yet, which is
+    refused.
     """
     raised[:] = np.nan
+    utilities = np.uint64(len(weight))
     for c in range(len(bounds) - 1):
         low, high = np.uint64(bounds[c]), np.uint64(bounds[c + 1])
-        single, slip, shift, missing = high - low == np.uint64(1), 0.0, 0.0, 0.0
+        single, raise_by, shift, missing = high - low == np.uint64(1), 0.0, 0.0, 0.0
         if not single:  # as much as what it leads to
             for i in range(low, high):
                 s = np.uint64(order[i])
@@ -236,7 +242,13 @@ def raised_in_order(
                 for row in range(np.uint64(first[s]), np.uint64(first[s + np.uint64(1)])):
                     over, stay = -here, 0.0
                     if not is_stop[row]:
-                        ahead, size = 0.0, 0.0
+                        gain, ahead, size = 0.0, 0.0, 0.0
+                        for j in range(utilities):
+                            part = weight[j] * utility[j, row]
+                            gain += part
+                            size += abs(part)
+                        gain += slip * size
+                        size = abs(gain)
                         for k in range(pointer[row], pointer[row + np.uint64(1)]):
                             t = np.uint64(successor[k])
                             part = probability[k] * raised[t]
@@ -244,18 +256,24 @@ def raised_in_order(
                             size += abs(part)
                             if t == s:
                                 stay += probability[k]
-                        over = utility[row] + ahead - here + rounding * (size + abs(here) + abs(utility[row]))
-                    if not over <= 0.0:
-                        missing = over if not over <= missing else missing
-                        needed = max(needed, (over + 2.0 * rounding * abs(here)) / (1.0 - stay))
+                        over = gain + ahead - here + rounding * (size + abs(here))
+                    if over != over:
+                        return False
+                    if over > 0.0:
+                        missing, held = max(missing, over), 1.0 - stay - 4.0 * rounding
+                        asked = (1.0 + 8.0 * rounding) * (over + 2.0 * rounding * abs(here)) / held
+                        needed = max(needed, asked if held > 0.0 else np.inf)
             if missing == 0.0:
                 break
-            slip += (1.0 + 8.0 * rounding) * needed if single else spare * missing
-            if not slip < np.inf:
+            raise_by += needed if single else spare * missing
+            if not raise_by < np.inf:
                 return False
             for i in range(low, high):
                 s = np.uint64(order[i])
-                raised[s] = value[s] + shift + slip * (1.0 if single else time[s])
+                raised[s] = value[s] + shift + raise_by * (1.0 if single else time[s])
+            if single:
+                missing = 0.0
+                break
         if missing != 0.0:
             return False
     return True

@@ -49,42 +49,6 @@ def policy_residuals(
     successor: Indices,
     probability: Array,
     utility: Array,
-    choice: Any,
-    value: Array,
-    time: Array,
-    rounding: float,
-    left: Array,
-) -> float:
-    """Write the largest |u + PV − V| of the rows that a policy takes, (N,), for utilities (J, n) and values (N, J), rounded up, (J,).
-
-    Return the least of W − PW, rounded down, for times W (N,).
-    """
-    held, columns = np.inf, np.uint64(value.shape[1])
-    left[:] = 0.0
-    for s in range(np.uint64(len(choice))):
-        row = np.uint64(choice[s])
-        after = 0.0
-        for k in range(pointer[row], pointer[row + np.uint64(1)]):
-            after += probability[k] * time[successor[k]]
-        held = min(held, time[s] - after - rounding * (time[s] + after))
-        for j in range(columns):
-            gain, here, ahead, size = utility[j, row], value[s, j], 0.0, 0.0
-            for k in range(pointer[row], pointer[row + np.uint64(1)]):
-                part = probability[k] * value[successor[k], j]
-                ahead += part
-                size += abs(part)
-            over = abs(gain + ahead - here) + rounding * (size + abs(gain) + abs(here))
-            if over > left[j] or over != over:
-                left[j] = over
-    return held
-
-
-@njit
-def mixture_residuals(
-    pointer: Indices,
-    successor: Indices,
-    probability: Array,
-    utility: Array,
     choices: Any,
     shares: Array,
     value: Array,
@@ -92,7 +56,10 @@ def mixture_residuals(
     rounding: float,
     left: Array,
 ) -> float:
-    """Do what `policy_residuals` does for a policy that takes one of several rows in each state, (n, N), with shares (n, N)."""
+    """Write the largest |u + PV − V| of a policy that takes one of several rows in each state, (n, N), with shares (n, N), for utilities (J, m) and values (N, J), rounded up, (J,).
+
+    Return the least of W − PW, rounded down, for times W (N,).
+    """
     held, columns, parts = np.inf, np.uint64(value.shape[1]), np.uint64(len(choices))
     left[:] = 0.0
     over, size = np.empty(columns), np.empty(columns)

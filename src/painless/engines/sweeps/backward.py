@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array, Mask
-from painless.common.compiling import njit
+from painless.common.compiling import inner, njit
 
 Indices = NDArray[np.uint32]
 
 
-@njit
+@inner
 def best_step(
     pointer: Indices,
     successor: Indices,
@@ -86,6 +86,41 @@ def follow_step(
             gain = utility[c, s, at] if c < utilities else abs(utility[c - utilities, s, at])
             second = utility[d, s, at] if d < utilities else abs(utility[d - utilities, s, at])
             values[s, c], values[s, d] = gain + discount * total, second + discount * other
+
+
+@njit
+def steps_back(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    weighted: Array,
+    masks: Mask,
+    utility: Array,
+    discount: float,
+    near: NDArray[np.intp],
+    actions: Any,
+    value: Array,
+    values: Array,
+    newest: int,
+    begin: int,
+    end: int,
+) -> float:
+    """Take several steps, of which the first `near` states (n,) count, from the last one back: write the best actions (n, S) for the weighted utility (S, A), on states begin..end − 1.
+
+    The newest values are value[newest], of (2, S), and values[newest], of all utilities, (2, S, C); without columns these are left out. Each step writes the other half. There is
+    a mask of each step, (n, S, A), or one for all, (1, S, A), which may be empty. Return the largest absolute value.
+    """
+    largest = 0.0
+    for n in range(len(near)):
+        t, stop, other = len(near) - 1 - n, min(end, near[len(near) - 1 - n]), 1 - newest
+        rows, mask = (pointer, successor, probability), masks[min(t, len(masks) - 1)]
+        ahead, best = value[newest], value[other]
+        most = best_step(*rows, weighted, mask, discount, ahead, actions[t], best, begin, stop)
+        largest = max(largest, most)
+        if values.shape[2] > 0:
+            follow_step(*rows, utility, actions[t], discount, values[newest], values[other], begin, stop)
+        newest = other
+    return largest
 
 
 @njit
@@ -191,3 +226,14 @@ def shares_step(often: Array, actions: Any, table: Array) -> None:
             whole += table[s, a]
         for a in range(choices):
             table[s, a] /= whole
+
+
+@njit
+def take_elsewhere(table: Array, actions: Any, visited: Mask) -> None:
+    """Let a table (n, A) take some actions (n,) in states that are not visited, (n,)."""
+    choices = table.shape[1]
+    for s in range(len(table)):
+        if not visited[s]:
+            for a in range(choices):
+                table[s, a] = 0.0
+            table[s, actions[s]] = 1.0

@@ -91,15 +91,16 @@ class OrderedRows:
         choice: Indices,
         chain: ChangingChain,
         known: Array,
+        attempts: int = ATTEMPTS,
     ) -> InOrder | None:
         """Return a policy within about `tolerance` of the best for `weight` (J,) at ρ, with values exact to about `precision`; None if that is slow.
 
-        It starts from other choices (S,), and values and times (S, J + 1).
+        It starts from other choices (S,), and values and times (S, J + 1). An attempt takes the last time to stop for that of the answer; others follow if it is much longer.
         """
         utility, time = weight @ self.rows.utility, max(float(initial @ known[:, -1]), 1.0)
         self._value[:] = known[:, :-1] @ weight
         choice, found = choice.copy(), known.copy()
-        for _ in range(ATTEMPTS if self.has_cycles else 1):
+        for _ in range(attempts if self.has_cycles else 1):
             self._tick()
             floor = SHARE * tolerance / time
             arrays = (

@@ -25,7 +25,7 @@ from painless.engines.sweeps._total_kernels import add_the_rest
 from painless.engines.sweeps.chain import Chain, ChangingChain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
 from painless.engines.sweeps.chain_values import EPSILON, ChainValues
-from painless.engines.sweeps.in_order import OrderedRows
+from painless.engines.sweeps.in_order import ATTEMPTS, OrderedRows
 from painless.engines.sweeps.multilevel import Multilevel
 from painless.engines.sweeps.sparse_rows import Indices, SparseRows
 from painless.engines.sweeps.state_threads import PIECES, StateThreads
@@ -191,8 +191,10 @@ class TotalPricer:
         """The states (S,) by components, each after those that it leads to, and where each begins; None if there is none."""
         return (self._ordered[0].order, self._ordered[0].bounds) if self._ordered else None
 
-    def _in_order(self, weight: Array, tolerance: float, precision: float) -> TotalPriced | None:
-        """Return what `price` does, component by component; None if that is slow."""
+    def _in_order(
+        self, weight: Array, tolerance: float, precision: float, roughly: bool = False
+    ) -> TotalPriced | None:
+        """Return what `price` does, component by component, or `roughly`, as if the process stopped at once; None if that is slow."""
         if not self._ordered:
             return None
         ordered, exact = self._ordered[0], (tolerance, precision)
@@ -207,14 +209,16 @@ class TotalPricer:
         ):
             return last[3]
         found = ordered.price(
-            *(weight, tolerance, precision, self.initial, self._choice, self._chain, self._known)
+            *(weight, tolerance, precision, self.initial, self._choice, self._chain, self._known),
+            attempts=1 if roughly else ATTEMPTS,
         )
         if found is None:
             self._ordered.clear()
             return None
         self._choice, self._known = found.choice, found.known
         priced = TotalPriced(found.choice.copy(), found.value, found.time, 1)
-        self._last = (weight.copy(), *exact, priced)
+        if not (roughly and ordered.has_cycles):
+            self._last = (weight.copy(), *exact, priced)
         return priced
 
     def longest(self, steps: Array, change: float | None = None) -> Array | None:
@@ -224,7 +228,7 @@ class TotalPricer:
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
         enough = ROUGH * float(np.abs(weight @ self.rows.utility).max(initial=0.0))
-        found = self._in_order(weight, enough, enough)
+        found = self._in_order(weight, enough, enough, roughly=True)
         if found is not None:
             return max(float(self.initial @ found.time), 1.0)
         utility, values = weight @ self.rows.utility, self.values
