@@ -38,16 +38,16 @@ SMALL = 3_000  # at which a linear program and Storm run, with one constraint; S
 SEED = 11  # with which nothing was chosen
 
 
-def cases(kinds, sizes):
+def cases(kinds, sizes, limits=(0, 1, 3)):
     """Yield what is measured for each model, the small ones first: kind, states, constraints, discount, and (solver, tolerance) pairs."""
     if LARGEST in sizes:
-        for constraints in (0, 1):
+        for constraints in (n for n in (0, 1) if n in limits):
             for kind in (kind for kind in LARGE_KINDS if kind in kinds):
                 yield kind, LARGEST, constraints, 0.99, [("painless", TOLERANCES[0])]
     for states in (states for states in sizes if states != LARGEST):
         for kind in kinds:
             for discount in (0.9, 0.99, 0.999, 0.9999):
-                for constraints in (0, 1, 3):
+                for constraints in limits:
                     ours = [("painless", tolerance) for tolerance in TOLERANCES]
                     middle = discount in (0.99, 0.999)
                     if not middle and (states != SIZES[1] or constraints == 3):
@@ -211,7 +211,7 @@ def measure_all(given):
     done = known(given.store)
     hopeless = set()  # kind and solver that failed on a smaller model
     compile_kernels()
-    for kind, states, constraints, discount, solvers in cases(given.kinds, given.sizes):
+    for kind, states, constraints, discount, solvers in cases(given.kinds, given.sizes, given.constraints):
         names = {"kind": kind, "states": states, "constraints": constraints, "discount": discount}
         todo = [
             (solver, tolerance)
@@ -346,6 +346,7 @@ def main():
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=list(SIZES), help=f"{LARGEST} for the largest"
     )
+    parser.add_argument("--constraints", nargs="+", type=int, default=[0, 1, 3], choices=(0, 1, 3))
     parser.add_argument("--solvers", nargs="+", help="only these, such as: painless bicgstab superlu")
     parser.add_argument("--limit", type=float, default=30.0, help="CPU seconds for one measurement")
     parser.add_argument("--seed", type=int, default=SEED)

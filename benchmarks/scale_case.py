@@ -82,7 +82,8 @@ def halfway(problem):
     """Return a problem with limits halfway between the reward's best policy and the constraints' own."""
     pricer, weights = Pricer(problem), np.eye(1 + problem.shape[2])
     best = np.array([pricer.price(w, 1e-4 * problem.unit, 1e-4).value[1:] for w in weights])
-    return problem.with_limits(0.5 * best[0] + 0.5 * best[1:].mean(0))
+    most = problem.utility_range[1][1:] * problem.unit  # beyond which the error of these values may lie
+    return problem.with_limits(np.minimum(0.5 * best[0] + 0.5 * best[1:].mean(0), most))
 
 
 class Clock:

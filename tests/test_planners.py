@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import painless
 from painless.bellman import policy_value
@@ -106,6 +107,27 @@ def test_best_mixture_by_hand():
     assert mixture.value == pytest.approx(0.75)
     assert best_mixture(value, np.array([1.5])) is None
     assert best_mixture(value[:, :1], np.empty(0)).value == 1.0
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 12), st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_mixtures_with_one_constraint_are_proved_by_their_price(count, whole, tight, seed):
+    """No policy has more reward and priced slack than the mixture is worth, also where rewards, slacks or policies are the same."""
+    rng = np.random.default_rng(seed)
+    value = rng.normal(size=(count, 2)) * 10 ** rng.uniform(-3, 3, 2)
+    value = np.round(value) if whole else value
+    threshold = value[:1, 1] if tight else value[:, 1].mean(keepdims=True)
+    mixture, slack = best_mixture(value, threshold), value[:, 1] - threshold
+    if (slack < 0).all():
+        assert mixture is None
+        return
+    size, room = 1e-9 * (1 + np.abs(value[:, 0]).max()), 1e-12 * (1 + np.abs(slack).max())
+    assert (mixture.weights >= 0).all()
+    assert mixture.weights.sum() == pytest.approx(1.0)
+    assert mixture.weights @ slack >= -room
+    assert mixture.weights @ value[:, 0] == pytest.approx(mixture.value, abs=size)
+    assert mixture.multiplier[0] >= 0
+    assert (value[:, 0] + mixture.multiplier * slack).max() == pytest.approx(mixture.value, abs=size)
 
 
 def test_largest_slack_by_hand():

@@ -63,6 +63,17 @@ def test_other_limits_take_few_best_responses(garnet):
     assert sum(one.best_responses for one in found[1:]) <= 10
 
 
+@pytest.mark.parametrize("kind", [discounts, prices, probabilities])
+def test_prices_of_a_similar_model_are_a_start_at_tight_tolerances(garnet, kind):
+    """The slack there tells how far a price is to move; nothing is solved to more than the variant asks for."""
+    chosen = kind(garnet, 5, np.random.default_rng(8))
+    found = painless.solve_many(chosen, tolerance=1e-6)
+    assert all(one.status.kind == "solved" for one in found)
+    assert sum(one.best_responses for one in found[1:]) <= 22
+    for one, variant in zip(found[1:3], chosen[1:3], strict=True):
+        assert agree(one, painless.solve(variant, tolerance=1e-6))
+
+
 def test_bounds_of_other_limits_hold(garnet):
     normal = normalise(garnet)[0]
     first = ColumnGeneration().plan(normal, 1e-4)
@@ -273,5 +284,7 @@ def test_no_mixture_meets_a_limit_that_no_policy_meets(monkeypatch):
 def test_policies_are_recalled_only_if_the_tolerance_is_loose(garnet):
     case, other = Case.of(garnet), Case.of(perturbed(garnet, 1))
     found = ColumnGeneration().answer(case, Task(1e-3, many.Clock()))
-    assert "recalled" in many._start(other, found, 1e-3)
-    assert "recalled" not in many._start(other, found, 1e-4)
+    loose, tight = (many._start(other, found, tolerance)["recalled"] for tolerance in (1e-3, 1e-4))
+    assert loose.policies
+    assert not tight.policies
+    np.testing.assert_array_equal(loose.prices, tight.prices)

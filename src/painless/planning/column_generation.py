@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from painless.common.arguments import number, whole
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.errors import InputError
 from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Foresees, Recalls, engine_of
@@ -31,7 +31,7 @@ from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
 from painless.planning.feasibility import Feasibility, SlaterPolicy
 from painless.planning.game import SHARE, SMOOTH_STATES, SlackGame, Smoothed
-from painless.planning.interpolation import implied_prices
+from painless.planning.interpolation import implied_prices, moved_price
 from painless.planning.linear_program import LinearProgram
 from painless.planning.master import Column, best_mixture
 from painless.planning.planner import Ending, Planned, Planner, Progress, Recalled, Task
@@ -48,6 +48,8 @@ ROUGHLY = 0.01  # error of the values of these two with a discount, relative to 
 AMPLY, GUESSES, RAISED = 1.5, 3, 4.0
 # How far from a first policy's prices to seek policies on both sides of the limits.
 AROUND = (5e-4, 5e-3, 0.05)
+# Prices that are tried beside that of a similar model, and how much longer each step is than the last one, at least.
+MOVES, GROWING = 8, 2.0
 SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
 # If there are no constraints, error of a policy's value and of a best response, in the same units: twice one and the other are left of the gap.
@@ -237,9 +239,7 @@ class Searcher:
             if start is not None:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and prices.any():
-                if recalled is not None:
-                    self._recall(prices, recalled)
-                self._start_near(prices)
+                self._start_from(prices, recalled)
             found, first = self.game.columns, COARSE * self.engine.unit
             if not found.known:
                 self.game.precision = max(self._precision(), self._coarse * first)
@@ -274,18 +274,49 @@ class Searcher:
         solves = self.game.responses + (0 if game is None else game.responses)
         return Searched(self.certifier, answer, game, feasible, ending, solves, slater)
 
-    def _start_near(self, multiplier: Array) -> None:
-        """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits."""
+    def _start_from(self, prices: Array, known: Recalled | None) -> None:
+        """Start from prices (K,) near which the answer is expected, and from what is known of a similar model."""
+        if known is None:
+            self._start_near(prices, self.game.upper)
+        elif known.policies:
+            self._recall(prices, known)
+            self._start_near(prices, self.game.upper)
+        elif len(prices) == 1 and len(known.prices):
+            self._start_beside(prices, known)
+        else:
+            self._start_near(prices, known.bound)
+
+    def _start_near(self, multiplier: Array, bound: float) -> None:
+        """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits.
+
+        Before anything is proved, `bound` tells about how large the optimum is.
+        """
         for step in AROUND:
-            columns = self.game.columns
-            low = columns.lows[~columns.loops] if columns.known else np.empty((0, 1 + len(multiplier)))
-            met = np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
+            met = self._met()
             if met.any() and not met.all():
                 break
             for factor in (1 + step, 1 - step) if not len(met) else (1 - step,) if met[0] else (1 + step,):
-                tolerance = self.target(self.game.upper)
-                self.game.precision = max(self._precision(), self._coarse * tolerance)
+                tolerance = self.target(self.game.upper if self.game.responses else bound)
+                self.game.precision = max(EXACT, self._coarse) * tolerance
                 self.game.respond(factor * multiplier, tolerance)
+
+    def _start_beside(self, price: Array, known: Recalled) -> None:
+        """Start at the price (1,) of a similar model, and move it as far as the slack there says, until policies on both sides of the limit are known."""
+        target, least = self.target(known.bound), AROUND[0]
+        self.game.precision = max(EXACT, self._coarse) * target
+        for _ in range(MOVES):
+            column, met = self.game.respond(price, target), self._met()
+            slack = float(column.value[1] - self.problem.threshold[0])
+            if (met.any() and not met.all()) or not price.any() or not np.isfinite(slack):
+                break
+            moved = moved_price(price, slack, known.prices, known.slack, least)
+            least, price = GROWING * abs(float(moved[0] / price[0]) - 1), moved
+
+    def _met(self) -> Mask:
+        """Return which policies are proved to meet all limits, (n,), without loops."""
+        columns, nothing = self.game.columns, np.empty((0, 1 + self.problem.shape[2]))
+        low = columns.lows[~columns.loops] if columns.known else nothing
+        return np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
 
     def _recall(self, multiplier: Array, known: Recalled) -> None:
         """Prove a bound at the prices (K,) of a similar model, and evaluate the policies of its answer, which are often as good together here.
@@ -394,7 +425,9 @@ class Searcher:
         game, target = self.game, self.target(self.game.upper)
         margin = MARGIN * target / (1 + float(game.price.sum()))
         weights, precision = game.mixture.weights, 0.0
-        if self._is_single:
+        total = self.problem.criterion is Criterion.TOTAL and not game.columns.loops.any()
+        proved = game.cautious and total and game.open <= target  # by the response itself
+        if self._is_single or proved:
             return self.certifier.single(int(weights.argmax()))
         if self.game.cautious:
             return self.certifier.answer(weights, EXACT * target)

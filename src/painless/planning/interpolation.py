@@ -21,6 +21,8 @@ LOPSIDED = 0.1  # a column is much nearer to b below this share of the distance 
 BEYOND = 0.3  # share of that column's distance to aim at, on the other side of b
 MIXED = 1e-6  # smaller probabilities count as 0
 MOST_MIXED = 100  # states from which prices are read; K of them suffice
+# How much farther a price moves than it seems to have to, so that it comes to lie on the other side.
+FARTHER = 1.2
 DISTINCT = 1e-6  # columns closer than this share of that distance count as one
 
 
@@ -102,6 +104,23 @@ def _hermite(begin: _Point, end: _Point, other: _Point | None, t: float) -> floa
     tilt = (other.slope - slope - share * growth) / size
     size, growth = bump(t)
     return cubic(t)[1] + growth * (share + tilt * (t - other.at)) + size * tilt
+
+
+def moved_price(price: Array, slack: float, prices: Array, slacks: Array, least: float) -> Array:
+    """Return a price (1,) a little beyond the one at which the slack is likely to be 0, if it is `slack` at `price`.
+
+    Best responses to `prices` (n, 1) of a similar model have the `slacks` (n, 1); those of this one are likely to have as much more or less
+    everywhere. It moves by a share of at least `least`.
+
+    >>> moved_price(np.array([1.0]), -0.5, np.array([[0.0], [2.0]]), np.array([[-1.0], [1.0]]), 1e-3)
+    array([1.6])
+    """
+    order = np.argsort(prices[:, 0], kind="stable")
+    at, there = prices[order, 0], np.maximum.accumulate(slacks[order, 0])  # rising, but for rounding
+    step = np.interp(np.interp(price, at, there) - slack, there, at) - price
+    side = -1.0 if slack >= 0 else 1.0
+    far = np.maximum(FARTHER * side * step, least * price)
+    return np.asarray(np.maximum(price + side * far, 0.0))
 
 
 def implied_prices(engine: Engine, policy: Array, tolerance: float) -> Array | None:

@@ -4,8 +4,8 @@
     max t             subject to   Σ_k w_k c_k − b ≥ t,   w in the simplex        (the joint slack)
 
 Both have K + 1 rows, so that their solutions mix at most K + 1 policies. Their multipliers price the next policy
-(Dantzig & Wolfe 1960). A simplex method for few rows solves them, and HiGHS if there are many rows or if
-rounding defeats it.
+(Dantzig & Wolfe 1960). With one constraint the best pair of policies is looked for; a simplex method for few rows solves the others, and HiGHS
+if there are many rows or if rounding defeats it.
 
 The simplex method is done before a general solver has started up. It solves
 
@@ -141,6 +141,8 @@ def best_mixture(
     slack = slack_of(value[:, 1:], threshold)
     if safe is None and (slack.max(0) < 0).any():
         return None
+    if rows == 1 and slack.max() >= 0:
+        return _best_of_two(value[:, 0], slack[:, 0])
     roomiest = int(slack.min(1).argmax())
     if safe is None and slack[roomiest].min() >= 0:
         safe = np.eye(count)[roomiest]
@@ -162,6 +164,30 @@ def best_mixture(
     if np.count_nonzero(weights) > rows + 1:  # ties leave part of the safe mixture beside other policies
         return _best_by_highs(value, threshold) or mixture
     return mixture
+
+
+def _best_of_two(reward: Array, slack: Array) -> Mixture:
+    """Return the best mixture of policies with one constraint, by their rewards and slacks (n,): one that meets it, or one that does and one that does not.
+
+    >>> _best_of_two(np.array([1.0, 0.0]), np.array([-0.25, 0.75]))
+    Mixture(weights=array([0.75, 0.25]), multiplier=array([1.]), value=0.75)
+    """
+    meets = slack >= 0
+    inside, outside = np.flatnonzero(meets), np.flatnonzero(~meets)
+    weights, best = np.zeros(len(reward)), int(inside[reward[inside].argmax()])
+    outside = outside[reward[outside] > reward[best]]
+    if not len(outside):
+        weights[best] = 1.0
+        return Mixture(weights, np.zeros(1), float(reward[best]))
+    room, short = slack[inside, None], -slack[outside]
+    gain, width = reward[outside] - reward[inside, None], room + short
+    price = gain / width
+    value = reward[inside, None] + room * price
+    # Where several pairs are as good, as beside a policy without slack, the largest price is that of all.
+    tied = np.where(value >= value.max(), price, -np.inf)
+    i, j = divmod(int(tied.argmax()), len(outside))
+    weights[inside[i]], weights[outside[j]] = short[j] / width[i, j], room[i, 0] / width[i, j]
+    return Mixture(weights, np.array([price[i, j]]), float(value[i, j]))
 
 
 def largest_slack(constraint_value: Array, threshold: Array, loops: Mask | None = None) -> Mixture:

@@ -76,8 +76,10 @@ class Progress:
 class Recalled(NamedTuple):
     """The answer to a similar model, in normalised units."""
 
-    policies: Sequence[Actions]  # (S,) each, that it mixes
+    policies: Sequence[Actions]  # (S,) each, that it mixes; none if they are no help
     bound: float  # about that of this model
+    prices: Array  # (n, K) at which best responses are known there
+    slack: Array  # (n, K) V_c − b of these
 
 
 class Task(NamedTuple):

@@ -31,9 +31,10 @@ PRICINGS = 40  # maximum number of best responses for each end of a range; usual
 DIGITS = 1e-10  # relative width of a range that is narrow enough
 # The gap at which the ends of a swept model's ranges are sought, and the error of the responses there, relative to the gap that was asked for.
 CLOSER, CLOSEST = 0.01, 0.01
-ENOUGH = 30.0  # relative width of a range that is narrow enough for a swept model, times the tolerance
+# Relative width of a range that is narrow enough for a swept model, times the tolerance, and at most.
+ENOUGH, WIDE = 100.0, 0.3
 # Such a width from which on responses beside the price come first, and how much farther away the next one is.
-INNER, FARTHER = 1e-6, 4.0
+INNER, FARTHER = 3e-6, 4.0
 EXACT = 0.03  # error of a policy's values, relative to the gap
 MOVED = 1e-10  # relative move of an end that counts as none
 CLOSING = 8  # best responses that first lower the bound, times K + 1
@@ -53,7 +54,7 @@ class PricePrecision(NamedTuple):
         """Return the precision for a swept model, of which a gap was asked for, and relative to the value a tolerance."""
         if not np.isfinite(gap):
             return cls()
-        return cls(CLOSER * gap, CLOSEST * gap, max(DIGITS, ENOUGH * tolerance))
+        return cls(CLOSER * gap, CLOSEST * gap, max(DIGITS, min(ENOUGH * tolerance, WIDE)))
 
 
 FULL = PricePrecision()

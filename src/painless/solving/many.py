@@ -122,9 +122,14 @@ def _start(case: Case, before: Planned, tolerance: float) -> dict[str, Any]:
     columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
     if same_model(case.normal, known.normal):
         return start | {"columns": columns[-KEPT:], "bounds": game.bounds[-KEPT:]}
-    if tolerance < LOOSE:
-        return start | {"prices": game.price}
-    used = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
-    policies: list[Any] = [column.policy for column in columns if id(column) in used]
-    recalled = Recalled(policies, game.upper * case.normal.unit / known.normal.unit)
-    return start | {"prices": game.price, "recalled": recalled}
+    scale = case.normal.unit / known.normal.unit
+    priced = [column for column in columns if column.multiplier is not None]
+    shape = len(priced), len(game.price)
+    prices = np.reshape([column.multiplier for column in priced], shape)
+    values = np.reshape([column.value[1:] for column in priced], shape)
+    policies: list[Any] = []
+    if tolerance >= LOOSE:
+        used = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
+        policies = [column.policy for column in columns if id(column) in used]
+    slack = scale * (values - known.normal.threshold)
+    return start | {"prices": game.price, "recalled": Recalled(policies, scale * game.upper, prices, slack)}
