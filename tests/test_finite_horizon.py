@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import painless
-from painless import CMDP, InputError
+from painless import CMDP, InputError, verify
 from painless.engines import finite_horizon
 from painless.engines.sweeps import backward
 from painless.policies.timed import TimedPolicy
 from painless.problem import units
 from painless.simulation.simulator import TableSimulator
 from painless.simulation.staged import StagedSimulator
+from painless.solving.certificate_files import certify, model_of
 from painless.solving.solution import Kind
 
 
@@ -217,6 +218,21 @@ def test_no_step_leaves_the_last_utilities():
     assert found.constraint_value == pytest.approx([0.75])
     assert found.policy.probabilities.shape == (0, 2, 3)
     assert painless.solve(problem.with_limits([0.5])).status.kind is Kind.INFEASIBLE
+
+
+def test_no_step_leaves_the_last_utilities_also_where_the_first_action_is_not_available(tmp_path):
+    given = {
+        "initial": [0.25, 0.75],
+        "horizon": 0,
+        "final": [4.0, 8.0],
+        "actions": [[True, True], [False, True]],
+    }
+    problem = CMDP(np.full((2, 2, 2), 0.5), np.ones((2, 2)), **given)
+    problem.save(tmp_path / "none.npz")
+    for one in (problem, painless.load(tmp_path / "none.npz")):
+        found = painless.solve(one)
+        assert found.reward_value == pytest.approx(7.0)
+        assert verify.verify(certify(found, one), model_of(one)).verified
 
 
 def test_a_long_horizon_tends_to_the_discounted_values():

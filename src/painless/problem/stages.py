@@ -262,15 +262,15 @@ def checked(
         ]
     )
     given_utilities = [first, *low, *high]
+    if not count:  # no step: one action, after which the last utilities are all there is
+        mask = np.zeros_like(mask)
+        mask[:, :, 0] = True
     same = bool(count) and not last.any() and all(one.ndim == 2 for one in given_utilities)
     same = same and is_repeated(mask)
     if same:
         everything = np.where(mask[0], given_utilities, 0.0)
     else:
         everything = flattened(with_last(given_utilities, last, process, gamma, mask, count))
-    if not count:  # no step: one action, after which the last utilities are all there is
-        mask = np.zeros_like(mask)
-        mask[:, :, 0] = True
     begin = np.zeros(steps * states)
     begin[:states] = start
     split = 1 + len(lower)
