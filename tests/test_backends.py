@@ -20,7 +20,7 @@ from painless.backends.dask import allow_connections
 from painless.study import Store, Sweep, Unit, load_sweep, run_sweep, unit_groups
 from painless.study import sweep as sweep_module
 from painless.study.unit_groups import UnitGroup, UnitGroups, run_group
-from tests.backend_work import die_at_three, fail_at_three, threads_here
+from tests.backend_work import die_at_three, fail_at_three, line_successors, line_utilities, threads_here
 from tests.extras import POSIX
 from tests.slurm_cluster import free_port, jobs, missing, slurm_cluster
 
@@ -143,6 +143,43 @@ def test_a_killed_worker_changes_nothing(backend, plan, whole, tmp_path):
     assert killed
     assert contents(tmp_path) == whole
     assert set(store.writes.values()) == {1}
+
+
+def line(states=15_000):
+    """Return a walk on a line as functions: three pieces, so that two workers need rows of each other."""
+    return painless.from_function(
+        *(states, 2, line_successors, line_utilities),
+        initial={100: 0.5, 9_990: 0.5},
+        discount=0.9,
+        budget=2.0,
+    )
+
+
+@pytest.fixture
+def cluster():
+    """Two workers of Dask, for those who do not share them."""
+    with Dask(workers=2) as started:
+        yield started
+
+
+def test_values_that_workers_keep_have_the_same_bits(cluster):
+    model = line()
+    here, there = (painless.solve(one, tolerance=1e-6) for one in (model, model.on(cluster)))
+    assert there.status.kind == "solved"
+    assert (here.reward_value, here.upper_bound) == (there.reward_value, there.upper_bound)
+    assert np.array_equal(here.policy.actions, there.policy.actions)
+    assert np.array_equal(here.price_range, there.price_range)
+    anew, other = painless.value(here, model), painless.value(there, model.on(cluster))
+    assert (anew.reward_value, anew.feasible) == (other.reward_value, True)
+
+
+@POSIX
+def test_a_lost_worker_that_kept_values_ends_the_solve(cluster):
+    def kill_one(progress):
+        os.kill(workers_of(cluster)[0], signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="a worker that kept part of the values was lost"):
+        painless.solve(line().on(cluster), tolerance=1e-9, progress=kill_one)
 
 
 def test_a_cluster_started_here_is_started_once_and_listens_on_loopback(plan, tmp_path):

@@ -7,9 +7,11 @@ import pytest
 import scipy
 
 import painless
+from painless import InputError
 from painless.engines.engine import engine_of
 from painless.engines.function import Function
-from painless.engines.sweeps import function_sweeps
+from painless.engines.sweeps import function_block
+from painless.engines.sweeps.function_blocks import Here
 from painless.engines.sweeps.function_krylov import Krylov
 from painless.engines.sweeps.function_sweeps import FunctionSweeps
 from painless.policies.action_mixture import ActionMixture
@@ -172,12 +174,41 @@ def test_values_of_a_policy_are_those_of_the_stored_model():
     assert ours.met.tolist() == theirs.met.tolist()
 
 
-def sweeps_of(monkeypatch, threads, pieces):
+def sweeps_of(monkeypatch, threads, pieces, backend=None):
     """Return sweeps of the grid in some pieces, on some threads."""
-    monkeypatch.setattr(function_sweeps, "cores", lambda: threads)
-    monkeypatch.setattr(function_sweeps, "MANY", 0)
-    monkeypatch.setattr(function_sweeps, "STATES", SIDE * SIDE // pieces)
-    return FunctionSweeps(normalise(grid())[0])
+    monkeypatch.setattr(function_block, "cores", lambda: threads)
+    monkeypatch.setattr(function_block, "MANY", 0)
+    monkeypatch.setattr(function_block, "STATES", SIDE * SIDE // pieces)
+    return FunctionSweeps(normalise(grid())[0].on(backend))
+
+
+def values_of(sweeps):
+    """Return the values (S, J) of all blocks."""
+    return np.concatenate(sweeps.blocks._each("values"))
+
+
+class InThisProcess:
+    """A backend that keeps objects here."""
+
+    def __init__(self, workers, fails=None):
+        self.workers, self.fails, self.calls = workers, fails, 0
+
+    def keep(self, kind, arguments):
+        return [Counted(self, kind, one) for one in arguments]
+
+
+class Counted(Here):
+    """An object that is interrupted once, at some call."""
+
+    def __init__(self, backend, kind, arguments):
+        super().__init__(kind, arguments)
+        self.backend = backend
+
+    def call(self, method, *arguments):
+        self.backend.calls += 1
+        if self.backend.calls == self.backend.fails:
+            raise KeyboardInterrupt
+        return super().call(method, *arguments)
 
 
 def test_a_sweep_is_that_of_its_reference(monkeypatch):
@@ -185,21 +216,22 @@ def test_a_sweep_is_that_of_its_reference(monkeypatch):
     weight, gamma = np.array([0.6, 0.4]), 0.9
     normal = normalise(stored_grid())[0]
     rng = np.random.default_rng(0)
-    sweeps.value[:] = rng.random(sweeps.value.shape)
-    sweeps.choice[:] = rng.integers(4, size=len(sweeps.choice))
+    (block,) = (one._object for one in sweeps.blocks._kept)
+    block.vectors["value"][:] = rng.random((sweeps.states, sweeps.utilities))
+    block.choice[:] = rng.integers(4, size=sweeps.states)
     for even in (True, False, False, True):
-        old, ascending = sweeps.value.copy(), sweeps._ascending
-        expected, actions = reference(normal, old, sweeps.choice, None, even, ascending, 3, gamma)
+        old, ascending = block.vectors["value"].copy(), sweeps._ascending
+        expected, actions = reference(normal, old, block.choice, None, even, ascending, 3, gamma)
         swept = sweeps.follow(even)
-        assert sweeps.value == pytest.approx(expected, rel=1e-12, abs=1e-13)
+        assert block.vectors["value"] == pytest.approx(expected, rel=1e-12, abs=1e-13)
         change = expected - old if even else np.vstack([expected - old, np.zeros(2)])
         assert swept.low == pytest.approx(change.min(0))
         assert swept.high == pytest.approx(change.max(0))
-        old, ascending = sweeps.value.copy(), sweeps._ascending
-        expected, actions = reference(normal, old, sweeps.choice, weight, even, ascending, 3, gamma)
+        old, ascending = block.vectors["value"].copy(), sweeps._ascending
+        expected, actions = reference(normal, old, block.choice, weight, even, ascending, 3, gamma)
         swept = sweeps.improve(weight, even)
-        assert sweeps.value == pytest.approx(expected, rel=1e-12, abs=1e-13)
-        assert np.array_equal(sweeps.choice, actions)
+        assert block.vectors["value"] == pytest.approx(expected, rel=1e-12, abs=1e-13)
+        assert np.array_equal(block.choice, actions)
         moved = (expected - old) @ weight
         assert swept.most == pytest.approx(moved.max() if even else max(moved.max(), 0.0), abs=1e-12)
 
@@ -227,17 +259,63 @@ def reference(normal, old, choice, weight, even, ascending, pieces, gamma):
     return new, actions
 
 
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+@pytest.mark.parametrize(("threads", "workers"), [(2, 1), (5, 1), (1, 2), (1, 3), (2, 7), (1, 50)])
+def test_any_number_of_threads_and_blocks_gives_the_same_bits(monkeypatch, threads, workers):
     found = []
-    for threads in (1, 2, 5):
-        sweeps = sweeps_of(monkeypatch, threads, 7)
+    for given in ((1, None), (threads, InThisProcess(workers) if workers > 1 else None)):
+        sweeps = sweeps_of(monkeypatch, given[0], 7, given[1])
+        shown = []
         for even in (True, False, False, True):
-            sweeps.improve(np.array([0.7, 0.3]), even)
-            sweeps.follow(even)
+            shown += [sweeps.improve(np.array([0.7, 0.3]), even), sweeps.follow(even)]
+            sweeps.extrapolate(shown[-1])
         Krylov(sweeps).improve(lambda widths: False, 5)
-        found.append((sweeps.value.copy(), sweeps.choice.copy()))
-    assert all(np.array_equal(one, other) for one, other in zip(found[0], found[1], strict=True))
-    assert all(np.array_equal(one, other) for one, other in zip(found[0], found[2], strict=True))
+        shown.append(sweeps.improve(np.array([0.2, 0.8]), True))
+        found.append(
+            (values_of(sweeps), sweeps.blocks.policy(), sweeps.sizes, *(x for one in shown for x in one))
+        )
+    assert len(sweeps.blocks._kept) == min(workers, 7)
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def test_the_answer_is_the_same_on_several_blocks(monkeypatch):
+    monkeypatch.setattr(function_block, "STATES", 50)
+    model = grid()
+    here, there = (painless.solve(one, tolerance=1e-6) for one in (model, model.on(InThisProcess(3))))
+    assert there.status.kind == "solved"
+    assert np.array_equal(here.policy.actions, there.policy.actions)
+    assert (here.reward_value, here.upper_bound) == (there.reward_value, there.upper_bound)
+    assert np.array_equal(here.multiplier, there.multiplier)
+
+
+@pytest.mark.parametrize("call", range(11, 70, 6))
+def test_an_interruption_between_blocks_leaves_no_stale_values(monkeypatch, call):
+    """What is proved after it is true: no block reads rows that others had before."""
+    backend = InThisProcess(3, call)
+    sweeps = sweeps_of(monkeypatch, 1, 7, backend)
+    exact = engine_of(normalise(stored_grid())[0])
+
+    def go_on():
+        for _ in range(100):
+            sweeps.improve(np.array([0.7, 0.3]), False)
+            sweeps.extrapolate(sweeps.follow(False))
+            Krylov(sweeps).improve(lambda widths: False, 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        go_on()
+    true = exact.values(sweeps.blocks.policy())
+    for _ in range(200):
+        swept = sweeps.follow(True)
+        rounding = sweeps.rounding(sweeps.sizes)
+        assert (swept.value + sweeps.tail * swept.low - rounding <= true.high).all()
+        assert (swept.value + sweeps.tail * swept.high + rounding >= true.low).all()
+    assert swept.value == pytest.approx(true.guess, rel=1e-8)
+
+
+def test_backends_that_cannot_keep_values_are_refused():
+    with pytest.raises(InputError, match="Local does not keep values"):
+        grid().on(painless.backends.Local(2))
+    with pytest.raises(InputError, match="workers are not started"):
+        painless.solve(grid().on(painless.backends.Dask(workers=2)))
 
 
 def test_krylov_solves_for_all_utilities(monkeypatch):
@@ -245,7 +323,7 @@ def test_krylov_solves_for_all_utilities(monkeypatch):
     assert Krylov(sweeps).improve(lambda widths: bool(widths.max() < 1e-12), 200)
     exact = painless.engines.engine.engine_of(normalise(stored_grid())[0])
     bounds = exact.values(np.zeros(SIDE * SIDE, dtype=np.uint8))
-    assert sweeps.value[0] == pytest.approx(bounds.guess, rel=1e-9)
+    assert values_of(sweeps)[0] == pytest.approx(bounds.guess, rel=1e-9)
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 0.0])

@@ -11,11 +11,11 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from painless.backends.base import LIVES, Error, Piece, attempt, lost
+from painless.backends.base import LIVES, Error, Piece, attempt, lost, single_threads
 from painless.backends.tls import Tls
 from painless.common.arguments import whole
 from painless.common.errors import InputError
@@ -24,6 +24,7 @@ AHEAD = 4  # pieces submitted per worker, so that none waits for this process
 COUNT_EVERY = 2.0  # seconds between two counts of the workers
 CONNECT = 10.0  # seconds for the first connection to a scheduler
 LOOPBACK = "127.0.0.1"
+LOST = "a worker that kept part of the values was lost, and they are lost with it; solve the problem again"
 GONE = object()  # replaces the result of a piece whose workers died one after the other
 
 
@@ -94,6 +95,19 @@ class Dask:
         for piece in suspects:
             ((_, result),) = self._fly(function, iter([piece]))
             yield piece, lost() if result is GONE else result
+
+    def keep(self, kind: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Kept]:
+        """Make an object at a worker for each of the arguments, each at another one as far as there are; they stay until they are forgotten here."""
+        if self.client is None:
+            raise InputError("the workers are not started; put this into a block: with backend: …")
+        places = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        futures = [
+            self.client.submit(
+                Held, kind, given, actor=True, pure=False, workers=[places[k % len(places)]], retries=0
+            )
+            for k, given in enumerate(arguments)
+        ]
+        return [Kept(self.client, future) for future in futures]
 
     def _fly(self, function: Callable[[Piece], Any], waiting: Iterator[Piece]) -> Iterator[tuple[Piece, Any]]:
         """Keep as many pieces submitted as there is room for; yield those that are finished."""
@@ -226,6 +240,53 @@ class Dask:
                 f"the Dask scheduler was lost and did not come back within {self.patience:g} s; finished units are "
                 "stored. Run the same command to continue"
             ) from error
+
+
+class Held:
+    """An object at a worker, which has one thread."""
+
+    def __init__(self, kind: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        with single_threads():
+            self.object = kind(*arguments)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method."""
+        return getattr(self.object, method)(*arguments)
+
+
+class Kept:
+    """An object at a worker, as this process sees it."""
+
+    def __init__(self, client: Any, future: Any) -> None:
+        self._client, self._future = client, future  # while it is known here, the object stays
+        self._actor = _answer(future.result)
+
+    def call(self, method: str, *arguments: Any) -> Reply:
+        """Call a method; the reply has its result."""
+        with self._client.as_current():  # the actor asks for it
+            return Reply(_answer(lambda: self._actor.call(method, *arguments)))
+
+
+class Reply:
+    """What an object at a worker will have replied."""
+
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    def result(self) -> Any:
+        """Wait for the result."""
+        return _answer(self._future.result)
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    """Ask for something of a kept object, which may be gone."""
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        return ask()
+    except (RuntimeError, OSError, FutureCancelledError, KilledWorker) as error:
+        raise RuntimeError(LOST) from error
 
 
 def allow_connections() -> None:

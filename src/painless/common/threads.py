@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
@@ -30,14 +30,19 @@ class Threads:
 
         There are so many pieces, and a thread that is done takes the next: more of them level out cores of unequal speed.
         """
+        return self.over(part, [(k * size // pieces, (k + 1) * size // pieces) for k in range(pieces)])
+
+    def over(self, part: Callable[[int, int], Result], ranges: Sequence[tuple[int, int]]) -> list[Result]:
+        """Return the results of `part(start, stop)` over ranges one after the other, in their order."""
         turn = itertools.count()
         found: dict[int, Result] = {}
 
         def work() -> None:
-            while (k := next(turn)) < pieces:
-                found[k] = part(k * size // pieces, (k + 1) * size // pieces)
+            while (k := next(turn)) < len(ranges):
+                found[k] = part(*ranges[k])
 
-        helpers = min(self.workers, pieces) - 1 if size >= self.large else 0
+        size = ranges[-1][1] - ranges[0][0] if ranges else 0
+        helpers = min(self.workers, len(ranges)) - 1 if size >= self.large else 0
         others = [self._executor.submit(work) for _ in range(helpers)]
         try:
             work()
@@ -45,7 +50,7 @@ class Threads:
             wait(others)  # never leave one at work on arrays that are used again
         for other in others:
             other.result()
-        return [found[k] for k in range(pieces)]
+        return [found[k] for k in range(len(ranges))]
 
     @property
     def _executor(self) -> ThreadPoolExecutor:

@@ -40,40 +40,34 @@ class Function(BaseEngine):
         """The pricer, made on first use."""
         return FunctionPricer(self.model, lambda: self._tick())
 
-    def continue_from(self, other: Any) -> None:
-        """Start the next search from where that of another engine ended, if it has the same functions."""
-        if isinstance(other, Function) and other.model.shape == self.model.shape:
-            self.pricer.sweeps.value[:] = other.pricer.sweeps.value
-            if other.model.callbacks.successors is self.model.callbacks.successors:
-                self.pricer.sweeps.choice[:] = other.pricer.sweeps.choice
-
     def best(self, weight: Array, tolerance: float, precision: float) -> Response:
         """Return a policy within `tolerance` of the best for `weight` (J,), its values exact to `precision`."""
         scale, finest = float(weight.sum()), FINEST * self.unit
         bound = self.pricer.price(weight / scale, max(tolerance / scale, finest))
-        found = self._evaluated(max(precision, finest))
+        actions = self.pricer.sweeps.blocks.policy()
+        found = self._evaluated(actions, max(precision, finest))
         return Response(
-            actions=self.pricer.sweeps.choice.copy(),
+            actions=actions,
             value=found.low,
             middle=found.guess,
             upper_bound=bound * scale,
             weighted_value=float(weight @ found.low),
-            rounding=float(self.pricer.sweeps.rounding(float(weight @ self.pricer.sweeps.sizes()))),
+            rounding=float(self.pricer.sweeps.rounding(float(weight @ self.pricer.sweeps.sizes))),
         )
 
-    def _evaluated(self, precision: float) -> Bracket:
-        """Evaluate the current policy, and keep what is known of it."""
+    def _evaluated(self, actions: Any, precision: float) -> Bracket:
+        """Evaluate the current policy (S,), and keep what is known of it."""
         value, error = self.pricer.evaluate(precision)
         found = Bracket(value - error, value + error, value).within(self.extent)
-        self._known[hash(self.pricer.sweeps.choice.tobytes())] = found
+        self._known[hash(actions.tobytes())] = found
         return found
 
     def values(self, policy: Any) -> Bracket:
         """Return proved bounds on V(ρ), to full precision; to less if `tick` raises TimeoutError on the way."""
         if isinstance(policy, Drawn):
             return averaged(policy, [self.values(part) for part in policy.parts])
-        self.pricer.sweeps.choice[:] = policy
-        return self._evaluated(PRECISION * self.unit)
+        self.pricer.sweeps.blocks.take_policy(policy)
+        return self._evaluated(policy, PRECISION * self.unit)
 
     def mixed(self, policies: Sequence[Any], weights: Array, precision: float = 0.0) -> tuple[Any, Bracket]:
         """Return a draw between policies, and proved bounds on its values, the averages of theirs."""
@@ -89,7 +83,7 @@ class Function(BaseEngine):
 
     def any_policy(self) -> Any:
         """Return some policy: the current one."""
-        return self.shown(self.pricer.sweeps.choice.copy())
+        return self.shown(self.pricer.sweeps.blocks.policy())
 
     @cached_property
     def rounding(self) -> float:

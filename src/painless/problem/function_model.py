@@ -27,7 +27,7 @@ MOST_SUCCESSORS = 32
 STORED = ("transition", "reward", "constraint_reward", "utility", "initial", "actions")
 FIELDS = (
     *("states", "n_actions", "callbacks", "found", "scale", "start", "discount", "threshold", "sense"),
-    *("minimise", "names", "horizon", "stages", "criterion", "end"),
+    *("minimise", "names", "horizon", "stages", "criterion", "end", "backend"),
 )
 
 
@@ -74,6 +74,7 @@ class FunctionModel(CMDP):
     found: Checked
     scale: Scale
     start: Start
+    backend: Any  # whose workers keep the values; None for this process
 
     def __init__(self, **fields: Any) -> None:
         fixed: dict[str, Any] = {
@@ -120,6 +121,14 @@ class FunctionModel(CMDP):
     def with_discount(self, discount: float) -> Self:
         """Return the same problem with another discount."""
         return self._replace(discount=validation.discount(discount))
+
+    def on(self, backend: Any) -> Self:
+        """Return the same problem whose values the workers of a backend keep and sweep: a `Dask` or `Slurm` that has been started."""
+        if backend is not None and not hasattr(backend, "keep"):
+            raise InputError(
+                f"{type(backend).__name__} does not keep values; use painless.backends.Dask or Slurm, or leave it out: threads of this process serve all of its cores"
+            )
+        return self._replace(backend=backend)
 
     @property
     def is_sparse(self) -> bool:
@@ -226,6 +235,7 @@ def from_function(
         sense=(">=",) * len(lower) + ("<=",) * len(upper),
         minimise=bool(minimise),
         names=known,
+        backend=None,
     )
 
 

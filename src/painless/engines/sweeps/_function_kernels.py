@@ -3,6 +3,8 @@
 A sweep reads `old` and writes `new`. An even sweep (Jacobi) reads nothing else. Another (Gauss–Seidel) goes up or down through a range of
 states, and takes from `new` what it has written itself; other ranges count with `old`, so that the order in which they are done does not
 matter. A self-loop counts there as if it were taken until it is left.
+
+Rows of arrays are those of a block: `place` says which state the first is, how many states follow, and which others stand behind them.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from painless.problem._callback_kernels import row
 Actions = NDArray[np.unsignedinteger]
 # How the model's utilities follow from the function's: which of them, sign, origin, 1/span and extra of a `Scale`.
 Gains = tuple[NDArray[np.intp], Array, Array, Array, Array]
+# Of a block: its first state, its number of states, and the states behind these, sorted.
+Place = tuple[int, int, NDArray[np.int64]]
 MODELS = 64  # whose compiled sweeps are kept
 
 
@@ -35,6 +39,39 @@ def fresh(s: int, begin: int, end: int, ascending: bool, even: bool) -> tuple[in
     if even:
         return s, s
     return (begin, s) if ascending else (s + 1, end)
+
+
+@specialised
+def to_rows(
+    target: NDArray[np.int64], count: int, origin: int, owned: int, fringe: NDArray[np.int64]
+) -> None:
+    """Replace states by their rows in a block."""
+    for k in range(count):
+        t = target[k] - origin
+        target[k] = t if 0 <= t < owned else owned + np.searchsorted(fringe, target[k])
+
+
+@specialised
+def outside(
+    successors: Any,
+    actions: int,
+    room: int,
+    origin: int,
+    owned: int,
+    found: NDArray[np.int64],
+    begin: int,
+    end: int,
+) -> int:
+    """Write the successors of begin..end − 1 that are not in their block to `found`; return how many there are."""
+    target, probability = np.empty(room, np.int64), np.empty(room)
+    n = 0
+    for s in range(begin, end):
+        for a in range(actions):
+            for k in range(successors(origin + s, a, target, probability)):
+                if not 0 <= target[k] - origin < owned:
+                    found[n] = target[k]
+                    n += 1
+    return n
 
 
 class SweepKernels(NamedTuple):
@@ -57,6 +94,7 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
         room: int,
         raw: int,
         discount: float,
+        place: Place,
         ascending: bool,
         even: bool,
         choice: Actions,
@@ -72,15 +110,19 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
         `low` and `high` (J,) receive the least and the largest change.
         """
         target, probability, utility = np.empty(room, np.int64), np.empty(room), np.empty(raw)
-        which, sign, origin, factor, extra = gains
+        which, sign, base, factor, extra = gains
+        origin, owned, fringe = place
+        partial = origin > 0 or len(fringe) > 0
         utilities = old.shape[1]
         low[:], high[:] = np.inf, -np.inf
         for i in range(end - begin):
             s = begin + i if ascending else end - 1 - i
             first, last = fresh(s, begin, end, ascending, even)
             a = int(choice[s])
-            count = row(successors, s, a, target, probability)
-            write(s, a, utility)
+            count = row(successors, origin + s, a, target, probability)
+            if partial:
+                to_rows(target, count, origin, owned, fringe)
+            write(origin + s, a, utility)
             for j in range(0, utilities, 2):
                 h = min(j + 1, utilities - 1)  # the other of two; the last, if alone, is done twice
                 total, other, stay = 0.0, 0.0, 0.0
@@ -94,8 +136,8 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
                     else:
                         total += probability[k] * old[t, j]
                         other += probability[k] * old[t, h]
-                total = discount * total + gain(sign[j] * utility[which[j]], origin[j], factor[j], extra[j])
-                other = discount * other + gain(sign[h] * utility[which[h]], origin[h], factor[h], extra[h])
+                total = discount * total + gain(sign[j] * utility[which[j]], base[j], factor[j], extra[j])
+                other = discount * other + gain(sign[h] * utility[which[h]], base[h], factor[h], extra[h])
                 if even:
                     total += discount * stay * old[s, j]
                     other += discount * stay * old[s, h]
@@ -118,6 +160,7 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
         room: int,
         raw: int,
         discount: float,
+        place: Place,
         ascending: bool,
         even: bool,
         choice: Actions,
@@ -136,7 +179,9 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
         action only for a gain above `margin`.
         """
         target, probability, utility = np.empty(room, np.int64), np.empty(room), np.empty(raw)
-        which, sign, origin, factor, extra = gains
+        which, sign, base, factor, extra = gains
+        origin, owned, fringe = place
+        partial = origin > 0 or len(fringe) > 0
         least, most, changed = np.inf, -np.inf, 0
         for i in range(end - begin):
             s = begin + i if ascending else end - 1 - i
@@ -144,10 +189,12 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
             current = int(choice[s])
             best, here, at = -np.inf, -np.inf, current
             for a in range(actions):
-                count = row(successors, s, a, target, probability)
+                count = row(successors, origin + s, a, target, probability)
                 if count == 0:
                     continue
-                write(s, a, utility)
+                if partial:
+                    to_rows(target, count, origin, owned, fringe)
+                write(origin + s, a, utility)
                 total, stay = 0.0, 0.0
                 for k in range(count):
                     t = target[k]
@@ -159,7 +206,7 @@ def sweep_kernels(successors: Any, write: Any) -> SweepKernels:
                         total += probability[k] * old[t]
                 q = discount * total
                 for j in range(len(weight)):
-                    q += weight[j] * gain(sign[j] * utility[which[j]], origin[j], factor[j], extra[j])
+                    q += weight[j] * gain(sign[j] * utility[which[j]], base[j], factor[j], extra[j])
                 if even:
                     q += discount * stay * old[s]
                 elif stay > 0:

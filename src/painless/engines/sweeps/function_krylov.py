@@ -9,11 +9,11 @@ Where a policy leads to many places that it does not leave, each of them keeps a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.engines.sweeps import _vector_kernels as kernels
 from painless.engines.sweeps.function_sweeps import FunctionSweeps
 
 TINY = 1e-300
@@ -23,56 +23,49 @@ class Krylov:
     """Solves for the values of the current policy; its vectors are made on first use and kept."""
 
     def __init__(self, sweeps: FunctionSweeps) -> None:
-        self.sweeps = sweeps
-        self._vectors: list[Array] = []
+        self.sweeps, self.call = sweeps, sweeps.blocks.call
 
     def improve(self, enough: Callable[[Array], bool], steps: int) -> bool:
         """Bring the values closer to those of the policy until the widths of the residuals, (J,), are enough; return whether they are.
 
         There are at most so many steps, of two sweeps each.
         """
-        sweeps = self.sweeps
-        if not self._vectors:
-            self._vectors = [np.empty_like(sweeps.value) for _ in range(4)]
-        residual, shadow, along, moved = self._vectors
-        sweeps.residual(residual)
-        shadow[:], along[:], moved[:] = residual, 0.0, 0.0
-        columns = np.ones(sweeps.value.shape[1])
-        rho, alpha, omega = columns, columns, columns
+        rho = self._summed(self.call("begin", reads="value"))
+        self._swept()
+        before = alpha = omega = np.ones(self.sweeps.utilities)
         for _ in range(steps):
-            before, rho = rho, self._dot(shadow, residual)
             beta = _ratio(rho, before) * _ratio(alpha, omega)
-            self._turn(beta, omega, along, residual, moved)
-            sweeps.apply(along, moved)
-            alpha = _ratio(rho, self._dot(shadow, moved))
-            self._step(alpha, along, residual, moved)
-            product = sweeps.apply(residual)
-            omega = _ratio(self._dot(product, residual), self._dot(product, product))
-            self._step(omega, residual, residual, product)
-            low, high = sweeps.ends(residual)
-            widths = high - low
+            self.call("turn", beta, omega, lends="along")
+            (moved,) = self._apply("along", "moved", "shadow")
+            alpha = _ratio(rho, moved)
+            self._step(alpha, "along", "moved", lends="residual")
+            turned, square = self._apply("residual", "spare", "residual", "spare")
+            omega = _ratio(turned, square)
+            before, (widths, rho) = rho, self._step(omega, "residual", "spare")
             if not np.isfinite(widths).all():
                 return False
             if enough(widths):
                 return True
         return False
 
-    def _turn(self, beta: Array, omega: Array, along: Array, residual: Array, moved: Array) -> None:
-        """P = r + β(p − ωv)."""
-        self.sweeps.share(lambda *part: kernels.turn(beta, omega, along, residual, moved, *part))
+    def _apply(self, source: str, target: str, *others: str) -> Array:
+        """Write y = (I − γP)x to another vector; return the products of y with others, (n, J)."""
+        found = self.call("apply", source, target, *others, reads=source)
+        self._swept()
+        return self._summed(found)
 
-    def _step(self, size: Array, along: Array, residual: Array, product: Array) -> None:
-        """V += size·along and r −= size·product, where product is that of `along`."""
-        value = self.sweeps.value
-        self.sweeps.share(lambda *part: kernels.step(size, along, product, value, residual, *part))
+    def _step(self, size: Array, along: str, product: str, lends: str = "") -> tuple[Array, Array]:
+        """V += size·along and r −= size·product, where product is that of `along`; return the width of r, and its product with its shadow, (J,) each."""
+        found = self.call("step", size, along, product, lends=lends)
+        low, high, dots = (np.array(side) for side in zip(*found, strict=True))
+        return high.max(0) - low.min(0), self._summed(dots)
 
-    def _dot(self, one: Array, other: Array) -> Array:
-        def part(begin: int, end: int) -> Array:
-            found = np.empty(one.shape[1])
-            kernels.dot(one, other, found, begin, end)
-            return found
+    def _swept(self) -> None:
+        self.sweeps.swept(1 / self.sweeps.actions)
 
-        return np.sum(self.sweeps.share(part), 0)
+    @staticmethod
+    def _summed(pieces: Any) -> Array:
+        return np.asarray(np.sum(pieces, 0))
 
 
 def _ratio(one: Array, other: Array) -> Array:

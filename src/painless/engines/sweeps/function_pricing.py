@@ -39,7 +39,7 @@ class FunctionPricer:
         bound, last, idle = np.inf, np.inf, 0
         for _ in range(LONGEST):
             swept = sweeps.improve(weight, even=True)
-            size = float(weight @ sweeps.sizes()) + abs(swept.most)
+            size = float(weight @ sweeps.sizes) + abs(swept.most)
             rounding = float(sweeps.rounding(size))
             bound = min(bound, swept.weighted + sweeps.tail * swept.most + rounding)
             range_ = swept.most - swept.least
@@ -49,7 +49,7 @@ class FunctionPricer:
             if width <= goal or idle > IDLE:
                 break
             last = width
-            if swept.changed > MANY * len(sweeps.choice):
+            if swept.changed > MANY * sweeps.states:
                 sweeps.improve(weight, even=False)
             needed = max(INEXACT * range_, 0.3 * goal / sweeps.tail)
             self._approach(needed, weight, FEW_STEPS)
@@ -108,7 +108,7 @@ class FunctionPricer:
     def _proved(self, swept: Swept) -> tuple[Array, Array, float]:
         """Return the values at ρ, in the middle of their bounds, with their errors, (J,) each, and what of these is rounding."""
         self.sweeps.extrapolate(swept)
-        rounding = self.sweeps.rounding(self.sweeps.sizes() + np.abs(swept.high))
+        rounding = self.sweeps.rounding(self.sweeps.sizes + np.abs(swept.high))
         error = 0.5 * self.sweeps.tail * (swept.high - swept.low) + rounding
         middle = swept.value + 0.5 * self.sweeps.tail * (swept.low + swept.high)
         return middle, error, float(rounding.max())
