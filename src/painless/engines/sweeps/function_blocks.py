@@ -75,6 +75,10 @@ class Blocks:
             self._lent[wanted] = np.concatenate([rows for _, rows in answers])
         return [one for found, _ in answers for one in found]
 
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method that changes nothing; return what the blocks say of each piece."""
+        return [one for found in self._each(method, *arguments) for one in found]
+
     def policy(self) -> Actions:
         """Return a copy of the action of each state, (S,)."""
         return np.concatenate(self._each("policy"))

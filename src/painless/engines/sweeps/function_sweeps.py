@@ -116,6 +116,6 @@ class FunctionSweeps:
     def sizes(self) -> Array:
         """The largest absolute value of each utility, (J,)."""
         if not self._are_known:
-            low, high = zip(*self.blocks.call("ends", "value"), strict=True)
+            low, high = zip(*self.blocks.ask("ends", "value"), strict=True)
             self._ends, self._are_known = np.array([np.min(low, 0), np.max(high, 0)]), True
         return np.abs(self._ends).max(0)
