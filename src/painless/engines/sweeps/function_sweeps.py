@@ -68,14 +68,13 @@ class FunctionSweeps:
     def follow(self, even: bool) -> Swept:
         """Sweep the current policy once, for all utilities."""
         sweep = ("follow", even, self._ascending)
-        found = self.blocks.call(*sweep, reads="value", lends="value")
-        return self._followed(found, even)
+        return self._followed(self._call(*sweep), even)
 
     def improve(self, weight: Array, even: bool) -> Swept:
         """Sweep the Bellman equation for weights (J,) of the utilities once, and then the policy that it gives."""
         margin = 4 * EPSILON * float(weight @ np.abs(self._ends).max(0))
         sweep = ("improve", weight, margin, even, self._ascending)
-        found = self.blocks.call(*sweep, reads="value", lends="value")
+        found = self._call(*sweep)
         low, high, changed, value, followed = zip(*found, strict=True)
         self.sweeps += 1
         return self._followed(followed, even)._replace(
@@ -85,10 +84,14 @@ class FunctionSweeps:
             changed=sum(changed),
         )
 
+    def _call(self, method: str, *arguments: Any) -> list[Any]:
+        """Have all blocks sweep; return what they say of each piece."""
+        self._are_known = False
+        return self.blocks.call(method, *arguments, reads="value", lends="value")
+
     def _followed(self, pieces: Sequence[Followed], even: bool) -> Swept:
         """Put together what a sweep of the policy shows in each piece."""
         low, high, value = (np.array(side) for side in zip(*pieces, strict=True))
-        self._are_known = False
         ends = low.min(0), high.max(0)
         self._ascending = not self._ascending
         self.swept(1 / self.actions)
