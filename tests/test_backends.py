@@ -150,7 +150,7 @@ def line(states=15_000):
     return painless.from_function(
         *(states, 2, line_successors, line_utilities),
         initial={100: 0.5, 9_990: 0.5},
-        discount=0.9,
+        discount=0.86,
         budget=2.0,
     )
 
