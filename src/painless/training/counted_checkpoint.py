@@ -86,7 +86,7 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
         rows = entries.floats(content, "observations", (None, None))
         observed = [key_of(int(row[0])) if content["single"] else key_of(row) for row in rows]
         tries = entries.wholes(content, "tries", (len(observed), memory.actions))
-        player.numbers = {key: index for index, key in enumerate(observed)}
+        player.numbers, player.places = {key: index for index, key in enumerate(observed)}, {}
         player.tries = tries.tolist()
         player.played = entries.whole(content, "played")
         if "longest" in content:  # not of earlier versions
