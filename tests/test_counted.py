@@ -278,7 +278,7 @@ def test_exploration_ends_early_once_every_pair_was_tried():
         (400, [[1, 1, 1, 1]], counted.COMPLETE),
         (400, [[1, 0, 1, 1]], counted.EXPLORATION),
     ):
-        run.player.steps, run.player.tries = steps, tries
+        run.player.steps, run.player.tries = steps, np.array(tries)
         assert run._until() == until
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from painless.common.arrays import Array
-from painless.counting.memory import Memory
+from painless.counting.memory import Indices, Memory
 from painless.counting.trail import End, Trail
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Simulator, Specification
@@ -96,9 +96,11 @@ def choices_of(policy: Array) -> list[Choice]:
     >>> choices_of(np.array([[0.0, 1.0], [0.5, 0.5]]))
     [1, [0.5, 1.0]]
     """
-    best, certain = policy.argmax(1).tolist(), (policy.max(1) > 1 - 1e-9).tolist()
-    cumulative = policy.cumsum(1).tolist()
-    return [a if sure else row for a, sure, row in zip(best, certain, cumulative, strict=True)]
+    found: list[Choice] = policy.argmax(1).tolist()
+    mixed = np.flatnonzero(policy.max(1) <= 1 - 1e-9)
+    for state, row in zip(mixed.tolist(), policy[mixed].cumsum(1).tolist(), strict=True):
+        found[state] = row
+    return found
 
 
 class Returns(NamedTuple):
@@ -131,7 +133,9 @@ class Player:
         self.episodes, self.memory, self.rng = episodes, memory, rng
         self.numbers: dict[Hashable, int] = {}  # of states, by the keys of their observations
         self.places: dict[Hashable, int] = {}  # the same, by what the observations look like
-        self.tries: list[list[int]] = []  # (S, A)
+        # (S, A) when the latest batch began, of the states known then; rows of states where it counts, or that are new
+        self.tries: Indices = np.zeros((0, memory.actions), dtype=np.int64)
+        self._rows: dict[int, list[int]] = {}
         self.steps = self.played = 0  # steps and episodes
         self.left = 0  # episodes that were left at once
         self.longest = 0  # steps of an episode
@@ -195,7 +199,7 @@ class Player:
                 state, seed, going = self._first(seed, trail), None, True
                 self.left += 1
                 self.steps += 1
-                while going and self.steps < target and not any(self.tries[state]):
+                while going and self.steps < target and not any(self._row(state)):
                     state, going = self._stretch(state, trail, 1)
                     self.steps += 1
         finally:
@@ -204,22 +208,25 @@ class Player:
     def _prepared(self, choices: list[Choice], *, explore: bool = False) -> tuple[Trail, int | None]:
         """Forget what the last episodes left, so that the generator's state is all that a checkpoint needs; return an empty trail and a seed."""
         self._draws, self._explores = self._uniform(), explore
-        self._choices = [*choices, *[None] * (len(self.tries) - len(choices))]
-        always = [repeat(action) for action in range(0 if explore else self.memory.actions)]
-        self._upcoming = [
-            (repeat(choice, _times(row, choice)) if explore else always[choice])
-            if isinstance(choice, int)
-            else UNKNOWN
-            for choice, row in zip(self._choices, self.tries, strict=True)
-        ]
+        self._choices = [*choices, *[None] * (len(self.numbers) - len(choices))]
+        plain = [state for state, choice in enumerate(self._choices) if type(choice) is int]
+        actions: list[Any] = [self._choices[state] for state in plain]
+        self._upcoming = [UNKNOWN] * len(self._choices)
+        if explore:
+            planned = map(repeat, actions, self._times(plain, actions).tolist())
+        else:
+            always = [repeat(action) for action in range(self.memory.actions)]
+            planned = map(always.__getitem__, actions)
+        for state, upcoming in zip(plain, planned, strict=True):
+            self._upcoming[state] = upcoming
         trail = Trail(self.memory.utilities, self._upcoming, self._more, self._number, self.places)
         return trail, int(self.rng.integers(2**31))
 
     def _store(self, trail: Trail) -> None:
         """Add a trail to the memory, and count the tries anew."""
         trail.store(self.memory)
-        rest = [[0] * self.memory.actions for _ in range(len(self.tries) - self.memory.states)]
-        self.tries = [*self.memory.visits.astype(np.int64).tolist(), *rest]
+        self.tries, self._rows = np.zeros((len(self.numbers), self.memory.actions), dtype=np.int64), {}
+        self.tries[: self.memory.states] = self.memory.visits
 
     def _episode(
         self,
@@ -261,11 +268,11 @@ class Player:
 
     def _more(self, state: int) -> int:
         """Return the next action in a state where it does not follow from the plan, or was taken often enough; those after it are upcoming."""
-        choice, row = self._choices[state], self.tries[state]
+        choice, row = self._choices[state], self._row(state)
         if choice is None:
             found = self._least(row)
         elif isinstance(choice, int):
-            row[choice] += _times(row, choice)
+            row[choice] += int(self._times(state, choice))
             found = self._least(row, forced=1)
         else:
             found = self._mixed(choice, row) if self._explores else self._stratified(choice)
@@ -304,14 +311,19 @@ class Player:
 
     def _number(self, key: Hashable) -> int:
         """Return the number of a state, the next one if it is new."""
-        state = self.numbers.setdefault(key, len(self.tries))
-        if state == len(self.tries):
-            self.tries.append([0] * self.memory.actions)
+        state = self.numbers.setdefault(key, len(self._choices))
+        if state == len(self._choices):
             self._choices.append(None)
             self._upcoming.append(UNKNOWN)
         return state
 
+    def _row(self, state: int) -> list[int]:
+        """Return how often each action was tried in a state, (A,), which counts on."""
+        if state not in self._rows:
+            known = state < len(self.tries)
+            self._rows[state] = self.tries[state].tolist() if known else [0] * self.memory.actions
+        return self._rows[state]
 
-def _times(row: list[int], action: int) -> int:
-    """Return how often a planned action is taken in a batch that explores: as often as in all batches before it, or once."""
-    return max(row[action], 1)
+    def _times(self, states: Any, actions: Any) -> Any:
+        """Return how often planned actions are taken in a batch that explores: as often as in all batches before it, or once."""
+        return np.maximum(self.tries[states, actions], 1)
