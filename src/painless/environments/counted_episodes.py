@@ -37,6 +37,7 @@ class GymnasiumEpisodes:
             interface.action(one) for one in range(0 if interface.product else simulator.actions)
         ]
         self._sources = simulator.utilities.plain_sources
+        self._plain = len(self._sources or ()) == 1 and self._sources[0][0] is None  # type: ignore[index]
 
     @property
     def specification(self) -> Specification:
@@ -59,21 +60,42 @@ class GymnasiumEpisodes:
         """Take up to `steps` upcoming actions from a state on, until the episode ends; leave them in the trail.
 
         A run spends its time here: a single reward, keys of info and functions are read on the spot, everything else by `utilities`, and observations that
-        were seen before are looked up as they are.
+        were seen before are looked up as they are. The inner loop takes steps of which everything is plain, and stops at the first one that is not.
         """
         take, actions, sources = self.environment.step, self._actions, self._sources
         upcoming, places, look, direct = trail.upcoming, trail.places, self._look, self._direct
         add_action, add_successor = trail.actions.append, trail.successors.append
         add_reward, *columns = (column.append for column in trail.utilities)
         reads = [(*source, add) for source, add in zip(sources or (), columns, strict=False)]
-        before, done = self._last, len(trail.successors)
+        plain = direct and self._plain
+        _, only, own, add_only = reads[0] if plain else (None, "", 1.0, add_reward)
+        before, done, left = self._last, len(trail.successors), iter(range(steps))
         try:
-            for _ in range(steps):
-                action = next(upcoming[state], None)
-                if action is None:
-                    action = trail.more(state)
-                chosen = actions[action] if actions else self.simulator.interface.action(action)
-                result = take(chosen)
+            while True:
+                for _ in left:
+                    action = next(upcoming[state], None)
+                    if action is None:
+                        action = trail.more(state)
+                    chosen = actions[action] if actions else self.simulator.interface.action(action)
+                    result = take(chosen)
+                    if not plain:
+                        break
+                    try:
+                        last, reward, terminated, truncated, info = result
+                        value, following = info[only], places[last]
+                    except Exception:  # whatever it is, it is read once more
+                        break
+                    if type(reward) is not float or type(value) is not float or terminated or truncated:
+                        break
+                    if (reward + value) * 0.0 != 0.0:  # infinite, or no number
+                        break
+                    add_reward(reward)
+                    add_only(own * value)
+                    add_action(action)
+                    add_successor(following)
+                    before, state = last, following
+                else:
+                    return state, False, False
                 if sources is None or len(result) != 5:
                     last, terminated, truncated = self._read(before, chosen, result, trail)
                 else:
@@ -109,7 +131,6 @@ class GymnasiumEpisodes:
             raise self._trouble(error, len(trail.successors) - done + 1) from error
         finally:
             self._last, self._steps = before, self._steps + len(trail.successors) - done
-        return state, False, False
 
     def _read(self, before: Any, chosen: Any, result: Any, trail: Trail) -> tuple[Any, bool, bool]:
         """Read what a step returned, of whatever type; return the observation, and whether the episode was terminated or truncated."""
