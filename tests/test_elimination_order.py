@@ -137,6 +137,7 @@ def test_a_wide_grid_is_known_to_be_wide_from_its_edge():
 def test_entries_are_bounded_for_a_piece_and_for_all(monkeypatch, entries, sparse):
     monkeypatch.setattr(elimination_order, "ENTRIES", entries)
     monkeypatch.setattr(elimination_order, "SPARSE", sparse)
+    monkeypatch.setattr(elimination_order, "WHOLE", 0)
     rows = sparse_rows(painless.problems.slippery_grid(height=40, width=40, seed=3, dense=False))
     chain = uniform_chain(rows, DISCOUNT)[0]
     assert EliminationOrder(lambda: chain).solve(chain, chain.stay) is None

@@ -210,14 +210,15 @@ def _members(counts: Array, shapes: Shapes, orders: Orders, weight: float) -> tu
         prior = weight * theta
         own = gammaln(weight) - gammaln(total + weight) + (gammaln(rows + prior) - gammaln(prior)).sum(2)
     own = own + orders.likely
+    top = np.maximum(own.max(1), orders.free)
+    fits, free = np.exp(own - top[:, None]), np.exp(orders.free - top)
     part = np.full(len(theta) + 1, 1 / (len(theta) + 1))
     for _ in range(WEIGHINGS):
-        fits = own + np.log(part[:-1])
-        whole = np.logaddexp(_log_sum(fits), orders.free + np.log(part[-1]))
-        member = np.exp(fits - whole[:, None])
+        whole = fits @ part[:-1] + free * part[-1]
+        member = fits * part[:-1] / whole[:, None]
         part = np.append(member.sum(0), (1 - member.sum(1)).sum()) + 0.5 / len(part)
         part /= part.sum()
-    return member, float(whole.sum())
+    return member, float((np.log(whole) + top).sum())
 
 
 def _scatter(counts: Array, shapes: Shapes) -> Array:

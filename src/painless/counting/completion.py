@@ -31,7 +31,7 @@ def completed(model: LearnedModel, policy: Any) -> Any:
         return policy
     utility = np.tensordot(_weight(model), model.nominal_parts[1], 1)  # (S + 2, A)
     problem, table, chain = chain_of(model, policy)
-    inverse = inverse_of(chain, model.discount)
+    inverse = inverse_of(chain, model.discount, model.order)
     visits = inverse.state_occupancy(problem.initial)[: model.states]
     rare = visits < RARE * visits.sum()
     for _ in range(IMPROVEMENTS if rare.any() else 0):
@@ -44,7 +44,7 @@ def completed(model: LearnedModel, policy: Any) -> Any:
             break
         policy = np.where(better[:, None], np.eye(policy.shape[1])[best.argmax(1)], policy)
         _, table, chain = chain_of(model, policy)
-        inverse = inverse_of(chain, model.discount)
+        inverse = inverse_of(chain, model.discount, model.order)
     return policy
 
 

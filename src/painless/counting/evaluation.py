@@ -111,7 +111,7 @@ def _taken(policy: Array, exposed: bool) -> Array:
 
 def _discounted(model: LearnedModel, policy: Array, exposed: bool) -> Evaluated:
     problem, table, chain = chain_of(model, policy)
-    inverse = inverse_of(chain, model.discount)
+    inverse = inverse_of(chain, model.discount, model.order)
     value = inverse.state_value(policy_utility(problem.utility, table))  # (J, S + 2)
     visits = inverse.state_occupancy(problem.initial)[: model.states]
     return _stationary(model, policy, value, visits, exposed)

@@ -70,7 +70,7 @@ def return_deviation(model: LearnedModel, judged: Judged) -> Array:
     """
     _, _, chain = chain_of(model, judged.policy)
     initial = np.append(model.initial, np.zeros(EXTRA))
-    visits = inverse_of(chain, model.discount**2).state_occupancy(initial)[: model.states]
+    visits = inverse_of(chain, model.discount**2, model.order).state_occupancy(initial)[: model.states]
     weight = (visits[:, None] * judged.policy).reshape(-1)  # (S·A,)
     target = model.outcome + model.discount * judged.full_value[:, model.successors]  # (J, M)
     square = model.per_pair(model.probability * target**2) + model.unexplained  # (J, S·A)

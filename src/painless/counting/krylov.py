@@ -15,6 +15,8 @@ import scipy
 from painless.bellman import Resolvent, resolvent
 from painless.common.arrays import Array
 from painless.counting._krylov_kernels import bicgstab
+from painless.counting.elimination import EliminatedResolvent
+from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.problem import Transition
 
 DENSE = 40  # successors of a state under a policy beyond which a small system is solved as a dense one
@@ -25,13 +27,15 @@ STARTS = 3  # each from where the last one ended
 PRODUCTS = 400  # steps of two products each after which factors are made
 
 
-def inverse_of(chain: Transition, discount: float) -> Resolvent:
-    """Return (I − γ P_π)⁻¹ in the way that fits the chain."""
+def inverse_of(chain: Transition, discount: float, order: EliminationOrder | None = None) -> Resolvent:
+    """Return (I − γ P_π)⁻¹ in the way that fits the chain; `order` is that of the model to which the chain belongs."""
     if isinstance(chain, np.ndarray):
         return resolvent(chain, discount)
     states = chain.shape[0]
     if states > FACTORISED and discount < 1 and chain.nnz > NARROW * states:
         return KrylovResolvent(chain, discount)
+    if states > FACTORISED and discount < 1 and order is not None:
+        return EliminatedResolvent(chain, discount, order)
     return resolvent(chain if chain.nnz <= DENSE * states else chain.toarray(), discount)
 
 

@@ -185,7 +185,7 @@ def _response(model: LearnedModel, problem: CMDP, utility: Array, actions: Actio
     masked = np.where(problem.actions, utility, -np.inf)
     actions = masked.argmax(1) if actions is None else actions
     for _ in range(IMPROVEMENTS):
-        inverse = inverse_of(policy_transition(problem, actions), problem.discount)
+        inverse = inverse_of(policy_transition(problem, actions), problem.discount, model.order)
         value = inverse.state_value(utility[states, actions][None])[0]
         q = action_value(problem, masked[None], value[None])[0]
         better = q.max(1) > q[states, actions] + STRICT * np.abs(value).max()
@@ -197,7 +197,7 @@ def _response(model: LearnedModel, problem: CMDP, utility: Array, actions: Actio
 
 def _column(model: LearnedModel, problem: CMDP, actions: Actions, inverse: Resolvent | None = None) -> Column:
     """Evaluate a deterministic policy."""
-    inverse = inverse or inverse_of(policy_transition(problem, actions), problem.discount)
+    inverse = inverse or inverse_of(policy_transition(problem, actions), problem.discount, model.order)
     visits = inverse.state_occupancy(problem.initial)
     occupancy = visits[:, None] * np.eye(model.memory.actions)[actions]
     value = np.tensordot(problem.utility, occupancy, 2)

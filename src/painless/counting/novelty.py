@@ -14,10 +14,14 @@ others. In an environment without chance it falls to 0 after one visit, so that 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from painless.common.arrays import Array
 from painless.counting.memory import Indices
+
+TABLE = 1 << 14  # factorials that are kept
 
 
 def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
@@ -111,11 +115,36 @@ def _ratio(part: Array, whole: Array, drawn: int) -> Array:
     >>> _ratio(np.array([3.0, 1.0]), np.array([4.0, 4.0]), 2).round(3).tolist()
     [0.5, 0.0]
     """
-    from scipy.special import gammaln
-
     enough = part >= drawn
     ratio = np.zeros(len(part))
-    small, large = part[enough], whole[enough]
-    logs = gammaln(small + 1) - gammaln(small - drawn + 1) - gammaln(large + 1) + gammaln(large - drawn + 1)
+    small, large = part[enough].astype(np.int64), whole[enough].astype(np.int64)
+    logs = (
+        log_factorial(small)
+        - log_factorial(small - drawn)
+        - log_factorial(large)
+        + log_factorial(large - drawn)
+    )
     ratio[enough] = np.exp(logs)
     return ratio
+
+
+def log_factorial(number: Indices) -> Array:
+    """Return log n! of whole numbers.
+
+    >>> log_factorial(np.array([0, 1, 5])).round(3).tolist()
+    [0.0, 0.0, 4.787]
+    """
+    from scipy.special import gammaln
+
+    table = _log_factorials()
+    found = np.asarray(table[np.minimum(number, len(table) - 1)])
+    beyond = number >= len(table)
+    found[beyond] = gammaln(number[beyond] + 1.0)
+    return found
+
+
+@cache
+def _log_factorials() -> Array:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(np.arange(1.0, TABLE + 1)))

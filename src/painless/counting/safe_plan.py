@@ -132,10 +132,11 @@ class Limits:
         """Return what episodes collect.
 
         Where a limit is on discounted values and the time limit matters, it is the worse of what an episode collects up to it and of the
-        endless value.
+        endless value; of costs, which only add up, that is the latter.
         """
         value, scale = judged.value[1:], np.ones(len(self.threshold))
-        if model.logged or (not self.episodic.any() and model.discount**self.time_limit <= REST):
+        adds_up = bool((model.memory.high[1:] <= 0).all()) or model.discount**self.time_limit <= REST
+        if model.logged or (not self.episodic.any() and adds_up):
             return Collected(value, scale)
         total, cut = model.episode_values(judged.policy, self.time_limit)
         sound = np.abs(value) > 1e-9 * np.abs(total[1:])

@@ -9,14 +9,13 @@ import numpy as np
 
 from painless.common.arrays import Array
 from painless.common.errors import InputError
+from painless.counting.trail import End, Trail
 from painless.environments.gymnasium_simulator import GymnasiumSimulator, first_of
-from painless.environments.utilities import INFINITE
+from painless.environments.utilities import INFINITE, SIMPLE, converted, entry, raised
 from painless.policies.observed import key_of, rows_of
 from painless.simulation.simulator import Specification
 
 WHOLE = (int, np.integer)
-# The key of the observation, utilities, terminated, truncated.
-Step = tuple[Hashable, list[float], bool, bool]
 
 
 class GymnasiumEpisodes:
@@ -31,7 +30,14 @@ class GymnasiumEpisodes:
         self._number, self._last, self._steps = -1, None, 0
         self._known: dict[Hashable, Hashable] = {}  # keys of observations, by what they look like
         self._look: Callable[[Any], Hashable] | None = None  # None before the first observation
-        self.step = self._stepper()
+        self._direct = False  # whether observations look like what they are
+        interface = simulator.interface
+        # Those of a product are made each time.
+        self._actions = [
+            interface.action(one) for one in range(0 if interface.product else simulator.actions)
+        ]
+        self._sources = simulator.utilities.plain_sources
+        self._plain = len(self._sources or ()) == 1 and self._sources[0][0] is None  # type: ignore[index]
 
     @property
     def specification(self) -> Specification:
@@ -45,51 +51,100 @@ class GymnasiumEpisodes:
         try:
             self._last = first_of(self.environment.reset(seed=seed))
             if self._look is None:
-                self._look = _look_of(self._last)
+                self._look, self._direct = _look_of(self._last), not isinstance(self._last, np.ndarray)
             return self._key(self._last)
         except Exception as error:
             raise self._trouble(error) from error
 
-    def _stepper(self) -> Callable[[int], Step]:
-        """Return `step`, a function of its own, since it is called in every step: it takes a step of the episode.
+    def walk(self, state: int, steps: int, trail: Trail) -> End:
+        """Take up to `steps` upcoming actions from a state on, until the episode ends; leave them in the trail.
 
-        Plain numbers under keys of info are read here, everything else by `utilities`.
+        A run spends its time here: a single reward, keys of info and functions are read on the spot, everything else by `utilities`, and observations that
+        were seen before are looked up as they are. The inner loop takes steps of which everything is plain, and stops at the first one that is not.
         """
-        simulator, known, take = self.simulator, self._known, self.environment.step
-        interface, read, keys = simulator.interface, simulator.utilities.reader, simulator.utilities.keys
-        actions = [interface.action(one) for one in range(0 if interface.product else simulator.actions)]
-
-        def step(action: int) -> Step:
-            self._steps += 1
-            try:
-                # Actions of a product are made each time.
-                chosen = actions[action] if actions else interface.action(action)
-                result = take(chosen)
-                if keys is not None and len(result) == 5:
+        take, actions, sources = self.environment.step, self._actions, self._sources
+        upcoming, places, look, direct = trail.upcoming, trail.places, self._look, self._direct
+        add_action, add_successor = trail.actions.append, trail.successors.append
+        add_reward, *columns = (column.append for column in trail.utilities)
+        reads = [(*source, add) for source, add in zip(sources or (), columns, strict=False)]
+        plain = direct and self._plain
+        _, only, own, add_only = reads[0] if plain else (None, "", 1.0, add_reward)
+        before, done, left = self._last, len(trail.successors), iter(range(steps))
+        try:
+            while True:
+                for _ in left:
+                    action = next(upcoming[state], None)
+                    if action is None:
+                        action = trail.more(state)
+                    chosen = actions[action] if actions else self.simulator.interface.action(action)
+                    result = take(chosen)
+                    if not plain:
+                        break
+                    try:
+                        last, reward, terminated, truncated, info = result
+                        value, following = info[only], places[last]
+                    except Exception:  # whatever it is, it is read once more
+                        break
+                    if type(reward) is not float or type(value) is not float or terminated or truncated:
+                        break
+                    if (reward + value) * 0.0 != 0.0:  # infinite, or no number
+                        break
+                    add_reward(reward)
+                    add_only(own * value)
+                    add_action(action)
+                    add_successor(following)
+                    before, state = last, following
+                else:
+                    return state, False, False
+                if sources is None or len(result) != 5:
+                    last, terminated, truncated = self._read(before, chosen, result, trail)
+                else:
                     last, reward, terminated, truncated, info = result
-                    if (
-                        type(reward) is float
-                        and -INFINITE < reward < INFINITE
-                        and type(terminated) is bool
-                        and type(truncated) is bool
-                    ):
-                        values = [reward]
-                        for name, sign in keys:
+                    if type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
+                        add_reward(reward)
+                    else:
+                        add_reward(entry(reward))
+                    for function, name, sign, add in reads:
+                        if function is None:
                             value = info.get(name)
-                            if type(value) is not float or not -INFINITE < value < INFINITE:
-                                break
-                            values.append(sign * value)
                         else:
-                            self._last = last
-                            key = known.get(last if type(last) is int else self._look(last))  # type: ignore[misc]
-                            return self._key(last) if key is None else key, values, terminated, truncated
-                last, values, terminated, truncated = read(self._last, chosen, result)
-                self._last = last
-                return self._key(last), values, terminated, truncated
-            except Exception as error:
-                raise self._trouble(error) from error
+                            try:
+                                value = function(before, chosen, last, reward, bool(terminated), info)
+                            except Exception as error:
+                                raise raised(name, error) from error
+                        if type(value) not in SIMPLE or not -INFINITE < value < INFINITE:
+                            value = converted(value, name, info if function is None else None)
+                        add(sign * value)
+                before = last
+                add_action(action)
+                if terminated or truncated:
+                    key = self._key(last)
+                    state = -1 if terminated else trail.number(key)
+                    add_successor(state)
+                    return state, bool(terminated), bool(truncated)
+                try:
+                    state = places[last if direct else look(last)]  # type: ignore[misc]
+                except (KeyError, TypeError):
+                    state = self._placed(last, trail)
+                add_successor(state)
+        except Exception as error:
+            raise self._trouble(error, len(trail.successors) - done + 1) from error
+        finally:
+            self._last, self._steps = before, self._steps + len(trail.successors) - done
 
-        return step
+    def _read(self, before: Any, chosen: Any, result: Any, trail: Trail) -> tuple[Any, bool, bool]:
+        """Read what a step returned, of whatever type; return the observation, and whether the episode was terminated or truncated."""
+        last, values, terminated, truncated = self.simulator.utilities.reader(before, chosen, result)
+        for column, value in zip(trail.utilities, values, strict=True):
+            column.append(value)
+        return last, terminated, truncated
+
+    def _placed(self, observation: Any, trail: Trail) -> int:
+        """Return the number of a state that could not be looked up, and remember what it looks like."""
+        state, look = trail.number(self._key(observation)), self._look(observation)  # type: ignore[misc]
+        if look is not None:
+            trail.places[look] = state
+        return state
 
     def _key(self, observation: Any) -> Hashable:
         look = self._look(observation)  # type: ignore[misc]
@@ -100,8 +155,8 @@ class GymnasiumEpisodes:
             self._known[look] = key
         return key
 
-    def _trouble(self, error: Exception) -> InputError:
-        self.simulator._steps = self._steps
+    def _trouble(self, error: Exception, steps: int = 0) -> InputError:
+        self.simulator._steps = self._steps + steps
         return self.simulator.trouble(self._number, error)
 
     def observations(self, keys: Sequence[Any]) -> Array:

@@ -60,41 +60,48 @@ class Utilities:
             if plain and type(reward) in SIMPLE and -INFINITE < reward < INFINITE:
                 values = [float(reward)]
             else:
-                values = [] if own is not None else [_entry(reward, objective)]
+                values = [] if own is not None else [entry(reward, objective)]
             for function, index, name, sign in sources:
                 if function is not None:
                     try:
                         value = function(before, action, observation, reward, ended, info)
                     except Exception as error:
-                        raise InputError(
-                            f"the function {shown(name, 20)} raised {shown(error, 50)}; it is given {ARGUMENTS}"
-                        ) from error
+                        raise raised(name, error) from error
                     if type(value) not in SIMPLE or not -INFINITE < value < INFINITE:
-                        value = _number(value, f"the value of {name}")
+                        value = converted(value, name, None)
                 elif index is not None:
-                    value = _entry(reward, index)
+                    value = entry(reward, index)
                 else:
                     value = info.get(name)
                     if type(value) is not float or not -INFINITE < value < INFINITE:
-                        value = _info(info, name)
+                        value = converted(value, name, info)
                 values.append(sign * value)
             return observation, values, ended, truncated if type(truncated) is bool else bool(truncated)
 
         return read
 
-    @cached_property
-    def keys(self) -> list[tuple[str, float]] | None:
-        """The keys of info that constraints are read from, and their signs, if all are and the reward is the environment's own; else None."""
-        found = [
-            (name, sign) for function, index, name, sign in self.sources if function is None and index is None
-        ]
-        plain = self.reward is None and self.objective is None and len(found) == len(self.constraints)
-        return found if plain else None
+    @property
+    def plain_sources(self) -> list[tuple[Function | None, str, float]] | None:
+        """The functions, or keys of info, that constraints are read from, and their signs, if the reward is the environment's own and a single number; else None."""
+        own = self.reward is None and self.objective is None
+        if not own or any(index is not None for _, index, _, _ in self.sources):
+            return None
+        return [(function, name, sign) for function, _, name, sign in self.sources]
 
     @cached_property
     def sources(self) -> list[tuple[Function | None, int | None, str, float]]:
         """Where each constraint is read: a function, an entry of the reward, or a key of info; its name, and its sign."""
         return [(one.function, one.index, one.source, one.sign) for one in self.constraints]
+
+
+def raised(name: str, error: Exception) -> InputError:
+    """Return the error that says that a function of the user raised one."""
+    return InputError(f"the function {shown(name, 20)} raised {shown(error, 50)}; it is given {ARGUMENTS}")
+
+
+def converted(value: Any, name: str, info: Any) -> float:
+    """Return what a function returned, or what `info` has under a key if it is given, as a finite number."""
+    return _number(value, f"the value of {name}") if info is None else _info(info, name)
 
 
 def _of_six(result: Any) -> tuple[Any, ...]:
@@ -108,7 +115,7 @@ def _of_six(result: Any) -> tuple[Any, ...]:
     return observation, reward, terminated, truncated, {**info, "cost": cost}
 
 
-def _entry(reward: Any, index: int | None) -> float:
+def entry(reward: Any, index: int | None = None) -> float:
     """Return a reward, or an entry of a vector reward."""
     if index is None and isinstance(reward, PLAIN):
         return _finite(float(reward), "reward")

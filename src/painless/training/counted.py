@@ -245,7 +245,7 @@ class CountedRun:
     def _until(self) -> float:
         """Return the share of the budget up to which to explore: less if every pair was tried by then, since errors are what is left to learn."""
         early = self.budget.used(self.player.steps) < COMPLETE
-        return COMPLETE if early or all(map(all, self.player.tries)) else EXPLORATION
+        return COMPLETE if early or bool(self.player.tries.all()) else EXPLORATION
 
     def _batch(self, steps: float, until: float) -> None:
         model = self._model(compared=False)
@@ -260,7 +260,8 @@ class CountedRun:
 
     def _size(self) -> float:
         """Return the steps of the next batch."""
-        return FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
+        size = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
+        return max(size, self._least)
 
     def _exploring_policy(self, model: LearnedModel) -> Array:
         """Return the policy (S, A) that is optimal on a draw of the model."""
@@ -455,7 +456,7 @@ class CountedRun:
                 used=used,
                 seconds=seconds,
                 seconds_left=seconds * (1 / used - 1) if used > 0 else np.inf,
-                states=len(self.player.tries),
+                states=len(self.player.numbers),
                 phase=self.phase,
                 value=value,
                 error=error,

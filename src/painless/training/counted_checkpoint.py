@@ -52,7 +52,7 @@ def counted_state(player: Player, state: Between, settings: Mapping[str, Any]) -
         "rng": json.dumps(player.rng.bit_generator.state),
         "observations": rows_of(keys),
         "single": not isinstance(keys[0], bytes),
-        "tries": np.array(player.tries, dtype=np.int64),
+        "tries": player.tries,
         "played": player.played,
         "longest": player.longest,
         "cut_off": player.cut_off,
@@ -86,8 +86,8 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
         rows = entries.floats(content, "observations", (None, None))
         observed = [key_of(int(row[0])) if content["single"] else key_of(row) for row in rows]
         tries = entries.wholes(content, "tries", (len(observed), memory.actions))
-        player.numbers = {key: index for index, key in enumerate(observed)}
-        player.tries = tries.tolist()
+        player.numbers, player.places = {key: index for index, key in enumerate(observed)}, {}
+        player.tries = tries
         player.played = entries.whole(content, "played")
         if "longest" in content:  # not of earlier versions
             player.longest = entries.whole(content, "longest")

@@ -26,6 +26,7 @@ Places32 = NDArray[np.int32]  # half as large
 ENTRIES = 40
 # States that are eliminated first, to see; with more entries for each of them the others are not.
 PIECE, SPARSE = 1000, 16.0
+WHOLE = 5000  # states up to which all are tried at once: a grid of as many is still faster than sweeps
 MOST = 1 << 22  # entries of all states: as many take about as much memory as the model
 USUAL = 2  # neighbours that are left when a state goes, for which there is room at first
 HUB = 10.0  # states with more neighbours go last, relative to the root of the number of states
@@ -109,6 +110,7 @@ def _structure(chain: Chain) -> tuple[Structure | None, int]:
     """Return the structure of the factors, None if they have too many entries; and a bound on how far a state leads in any numbering."""
     near, states = _neighbours(chain), len(chain.stay)
     is_sparse, width = _is_sparse(near)
+    is_sparse = is_sparse or states <= WHOLE
     found = _eliminated(near, _most_neighbours(states), min(ENTRIES * states, MOST)) if is_sparse else None
     if found is None:
         return None, width
