@@ -156,7 +156,7 @@ class Quotient:
         self.ends = ends  # (n,) whether a row may stop at once
         dense: Any = kernel.toarray() if self.count <= DENSE_NODES else scipy.sparse.csr_array(kernel)
         self.rows = PairRows(dense, place, self.count)
-        self._has_cycles = True  # unless it is known that there is none
+        self.has_cycles = True  # unless it is known that there is none
         if self.count > DENSE_NODES and kernel.nnz > COMPILED:
             self._order_nodes()
         there = np.flatnonzero(problem.initial)
@@ -168,7 +168,7 @@ class Quotient:
 
         Sweeps then go through memory from one end to the other, and more of what they find is carried on.
         """
-        order, self._has_cycles = nodes_in_order(self.rows)
+        order, self.has_cycles = nodes_in_order(self.rows)
         if order is None:
             return
         number = np.empty(self.count, np.uint32)
@@ -254,7 +254,7 @@ class Quotient:
     @cached_property
     def first(self) -> Places:
         """A row for each node that together stop almost surely, (N,)."""
-        return self.towards(self.ends) if self._has_cycles else self.rows.first
+        return self.towards(self.ends) if self.has_cycles else self.rows.first
 
     @cached_property
     def leaving(self) -> Places:
@@ -275,7 +275,7 @@ class Quotient:
         """Return from which nodes the policy that takes the rows `choice` (N,) may stop, (N,); if from all, it stops almost surely."""
         if self.whole.always_stops or self.ends[choice].all():
             return np.ones(self.count, dtype=bool)
-        if not self._has_cycles and (self.sweeps.known.place[choice] >= 0).all():  # none stays where it is
+        if not self.has_cycles and (self.sweeps.known.place[choice] >= 0).all():  # none stays where it is
             return np.ones(self.count, dtype=bool)
         chain = scipy.sparse.coo_array(self.rows.chain(choice))
         positive = chain.data > 0

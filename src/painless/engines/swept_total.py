@@ -8,6 +8,7 @@ the given weights, `Total` goes on by policy iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,12 @@ from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient
+from painless.engines.row_sweeps import STUCK
 from painless.engines.sweeps._ordered_kernels import raised_in_order
 from painless.engines.sweeps._proof_kernels import policy_residuals
-from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
+from painless.engines.sweeps.one_pass import InOnePass, OnePass
+from painless.engines.sweeps.sparse_rows import inverse
+from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer, shares_of
 from painless.engines.total_iteration import RAISES, SPARE, Factorise, Improved, at_start, upper_bound
 from painless.engines.total_iteration import STEPS as SUMS
 from painless.problem import CMDP
@@ -50,12 +54,27 @@ class SweptTotal:
         known = quotient.sweeps.known
         first = known.place[start]
         self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
-        self._kept, self._place = known.kept, known.place
-        if self.serves:
-            every = len(known.kept) == len(known.place)
-            rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
-            label = quotient.rows.__dict__.get("label")  # if it is known
-            self.pricer = TotalPricer(rows, quotient.initial, first.astype(np.uint32), tick, label)
+        self._first, self._kept, self._place = first.astype(np.uint32), known.kept, known.place
+        self.one_pass: OnePass | None = None  # if one is enough for everything
+        if self.serves and not quotient.has_cycles:
+            rows = quotient.rows
+            order, arrays = inverse(rows.label), (rows.begin, *rows.arrays)
+            self.one_pass = OnePass(arrays, self.utility, rows.terms, order, quotient.initial, start, STUCK)
+
+    @cached_property
+    def pricer(self) -> TotalPricer:
+        """Sweeps over the rows that are kept."""
+        known, quotient = self.quotient.sweeps.known, self.quotient
+        every = len(known.kept) == len(known.place)
+        rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
+        label = quotient.rows.__dict__.get("label")  # if it is known
+        return TotalPricer(rows, quotient.initial, self._first, self._tick, label)
+
+    def rough_time(self, weight: Array) -> float:
+        """Return about how long a good policy for `weight` (J,) takes to stop."""
+        if self.one_pass is not None:
+            return max(self.one_pass.best(weight).found.time, 1.0)
+        return self.pricer.rough_time(weight)
 
     def best(
         self, weight: Array, tolerance: float, precision: float, factorise: Factorise
@@ -63,6 +82,9 @@ class SweptTotal:
         """Return a policy within `tolerance` of the best for weights (J,); None if sweeps do not find it."""
         if not self.serves:
             return None
+        found_at_once = self._best_in_one_pass(weight)
+        if found_at_once is not None:
+            return found_at_once
         precision = max(precision, FINE * tolerance / float(weight.sum()))
         priced = self.pricer.price(weight, SWEPT * tolerance, SWEPT * precision)
         if priced is None:
@@ -81,6 +103,18 @@ class SweptTotal:
             )
         value = self._proved_values(choice[None], np.ones((1, len(choice))), priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
+
+    def _best_in_one_pass(self, weight: Array) -> SweptBest | None:
+        """Return the best policy for weights (J,); None if one pass does not prove it."""
+        if self.one_pass is None:
+            return None
+        self._tick()
+        best = self.one_pass.best(weight)
+        value = _around(best.found)
+        if not (np.isfinite(best.bound) and np.isfinite(value.low).all()):
+            self.one_pass = None
+            return None
+        return SweptBest(best.choice.astype(np.intp), value, best.bound, 1)
 
     def _bound_in_order(self, weight: Array, slip: float, value: Array, time: Array) -> float | None:
         """Return a bound at ρ on every policy for weights (J,), whose sums are rounded by `slip`, from values and times (N,) that are raised in order; None if there is no order, or no proof."""
@@ -119,8 +153,15 @@ class SweptTotal:
             return None
         if not all(self.quotient.stops_surely(choice).all() for choice in choices):
             return None
+        weights = weights / weights.sum()
+        if self.one_pass is not None:
+            self._tick()
+            one_pass, taken = self.one_pass, choices.astype(np.uint32)
+            shares = shares_of(weights, [one_pass.visits(one) for one in taken])
+            value = _around(one_pass.values(taken, shares))
+            return self._table(policies, shares), value._replace(guess=value.low)
         exact = max(precision, FINEST * self.pricer.values.time)
-        shares, values = self.pricer.mixed(place.astype(np.uint32), weights / weights.sum(), exact)
+        shares, values = self.pricer.mixed(place.astype(np.uint32), weights, exact)
         if values is None:
             return None
         value = self._proved_values(choices, shares, values)
@@ -136,6 +177,11 @@ class SweptTotal:
         elsewhere = np.flatnonzero(node < 0)
         table[elsewhere, policies[0][elsewhere].astype(np.intp)] = 1.0
         return np.asarray(table / table.sum(1, keepdims=True))
+
+
+def _around(found: InOnePass) -> Bracket:
+    """Return the values (J,) of a policy at ρ with their errors."""
+    return Bracket(found.value - found.error, found.value + found.error, found.value)
 
 
 class _Time(NamedTuple):

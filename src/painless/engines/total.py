@@ -155,7 +155,7 @@ class Total(BaseEngine):
         self._require_answer()
         reward = np.eye(len(self.problem.utility))[0]
         _, swept = self._swept(reward)
-        return swept.pricer.rough_time(reward) if swept.serves else 1.0
+        return swept.rough_time(reward) if swept.serves else 1.0
 
     def _best(self, weight: Array) -> Response:
         key, quotient = self._quotient(weight)

@@ -13,7 +13,7 @@ is slow, sweeps go along the flow, and if these are slow, too, on several levels
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -150,6 +150,20 @@ def _largest(residual: Array) -> float:
     return float(np.abs(residual).max())
 
 
+def shares_of(weights: Array, often: Sequence[Array]) -> Array:
+    """Return how often a mixture of policies with weights (n,) takes each of them in every state, (n, S), that each comes to so `often`, (S,); the first where none does.
+
+    >>> shares_of(np.array([0.25, 0.75]), [np.array([1.0, 0.0]), np.array([1.0, 0.0])])
+    array([[0.25, 1.  ],
+           [0.75, 0.  ]])
+    """
+    shares = weights[:, None] * np.array(often)
+    total = shares.sum(0)
+    shares[0, total == 0] = 1.0
+    shares /= np.where(total == 0, 1.0, total)
+    return np.asarray(shares)
+
+
 class TotalPricer:
     """Prices one weight vector after another, each from where the last one ended.
 
@@ -279,13 +293,8 @@ class TotalPricer:
 
         The values are None if sweeps do not find them.
         """
-        shares = np.ones(choices.shape)
-        if len(choices) > 1:
-            often = [self._visits(choice, precision) for choice in choices]
-            shares = weights[:, None] * np.array(often)
-            total = shares.sum(0)
-            shares[0, total == 0] = 1.0
-            shares /= np.where(total == 0, 1.0, total)
+        often = [self._visits(choice, precision) for choice in choices] if len(choices) > 1 else []
+        shares = shares_of(weights, often) if often else np.ones(choices.shape)
         if self._ordered:
             found = self._known.copy()
             left = precision / max(float(self.initial @ found[:, -1]), 1.0)

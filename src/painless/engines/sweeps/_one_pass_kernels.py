@@ -1,0 +1,217 @@
+"""Totals where no policy comes back to a state that it has left, compiled: one pass over the rows. `one_pass` has the equations.
+
+Indices are unsigned, so that no kernel tests them for a negative sign.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from painless.common.arrays import Array
+from painless.common.compiling import inner, njit
+
+Indices = NDArray[np.uint32]
+
+PRECISE = 2e-15  # relative; a row that is better by no more than this is not taken in the place of another
+
+
+@inner
+def raised_by_stay(total: float, held: float, rounding: float) -> float:
+    """Return at least total/(1 − q), of which 1 − q is `held` to within `rounding`."""
+    most = total / (held - rounding if total > 0.0 else held + rounding)
+    return most + rounding * abs(most)
+
+
+@inner
+def write_values(
+    s: np.uint64,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    choices: Indices,
+    shares: Array,
+    rounding: float,
+    known: Array,
+) -> None:
+    """Write a row of `known` (S, 2J + 1), a state's time to stop, and each value with its error, from those of the states that it leads to.
+
+    It takes the rows `choices` (m, S) with shares (m, S).
+    """
+    one, two, count = np.uint64(1), np.uint64(2), np.uint64(len(utility))
+    for j in range(np.uint64(0), count, two):
+        i = min(j + one, count - one)  # two at a time; the last one is done again if there is no other
+        first_at, second_at = one + two * j, one + two * i
+        stay, time = 0.0, 1.0
+        first, first_size, first_error, second, second_size, second_error = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for n in range(np.uint64(len(choices))):
+            share, row = shares[n, s], np.uint64(choices[n, s])
+            if share > 0.0:
+                part, other = share * utility[j, row], share * utility[i, row]
+                first, second = first + part, second + other
+                first_size, second_size = first_size + abs(part), second_size + abs(other)
+                for k in range(pointer[row], pointer[row + one]):
+                    t, chance = np.uint64(successor[k]), share * probability[k]
+                    if t == s:
+                        stay += chance
+                        continue
+                    time += chance * known[t, 0]
+                    part, other = chance * known[t, first_at], chance * known[t, second_at]
+                    first, second = first + part, second + other
+                    first_size, second_size = first_size + abs(part), second_size + abs(other)
+                    first_error += chance * known[t, first_at + one]
+                    second_error += chance * known[t, second_at + one]
+        first_error = (1.0 + rounding) * (first_error + rounding * first_size)
+        second_error = (1.0 + rounding) * (second_error + rounding * second_size)
+        if stay > 0.0:
+            held = 1.0 - stay
+            time, before, other = time / held, first, second
+            first, second = first / held, second / held
+            first_error += abs(before + stay * first - first) + 3.0 * rounding * abs(first)
+            second_error += abs(other + stay * second - second) + 3.0 * rounding * abs(second)
+            first_error = raised_by_stay(first_error, held, rounding)
+            second_error = raised_by_stay(second_error, held, rounding)
+        known[s, 0] = time
+        known[s, first_at], known[s, first_at + one] = first, first_error
+        known[s, second_at], known[s, second_at + one] = second, second_error
+
+
+@njit
+def best_in_one_pass(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    weight: Array,
+    slip: float,
+    rounding: float,
+    stuck: float,
+    order: Indices,
+    best: Array,
+    choices: Indices,
+    shares: Array,
+    known: Array,
+) -> bool:
+    """Write the largest totals for weights (J,) and a bound on them, `best` (2S,) by turns, the rows that are taken, (1, S), and their values as in `write_values`; return whether the bound is proved.
+
+    A state keeps its row unless another is better by more than rounding. The weighted sum of utilities is rounded by `slip` of its terms. Rows that stay with a probability
+    of `stuck` or more are not taken; there is no proof if the bound does not hold for them.
+    """
+    utilities, one, two = np.uint64(len(weight)), np.uint64(1), np.uint64(2)
+    for i in range(np.uint64(len(order))):
+        s = np.uint64(order[i])
+        most, here, above, some_stuck = -np.inf, -np.inf, -np.inf, False
+        current = taken = choices[0, s]
+        for row in range(np.uint64(first[s]), np.uint64(first[s + one])):
+            gain, terms = 0.0, 0.0
+            for j in range(utilities):
+                part = weight[j] * utility[j, row]
+                gain += part
+                terms += abs(part)
+            total, upper, stay = gain, gain + slip * terms, 0.0
+            terms = abs(upper)
+            for k in range(pointer[row], pointer[row + one]):
+                t = np.uint64(successor[k])
+                if t == s:
+                    stay += probability[k]
+                else:
+                    total += probability[k] * best[two * t]
+                    part = probability[k] * best[two * t + one]
+                    upper += part
+                    terms += abs(part)
+            if stay >= stuck:
+                some_stuck = True
+                continue
+            upper += rounding * terms
+            if stay > 0.0:
+                total /= 1.0 - stay
+                upper = raised_by_stay(upper, 1.0 - stay, rounding)
+            if upper != upper:  # it leads to a state that comes later
+                return False
+            if row == current:
+                here = total
+            if total > most:
+                most, taken = total, np.uint32(row)
+            above = max(above, upper)
+        if most > here + PRECISE * abs(most):
+            choices[0, s] = taken
+        best[two * s], best[two * s + one] = most, above
+        if some_stuck and not stuck_rows_hold(
+            s, first, pointer, successor, probability, utility, weight, slip, rounding, stuck, best
+        ):
+            return False
+        write_values(s, pointer, successor, probability, utility, choices, shares, rounding, known)
+    return True
+
+
+@inner
+def stuck_rows_hold(
+    s: np.uint64,
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    weight: Array,
+    slip: float,
+    rounding: float,
+    stuck: float,
+    best: Array,
+) -> bool:
+    """Return whether no row of a state that stays with a probability of `stuck` or more improves the bound there."""
+    for row in range(np.uint64(first[s]), np.uint64(first[s + np.uint64(1)])):
+        above, stay = best[np.uint64(2) * s + np.uint64(1)], 0.0
+        over, terms = -above, abs(above)
+        for j in range(np.uint64(len(weight))):
+            part = weight[j] * utility[j, row]
+            over += part
+            terms += (1.0 + slip / rounding) * abs(part)
+        for k in range(pointer[row], pointer[row + np.uint64(1)]):
+            part = probability[k] * best[np.uint64(2) * np.uint64(successor[k]) + np.uint64(1)]
+            over += part
+            terms += abs(part)
+            if successor[k] == s:
+                stay += probability[k]
+        if stay >= stuck and not over + rounding * terms <= 0.0:
+            return False
+    return True
+
+
+@njit
+def values_in_one_pass(
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    utility: Array,
+    rounding: float,
+    order: Indices,
+    choices: Indices,
+    shares: Array,
+    known: Array,
+) -> None:
+    """Write the times, values and errors (S, 2J + 1) of a policy that takes the rows `choices` (m, S) with shares (m, S)."""
+    for i in range(np.uint64(len(order))):
+        s = np.uint64(order[i])
+        write_values(s, pointer, successor, probability, utility, choices, shares, rounding, known)
+
+
+@njit
+def visits_in_one_pass(
+    pointer: Indices, successor: Indices, probability: Array, order: Indices, choice: Indices, visits: Array
+) -> None:
+    """Make of an initial distribution (S,) how often the policy that takes the rows `choice` (S,) comes to each state, in place."""
+    for i in range(np.uint64(len(order))):
+        s = np.uint64(order[np.uint64(len(order)) - np.uint64(1) - i])
+        row, often, stay = np.uint64(choice[s]), visits[s], 0.0
+        if often == 0.0:
+            continue
+        for k in range(pointer[row], pointer[row + np.uint64(1)]):
+            if successor[k] == s:
+                stay += probability[k]
+        often /= 1.0 - stay
+        visits[s] = often
+        for k in range(pointer[row], pointer[row + np.uint64(1)]):
+            if successor[k] != s:
+                visits[np.uint64(successor[k])] += probability[k] * often
