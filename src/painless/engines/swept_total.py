@@ -19,11 +19,11 @@ from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient
-from painless.engines.row_sweeps import STUCK
+from painless.engines.row_sweeps import STUCK, KeptRows
 from painless.engines.sweeps._ordered_kernels import raised_in_order
 from painless.engines.sweeps._proof_kernels import policy_residuals
 from painless.engines.sweeps.one_pass import InOnePass, OnePass
-from painless.engines.sweeps.sparse_rows import inverse
+from painless.engines.sweeps.sparse_rows import Indices, inverse
 from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer, shares_of
 from painless.engines.total_iteration import RAISES, SPARE, Factorise, Improved, at_start, upper_bound
 from painless.engines.total_iteration import STEPS as SUMS
@@ -39,7 +39,7 @@ FINEST = 1e-11  # the highest precision of a mixture's values, relative to the t
 class SweptBest(NamedTuple):
     """A best response on the nodes of a quotient."""
 
-    choice: Places  # (N,) the row of each node
+    choice: NDArray[np.integer]  # (N,) the row of each node
     value: Bracket
     bound: float  # on every policy
     sweeps: int
@@ -50,25 +50,32 @@ class SweptTotal:
 
     def __init__(self, problem: CMDP, quotient: Quotient, start: Places, tick: Callable[[], None]) -> None:
         self.problem, self.quotient, self._tick = problem, quotient, tick
-        self.utility = np.ascontiguousarray(quotient.utility(problem.utility))  # (J, n)
-        known = quotient.sweeps.known
-        first = known.place[start]
-        self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
-        self._first, self._kept, self._place = first.astype(np.uint32), known.kept, known.place
+        self.utility = quotient.utilities  # (J, n)
+        self._first = start
         self.one_pass: OnePass | None = None  # if one is enough for everything
-        if self.serves and not quotient.has_cycles:
+        if quotient.is_plain and not quotient.has_cycles:
             rows = quotient.rows
             order, arrays = inverse(rows.label), (rows.begin, *rows.arrays)
             self.one_pass = OnePass(arrays, self.utility, rows.terms, order, quotient.initial, start, STUCK)
+        self.serves = self.one_pass is not None or self._can_sweep  # until it does not find something
+
+    @property
+    def _can_sweep(self) -> bool:
+        return bool(self.quotient.is_plain and (self._known.place[self._first] >= 0).all())
+
+    @cached_property
+    def _known(self) -> KeptRows:
+        return self.quotient.sweeps.known
 
     @cached_property
     def pricer(self) -> TotalPricer:
         """Sweeps over the rows that are kept."""
-        known, quotient = self.quotient.sweeps.known, self.quotient
+        known, quotient = self._known, self.quotient
         every = len(known.kept) == len(known.place)
         rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
         label = quotient.rows.__dict__.get("label")  # if it is known
-        return TotalPricer(rows, quotient.initial, self._first, self._tick, label)
+        first = known.place[self._first].astype(np.uint32)
+        return TotalPricer(rows, quotient.initial, first, self._tick, label)
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
@@ -83,14 +90,14 @@ class SweptTotal:
         if not self.serves:
             return None
         found_at_once = self._best_in_one_pass(weight)
-        if found_at_once is not None:
+        if found_at_once is not None or not self.serves:
             return found_at_once
         precision = max(precision, FINE * tolerance / float(weight.sum()))
         priced = self.pricer.price(weight, SWEPT * tolerance, SWEPT * precision)
         if priced is None:
             self.serves = False
             return None
-        choice = self._kept[priced.choice.astype(np.intp)]
+        choice = self._known.kept[priced.choice.astype(np.intp)]
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
@@ -99,7 +106,7 @@ class SweptTotal:
             rounded = weight @ self.utility + slip * (weight @ np.abs(self.utility))
             bound = upper_bound(
                 *(self.quotient, rounded, found, self._tick, factorise),
-                lambda steps: self.pricer.longest(steps[self._kept]),
+                lambda steps: self.pricer.longest(steps[self._known.kept]),
             )
         value = self._proved_values(choice[None], np.ones((1, len(choice))), priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
@@ -112,9 +119,9 @@ class SweptTotal:
         best = self.one_pass.best(weight)
         value = _around(best.found)
         if not (np.isfinite(best.bound) and np.isfinite(value.low).all()):
-            self.one_pass = None
+            self.one_pass, self.serves = None, self._can_sweep
             return None
-        return SweptBest(best.choice.astype(np.intp), value, best.bound, 1)
+        return SweptBest(best.choice, value, best.bound, 1)
 
     def _bound_in_order(self, weight: Array, slip: float, value: Array, time: Array) -> float | None:
         """Return a bound at ρ on every policy for weights (J,), whose sums are rounded by `slip`, from values and times (N,) that are raised in order; None if there is no order, or no proof."""
@@ -147,24 +154,36 @@ class SweptTotal:
         """
         if not self.serves or self.quotient.has_choice_to_rest:
             return None
-        choices = np.array([self.quotient.rows_of(policy.astype(np.intp)) for policy in policies])
-        place = self._place[choices]
-        if (choices < 0).any() or (place < 0).any():
+        choices, weights = np.array([self.quotient.rows_of(one) for one in policies]), weights / weights.sum()
+        if (choices < 0).any():
             return None
-        if not all(self.quotient.stops_surely(choice).all() for choice in choices):
-            return None
-        weights = weights / weights.sum()
         if self.one_pass is not None:
-            self._tick()
-            one_pass, taken = self.one_pass, choices.astype(np.uint32)
-            shares = shares_of(weights, [one_pass.visits(one) for one in taken])
-            value = _around(one_pass.values(taken, shares))
-            return self._table(policies, shares), value._replace(guess=value.low)
+            return self._mixed_in_one_pass(self.one_pass, policies, choices.astype(np.uint32), weights)
+        place = self._known.place[choices]
+        if (place < 0).any() or not all(self.quotient.stops_surely(choice).all() for choice in choices):
+            return None
         exact = max(precision, FINEST * self.pricer.values.time)
         shares, values = self.pricer.mixed(place.astype(np.uint32), weights, exact)
         if values is None:
             return None
         value = self._proved_values(choices, shares, values)
+        # No more is claimed than is proved
+        return self._table(policies, shares), value._replace(guess=value.low)
+
+    def _mixed_in_one_pass(
+        self, one_pass: OnePass, policies: Sequence[NDArray[np.integer]], choices: Indices, weights: Array
+    ) -> tuple[Array, Bracket] | None:
+        """Return the same from the rows that the policies take, (n, N); None if they stay for ever."""
+        self._tick()
+        shares = np.ones(choices.shape)
+        if len(choices) > 1:
+            often = [one_pass.visits(choice) for choice in choices]
+            if not np.isfinite(often).all():
+                return None
+            shares = shares_of(weights, often)
+        value = _around(one_pass.values(choices, shares))
+        if not np.isfinite(value.low).all():
+            return None
         # No more is claimed than is proved
         return self._table(policies, shares), value._replace(guess=value.low)
 

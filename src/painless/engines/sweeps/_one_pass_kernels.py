@@ -18,7 +18,9 @@ PRECISE = 2e-15  # relative; a row that is better by no more than this is not ta
 
 @inner
 def raised_by_stay(total: float, held: float, rounding: float) -> float:
-    """Return at least total/(1 − q), of which 1 − q is `held` to within `rounding`."""
+    """Return at least total/(1 − q), of which 1 − q is `held` to within `rounding`; ∞ if it may be 0."""
+    if not held > rounding:
+        return np.inf
     most = total / (held - rounding if total > 0.0 else held + rounding)
     return most + rounding * abs(most)
 

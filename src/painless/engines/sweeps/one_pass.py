@@ -13,7 +13,7 @@ rounded up, too. So a best response needs no other pass for its proof. What is n
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +78,10 @@ class OnePass:
         if self._last is not None and np.array_equal(weight, self._last[0]):
             return self._last[1]
         slip = (len(weight) + 2) * UNIT_ROUNDOFF
-        given = (self.utility, weight, slip, self._rounding(1), self.stuck, self.order)
-        room = (self._best, self._choices, self._alone, self._known)
         self._best[:] = np.nan
         self._known[:] = np.nan
-        proved = kernels.best_in_one_pass(*self.arrays, *given, *room)
+        given = (*self.arrays, self.utility, weight, slip, self._rounding(1), self.stuck, self.order)
+        proved = kernels.best_in_one_pass(*given, self._best, self._choices, self._alone, self._known)
         at_start = self._best[2 * self._start + 1]
         size = np.abs(at_start) @ self.initial[self._start]
         bound = float(at_start @ self.initial[self._start] + self._summed() * size) if proved else np.inf
@@ -92,9 +91,9 @@ class OnePass:
 
     def values(self, choices: Indices, shares: Array) -> InOnePass:
         """Return the values of the policy that takes the rows `choices` (m, S) with shares (m, S)."""
-        known, arrays = self._room(), self.arrays[1:]
-        given: tuple[Any, ...] = (self.utility, self._rounding(len(choices)), self.order, choices, shares)
-        kernels.values_in_one_pass(*arrays, *given, known)
+        known, (_, pointer, successor, probability) = self._room(), self.arrays
+        given = (pointer, successor, probability, self.utility, self._rounding(len(choices)), self.order)
+        kernels.values_in_one_pass(*given, choices, shares, known)
         return self._at_start(known)
 
     def visits(self, choice: Indices) -> Array:
