@@ -80,7 +80,7 @@ class SweptTotal:
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
         if self.one_pass is not None:
-            return max(self.one_pass.best(weight).found.time, 1.0)
+            return max(self.one_pass.time(self.one_pass.best(weight).choice), 1.0)
         return self.pricer.rough_time(weight)
 
     def best(

@@ -25,60 +25,6 @@ def raised_by_stay(total: float, held: float, rounding: float) -> float:
     return most + rounding * abs(most)
 
 
-@inner
-def write_values(
-    s: np.uint64,
-    pointer: Indices,
-    successor: Indices,
-    probability: Array,
-    utility: Array,
-    choices: Indices,
-    shares: Array,
-    rounding: float,
-    known: Array,
-) -> None:
-    """Write a row of `known` (S, 2J + 1), a state's time to stop, and each value with its error, from those of the states that it leads to.
-
-    It takes the rows `choices` (m, S) with shares (m, S).
-    """
-    one, two, count = np.uint64(1), np.uint64(2), np.uint64(len(utility))
-    for j in range(np.uint64(0), count, two):
-        i = min(j + one, count - one)  # two at a time; the last one is done again if there is no other
-        first_at, second_at = one + two * j, one + two * i
-        stay, time = 0.0, 1.0
-        first, first_size, first_error, second, second_size, second_error = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for n in range(np.uint64(len(choices))):
-            share, row = shares[n, s], np.uint64(choices[n, s])
-            if share > 0.0:
-                part, other = share * utility[j, row], share * utility[i, row]
-                first, second = first + part, second + other
-                first_size, second_size = first_size + abs(part), second_size + abs(other)
-                for k in range(pointer[row], pointer[row + one]):
-                    t, chance = np.uint64(successor[k]), share * probability[k]
-                    if t == s:
-                        stay += chance
-                        continue
-                    time += chance * known[t, 0]
-                    part, other = chance * known[t, first_at], chance * known[t, second_at]
-                    first, second = first + part, second + other
-                    first_size, second_size = first_size + abs(part), second_size + abs(other)
-                    first_error += chance * known[t, first_at + one]
-                    second_error += chance * known[t, second_at + one]
-        first_error = (1.0 + rounding) * (first_error + rounding * first_size)
-        second_error = (1.0 + rounding) * (second_error + rounding * second_size)
-        if stay > 0.0:
-            held = 1.0 - stay
-            time, before, other = time / held, first, second
-            first, second = first / held, second / held
-            first_error += abs(before + stay * first - first) + 3.0 * rounding * abs(first)
-            second_error += abs(other + stay * second - second) + 3.0 * rounding * abs(second)
-            first_error = raised_by_stay(first_error, held, rounding)
-            second_error = raised_by_stay(second_error, held, rounding)
-        known[s, 0] = time
-        known[s, first_at], known[s, first_at + one] = first, first_error
-        known[s, second_at], known[s, second_at + one] = second, second_error
-
-
 @njit
 def best_in_one_pass(
     first: Indices,
@@ -92,11 +38,9 @@ def best_in_one_pass(
     stuck: float,
     order: Indices,
     best: Array,
-    choices: Indices,
-    shares: Array,
-    known: Array,
+    choice: Indices,
 ) -> bool:
-    """Write the largest totals for weights (J,) and a bound on them, `best` (2S,) by turns, the rows that are taken, (1, S), and their values as in `write_values`; return whether the bound is proved.
+    """Write the largest totals for weights (J,) and a bound on them, `best` (2S,) by turns, and the rows that are taken, (S,); return whether the bound is proved.
 
     A state keeps its row unless another is better by more than rounding. The weighted sum of utilities is rounded by `slip` of its terms. Rows that stay with a probability
     of `stuck` or more are not taken; there is no proof if the bound does not hold for them.
@@ -105,7 +49,7 @@ def best_in_one_pass(
     for i in range(np.uint64(len(order))):
         s = np.uint64(order[i])
         most, here, above, some_stuck = -np.inf, -np.inf, -np.inf, False
-        current = taken = choices[0, s]
+        current = taken = np.uint64(choice[s])
         for row in range(np.uint64(first[s]), np.uint64(first[s + one])):
             gain, terms = 0.0, 0.0
             for j in range(utilities):
@@ -115,36 +59,34 @@ def best_in_one_pass(
             total, upper, stay = gain, gain + slip * terms, 0.0
             terms = abs(upper)
             for k in range(pointer[row], pointer[row + one]):
-                t = np.uint64(successor[k])
+                t, chance = np.uint64(successor[k]), probability[k]
                 if t == s:
-                    stay += probability[k]
+                    stay += chance
                 else:
-                    total += probability[k] * best[two * t]
-                    part = probability[k] * best[two * t + one]
+                    total += chance * best[two * t]
+                    part = chance * best[two * t + one]
                     upper += part
                     terms += abs(part)
-            if stay >= stuck:
-                some_stuck = True
-                continue
             upper += rounding * terms
             if stay > 0.0:
+                if stay >= stuck:
+                    some_stuck = True
+                    continue
                 total /= 1.0 - stay
                 upper = raised_by_stay(upper, 1.0 - stay, rounding)
-            if upper != upper:  # it leads to a state that comes later
+            if upper != upper:
                 return False
-            if row == current:
-                here = total
-            if total > most:
-                most, taken = total, np.uint32(row)
+            here = total if row == current else here
+            taken = np.uint64(row) if total > most else taken
+            most = max(most, total)
             above = max(above, upper)
         if most > here + PRECISE * abs(most):
-            choices[0, s] = taken
+            choice[s] = taken
         best[two * s], best[two * s + one] = most, above
         if some_stuck and not stuck_rows_hold(
             s, first, pointer, successor, probability, utility, weight, slip, rounding, stuck, best
         ):
             return False
-        write_values(s, pointer, successor, probability, utility, choices, shares, rounding, known)
     return True
 
 
@@ -193,10 +135,73 @@ def values_in_one_pass(
     shares: Array,
     known: Array,
 ) -> None:
-    """Write the times, values and errors (S, 2J + 1) of a policy that takes the rows `choices` (m, S) with shares (m, S)."""
+    """Write the values of a policy, each with its error, (S, 2J) by turns.
+
+    It takes the rows `choices` (m, S) with shares (m, S); without shares there is one row each.
+    """
+    one, two, count = np.uint64(1), np.uint64(2), np.uint64(len(utility))
+    for place in range(np.uint64(len(order))):
+        s = np.uint64(order[place])
+        for j in range(np.uint64(0), count, two):
+            i = min(j + one, count - one)  # two at a time; the last one is done again if there is no other
+            stay, first, first_size, first_error = 0.0, 0.0, 0.0, 0.0
+            second, second_size, second_error = 0.0, 0.0, 0.0
+            for n in range(np.uint64(len(choices))):
+                share, row = shares[n, s] if len(shares) else 1.0, np.uint64(choices[n, s])
+                if share > 0.0:
+                    part, other = share * utility[j, row], share * utility[i, row]
+                    first, second = first + part, second + other
+                    first_size, second_size = first_size + abs(part), second_size + abs(other)
+                    for k in range(pointer[row], pointer[row + one]):
+                        t, chance = np.uint64(successor[k]), share * probability[k]
+                        if t == s:
+                            stay += chance
+                            continue
+                        part, other = chance * known[t, two * j], chance * known[t, two * i]
+                        first, second = first + part, second + other
+                        first_size, second_size = first_size + abs(part), second_size + abs(other)
+                        first_error += chance * known[t, two * j + one]
+                        second_error += chance * known[t, two * i + one]
+            first_error = (1.0 + rounding) * (first_error + rounding * first_size)
+            second_error = (1.0 + rounding) * (second_error + rounding * second_size)
+            if stay > 0.0:
+                held, part, other = 1.0 - stay, first, second
+                first, second = first / held, second / held
+                first_error += abs(part + stay * first - first) + 3.0 * rounding * abs(first)
+                second_error += abs(other + stay * second - second) + 3.0 * rounding * abs(second)
+                first_error = raised_by_stay(first_error, held, rounding)
+                second_error = raised_by_stay(second_error, held, rounding)
+            known[s, two * j], known[s, two * j + one] = first, first_error
+            known[s, two * i], known[s, two * i + one] = second, second_error
+
+
+@njit
+def times_in_one_pass(
+    pointer: Indices, successor: Indices, probability: Array, order: Indices, choice: Indices, time: Array
+) -> None:
+    """Write how long the policy that takes the rows `choice` (S,) takes to stop, (S,)."""
     for i in range(np.uint64(len(order))):
         s = np.uint64(order[i])
-        write_values(s, pointer, successor, probability, utility, choices, shares, rounding, known)
+        row, steps, stay = np.uint64(choice[s]), 1.0, 0.0
+        for k in range(pointer[row], pointer[row + np.uint64(1)]):
+            if successor[k] == s:
+                stay += probability[k]
+            else:
+                steps += probability[k] * time[np.uint64(successor[k])]
+        time[s] = steps / (1.0 - stay)
+
+
+@njit
+def is_in_order(first: Indices, pointer: Indices, successor: Indices, order: Indices, place: Indices) -> bool:
+    """Return whether each state comes after those that its rows lead to, but for itself, in an order (S,), in which each has a `place` (S,)."""
+    for i in range(np.uint64(len(order))):
+        s = np.uint64(order[i])
+        if place[s] != i:
+            return False
+        for k in range(pointer[first[s]], pointer[first[s + np.uint64(1)]]):
+            if place[np.uint64(successor[k])] > i:
+                return False
+    return True
 
 
 @njit
