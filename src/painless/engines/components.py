@@ -70,7 +70,7 @@ def component_order(transition: Any, pairs: Mask, start: NDArray[np.intp]) -> Co
     begin = np.ascontiguousarray(pointer[::actions])
     if has_other_rows(pointer, mask):
         begin, successor = kept_transitions(pointer, successor, transition.data, mask, actions)
-    return ComponentOrder(*ordered_components(begin, successor, start.astype(np.uint32)))
+    return ComponentOrder(*ordered_components(begin[:-1], begin[1:], successor, start.astype(np.uint32)))
 
 
 @njit
@@ -145,7 +145,7 @@ def _compiled(
         tick()
         if label is None:
             first, target = kept_transitions(*arrays, left, actions)
-            label = ordered_components(first, target, np.empty(0, np.uint32))[0]
+            label = ordered_components(first[:-1], first[1:], target, np.empty(0, np.uint32))[0]
         removed = remove_leaving(*arrays, label, left, actions)
         if known is not None and all_stay(*arrays[:2], np.flatnonzero(left), actions):
             return np.arange(len(label))

@@ -244,8 +244,8 @@ class Quotient:
     @cached_property
     def has_choice_to_rest(self) -> bool:
         """Whether one may rest in a node, or go on from there."""
-        several = np.diff(np.append(self.rows.first, len(self.pair))) > 1
-        return bool(several[self.rows.state[self.is_stop]].any())
+        begin = self.rows.begin
+        return bool((self.is_stop[begin[:-1]] & (np.diff(begin) > 1)).any())
 
     def rows_of(self, actions: NDArray[np.integer]) -> Places:
         """Return the rows that a policy (S,) takes, (N,): in rests, to stop."""

@@ -22,6 +22,7 @@ from painless.engines.reduction import Quotient
 from painless.engines.row_sweeps import STUCK, KeptRows
 from painless.engines.sweeps._ordered_kernels import raised_in_order
 from painless.engines.sweeps._proof_kernels import policy_residuals
+from painless.engines.sweeps._row_kernels import write_table
 from painless.engines.sweeps.one_pass import InOnePass, OnePass
 from painless.engines.sweeps.sparse_rows import Indices, inverse
 from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer, shares_of
@@ -52,6 +53,7 @@ class SweptTotal:
         self.problem, self.quotient, self._tick = problem, quotient, tick
         self.utility = quotient.utilities  # (J, n)
         self._first = start
+        self._slowest: Array | None = None  # the largest times to stop (N,) of rows that were nearly best
         self.one_pass: OnePass | None = None  # if one is enough for everything
         if quotient.is_plain and not quotient.has_cycles:
             rows = quotient.rows
@@ -102,12 +104,11 @@ class SweptTotal:
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
         bound = self._bound_in_order(weight, slip, found.value, priced.time)
+        if bound is None and self._slowest is not None:
+            bound = self._bound_in_order(weight, slip, found.value, self._slowest)
         if bound is None:
             rounded = weight @ self.utility + slip * (weight @ np.abs(self.utility))
-            bound = upper_bound(
-                *(self.quotient, rounded, found, self._tick, factorise),
-                lambda steps: self.pricer.longest(steps[self._known.kept]),
-            )
+            bound = upper_bound(self.quotient, rounded, found, self._tick, factorise, self._longest)
         value = self._proved_values(choice[None], np.ones((1, len(choice))), priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
 
@@ -122,6 +123,11 @@ class SweptTotal:
             self.one_pass, self.serves = None, self._can_sweep
             return None
         return SweptBest(best.choice, value, best.bound, 1)
+
+    def _longest(self, steps: Array) -> Array | None:
+        """Return the largest totals of `steps` (n,) that any policy makes, (N,), about; None if that is slow. They are kept for other weights, for which they often are enough, too."""
+        self._slowest = self.pricer.longest(steps[self._known.kept])
+        return self._slowest
 
     def _bound_in_order(self, weight: Array, slip: float, value: Array, time: Array) -> float | None:
         """Return a bound at ρ on every policy for weights (J,), whose sums are rounded by `slip`, from values and times (N,) that are raised in order; None if there is no order, or no proof."""
@@ -189,13 +195,9 @@ class SweptTotal:
 
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""
-        table, node = np.zeros(self.problem.actions.shape), self.quotient.node
-        there = np.flatnonzero(node >= 0)
-        for share, policy in zip(shares, policies, strict=True):
-            table[there, policy[there].astype(np.intp)] += share[node[there]]
-        elsewhere = np.flatnonzero(node < 0)
-        table[elsewhere, policies[0][elsewhere].astype(np.intp)] = 1.0
-        return np.asarray(table / table.sum(1, keepdims=True))
+        table = np.empty(self.problem.actions.shape)
+        write_table(np.array(policies), shares, self.quotient.node, table)
+        return table
 
 
 def _around(found: InOnePass) -> Bracket:

@@ -105,20 +105,21 @@ def sweep_visits(
 @njit
 def components_in_order(first: Indices, pointer: Indices, successor: Indices) -> Indices:
     """Return the strongly connected component of every state of a model by its rows, (S,), numbered so that each comes after those that it leads to."""
-    return ordered_components(pointer[first], successor, np.empty(0, np.uint32))[0]
+    begin = pointer[first]
+    return ordered_components(begin[:-1], begin[1:], successor, np.empty(0, np.uint32))[0]
 
 
 @njit
 def ordered_components(
-    begin: Indices, successor: Indices, roots: Indices
+    start: Indices, stop: Indices, successor: Indices, roots: Indices
 ) -> tuple[Indices, Indices, NDArray[np.bool_]]:
     """Return the strongly connected component of every state, (S,), the states by their components, (S,), and which of them the `roots` (n,) lead to, (S,).
 
-    The successors of state s are successor[begin[s]..begin[s + 1] − 1]. Components are numbered so that each comes after those that it leads to; in each, states come after
+    The successors of state s are successor[start[s]..stop[s] − 1]. Components are numbered so that each comes after those that it leads to; in each, states come after
     those that they lead to as far as there is no cycle: where a depth-first search leaves them, from the roots on, then from the state with the lowest number.
     This is Tarjan's algorithm (1972) with a path in the place of recursion.
     """
-    states, one = len(begin) - 1, np.uint64(1)
+    states = len(start)
     label, left = np.empty(states, np.uint32), np.empty(states, np.uint32)
     seen = np.zeros(states, np.uint32)  # the order in which states are found, from 1 on
     back = np.zeros(states, np.uint32)  # the earliest state that is known to lead to it
@@ -143,8 +144,8 @@ def ordered_components(
                 is_open[s] = True
                 waiting[held] = s
                 held += 1
-                place[s] = begin[s]
-            end, deeper = begin[s + one], False
+                place[s] = start[s]
+            end, deeper = stop[s], False
             while place[s] < end:
                 t = np.uint64(successor[place[s]])
                 if seen[t] == 0:

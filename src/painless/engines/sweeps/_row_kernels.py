@@ -105,3 +105,20 @@ def rows_of_actions(
             if pair[row] < 0 or np.uint64(pair[row]) == taken:
                 choice[n] = row
                 break
+
+
+@njit
+def write_table(policies: Any, shares: Array, node: NDArray[np.intp], table: Array) -> None:
+    """Write the table (S, A) that takes what each policy (m, S) does with its share in each node, (m, N); the first one alone in states that are no node, of which `node` (S,) is −1."""
+    for s in range(np.uint64(len(table))):
+        table[s, :] = 0.0
+        if node[s] < 0:
+            table[s, np.uint64(policies[0, s])] = 1.0
+            continue
+        whole, n = 0.0, np.uint64(node[s])
+        for k in range(np.uint64(len(policies))):
+            table[s, np.uint64(policies[k, s])] += shares[k, n]
+        for a in range(np.uint64(table.shape[1])):
+            whole += table[s, a]
+        for a in range(np.uint64(table.shape[1])):
+            table[s, a] /= whole

@@ -42,6 +42,8 @@ GIVEN_UP = 60
 QUASI_CLOSED = 1 - 1e-9  # a chain that stays with a larger probability is as good as closed
 TINY = np.finfo(float).tiny
 ROUGH = 0.05  # what may be left of the time to stop
+# What may be left of values, relative to the largest utility, when the time to stop is looked for, so that the first response needs no other search: of the best ones, and of the policy's.
+FIRST, EXACTLY = 2e-4, 5e-7
 LONG = 400  # sweeps after which the time to stop must be about right, or the chain may never stop
 FINEST_VISITS = 1e-13  # what is left of the visits, at least
 NOISE = 8 * EPSILON  # a residual that is rounding, relative to the largest value
@@ -208,7 +210,7 @@ class TotalPricer:
     def _in_order(
         self, weight: Array, tolerance: float, precision: float, roughly: bool = False
     ) -> TotalPriced | None:
-        """Return what `price` does, component by component, or `roughly`, as if the process stopped at once; None if that is slow."""
+        """Return what `price` does, component by component, or `roughly`, for a time to stop of 1; None if that is slow."""
         if not self._ordered:
             return None
         ordered, exact = self._ordered[0], (tolerance, precision)
@@ -231,8 +233,12 @@ class TotalPricer:
             return None
         self._choice, self._known = found.choice, found.known
         priced = TotalPriced(found.choice.copy(), found.value, found.time, 1)
-        if not (roughly and ordered.has_cycles):
-            self._last = (weight.copy(), *exact, priced)
+        if (
+            roughly and ordered.has_cycles
+        ):  # what was left for a time of 1 is multiplied by the time that was found
+            time = max(float(self.initial @ found.time), 1.0)
+            exact = time * tolerance, time * precision
+        self._last = (weight.copy(), *exact, priced)
         return priced
 
     def longest(self, steps: Array, change: float | None = None) -> Array | None:
@@ -241,8 +247,8 @@ class TotalPricer:
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
-        enough = ROUGH * float(np.abs(weight @ self.rows.utility).max(initial=0.0))
-        found = self._in_order(weight, enough, enough, roughly=True)
+        most = float(np.abs(weight @ self.rows.utility).max(initial=0.0))
+        found = self._in_order(weight, FIRST * most, EXACTLY * most, roughly=True)
         if found is not None:
             return max(float(self.initial @ found.time), 1.0)
         utility, values = weight @ self.rows.utility, self.values
