@@ -43,7 +43,7 @@ QUASI_CLOSED = 1 - 1e-9  # a chain that stays with a larger probability is as go
 TINY = np.finfo(float).tiny
 ROUGH = 0.05  # what may be left of the time to stop
 # What may be left of values, relative to the largest utility, when the time to stop is looked for, so that the first response needs no other search: of the best ones, and of the policy's.
-FIRST, EXACTLY = 2e-4, 5e-7
+FIRST, EXACTLY = 2e-4, 1e-9
 LONG = 400  # sweeps after which the time to stop must be about right, or the chain may never stop
 FINEST_VISITS = 1e-13  # what is left of the visits, at least
 NOISE = 8 * EPSILON  # a residual that is rounding, relative to the largest value
