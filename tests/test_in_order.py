@@ -345,7 +345,10 @@ def test_values_are_proved_in_one_pass_as_by_arrays(mixed):
     engine = Total(normalise(layered(11, 900, 0.1))[0])
     _, swept = engine._swept(np.ones(2))
     priced = [swept.pricer.price(np.array([1.0, price]), 1e-4, 1e-5) for price in (0.2, 3.0)]
-    choices, shares = np.array([swept._kept[one.choice.astype(np.intp)] for one in priced]), np.array([1.0])
+    choices, shares = (
+        np.array([swept._known.kept[one.choice.astype(np.intp)] for one in priced]),
+        np.array([1.0]),
+    )
     if mixed:
         shares, values = swept.pricer.mixed(
             np.array([one.choice for one in priced]), np.array([0.6, 0.4]), 1e-6

@@ -18,9 +18,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array, Mask
+from painless.common.arrays import Array, Mask, any_of_row
 from painless.common.compiling import njit
-from painless.engines.sweeps._component_kernels import components_in_order
+from painless.engines.sweeps._component_kernels import ordered_components
 from painless.engines.sweeps.sparse_rows import Indices, unsigned
 
 COMPILED = 10_000  # transitions from which compiled code is worth its loading
@@ -44,6 +44,44 @@ class EndComponents(NamedTuple):
         return [order[start[i] : start[i + 1]] for i in range(self.number)]
 
 
+class ComponentOrder(NamedTuple):
+    """The strongly connected components of some pairs, each numbered after those that it leads to."""
+
+    label: Indices  # (S,) the component of each state
+    order: Indices  # (S,) the states by their components, in each after those that they lead to as far as there is no cycle
+    reached: Mask  # (S,) which states the initial ones lead to
+
+    @property
+    def has_cycles(self) -> bool:
+        """Whether a component has several states."""
+        return int(self.label.max(initial=0)) + 1 < len(self.label)
+
+
+def component_order(transition: Any, pairs: Mask, start: NDArray[np.intp]) -> ComponentOrder:
+    """Return the components of a large sparse model (S·A, S) without stored zeros that takes some pairs (S, A) only, and starts in some states.
+
+    >>> P = scipy.sparse.csr_array(np.array([[0.0, 0.0, 1.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]))
+    >>> found = component_order(P, np.ones((3, 1), dtype=bool), np.array([0]))
+    >>> found.label, found.order, found.reached
+    (array([1, 2, 0], dtype=uint32), array([2, 0, 1], dtype=uint32), array([ True, False,  True]))
+    """
+    pointer, successor = unsigned(transition.indptr), unsigned(transition.indices)
+    mask, actions = np.ascontiguousarray(pairs).reshape(-1), pairs.shape[1]
+    begin = np.ascontiguousarray(pointer[::actions])
+    if has_other_rows(pointer, mask):
+        begin, successor = kept_transitions(pointer, successor, transition.data, mask, actions)
+    return ComponentOrder(*ordered_components(begin[:-1], begin[1:], successor, start.astype(np.uint32)))
+
+
+@njit
+def has_other_rows(pointer: Indices, pairs: Mask) -> bool:
+    """Return whether a pair that is not among some, (S·A,), has transitions."""
+    for pair in range(np.uint64(len(pairs))):
+        if not pairs[pair] and pointer[pair] != pointer[pair + np.uint64(1)]:
+            return True
+    return False
+
+
 class _Arrows(NamedTuple):
     """Transitions with a positive probability, of the pairs that are left."""
 
@@ -55,13 +93,16 @@ class _Arrows(NamedTuple):
         return _Arrows(*(part[kept] for part in self))
 
 
-def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lambda: None) -> EndComponents:
+def end_components(
+    transition: Any, pairs: Mask, tick: Callable[[], None] = lambda: None, label: Indices | None = None
+) -> EndComponents:
     """Return the maximal end components of a model that may take some pairs only.
 
     Arguments:
         transition: P(s'|s, a), dense (S, A, S), or sparse (S·A, S) with row s·A + a.
         pairs: (S, A), the pairs that may be taken.
         tick: called between passes over the model; it may raise.
+        label: (S,) strongly connected components of these pairs, or of more, if they are known.
 
     >>> P = np.array([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], [[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]])
     >>> end_components(P, np.ones((3, 2), dtype=bool)).label
@@ -76,33 +117,52 @@ def end_components(transition: Any, pairs: Mask, tick: Callable[[], None] = lamb
     tick()
     left = pairs.reshape(-1).copy()
     if not isinstance(transition, np.ndarray) and transition.nnz > COMPILED:
-        label = _compiled(transition, left, actions, tick)
+        found = _compiled(transition, left, actions, tick, label)
         kept = left.reshape(states, actions)
-        return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+        return EndComponents(_renumbered(found, any_of_row(kept)), kept)
     arrows = _arrows(transition, left.reshape(pairs.shape))
     while True:
         tick()
         arrows, left = _without_dead_ends(arrows, left, states, actions)
         tick()
-        label = _strongly_connected(arrows, states)
-        leaving = label[arrows.source] != label[arrows.target]
+        found = _strongly_connected(arrows, states)
+        leaving = found[arrows.source] != found[arrows.target]
         if not leaving.any():
             break
         left[arrows.pair[leaving]] = False
         arrows = arrows.of(left[arrows.pair])
     kept = left.reshape(states, actions)
-    return EndComponents(_renumbered(label, np.asarray(kept.any(1))), kept)
+    return EndComponents(_renumbered(found, any_of_row(kept)), kept)
 
 
-def _compiled(transition: Any, left: Mask, actions: int, tick: Callable[[], None]) -> NDArray[np.intp]:
+def _compiled(
+    transition: Any, left: Mask, actions: int, tick: Callable[[], None], known: Indices | None
+) -> NDArray[np.intp]:
     """Clear in `left` (S·A,) the pairs that leave their component, in place, and return the component of each state, (S,)."""
     arrays = unsigned(transition.indptr), unsigned(transition.indices), transition.data
+    label = known
     while True:
         tick()
-        first, target = kept_transitions(*arrays, left, actions)
-        label = components_in_order(np.arange(len(first), dtype=np.uint32), first, target)
-        if not remove_leaving(*arrays, label, left, actions):
+        if label is None:
+            first, target = kept_transitions(*arrays, left, actions)
+            label = ordered_components(first[:-1], first[1:], target, np.empty(0, np.uint32))[0]
+        removed = remove_leaving(*arrays, label, left, actions)
+        if known is not None and all_stay(*arrays[:2], np.flatnonzero(left), actions):
+            return np.arange(len(label))
+        if not removed and label is not known:
             return label.astype(np.intp)
+        label = None
+
+
+@njit
+def all_stay(pointer: Indices, successor: Indices, pairs: NDArray[np.intp], actions: int) -> bool:
+    """Return whether all of some pairs, s·A + a, lead nowhere else than to their own state."""
+    for n in range(len(pairs)):
+        pair = np.uint64(pairs[n])
+        for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+            if np.uint64(successor[k]) != pair // np.uint64(actions):
+                return False
+    return True
 
 
 @njit

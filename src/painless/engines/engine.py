@@ -272,7 +272,9 @@ def as_table(policy: Array | Actions, n_actions: int) -> Array:
     """
     if policy.ndim == 2:
         return np.asarray(policy, dtype=np.float64)
-    return np.asarray(np.eye(n_actions)[policy])
+    table: Array = np.zeros((len(policy), n_actions))
+    table.reshape(-1)[np.arange(0, table.size, n_actions) + policy] = 1.0
+    return table
 
 
 def value_rounding(problem: CMDP, terms: int) -> float:

@@ -39,6 +39,26 @@ class PairRows:
         self.kernel, self.state = kernel, state
         self.first = np.concatenate([[0], np.cumsum(np.bincount(state, minlength=count))])[:count]
 
+    @classmethod
+    def of_arrays(
+        cls, begin: Indices, pointer: Indices, successor: Indices, probability: Array, label: Indices
+    ) -> PairRows:
+        """Return the pairs of states, (S,), those of each from `begin` (S + 1,) on, and their components (S,)."""
+        rows, signed = object.__new__(cls), (successor.view(np.int32), pointer.view(np.int32))
+        rows.kernel = scipy.sparse.csr_array((probability, *signed), (len(pointer) - 1, len(label)))
+        rows.arrays, rows.begin, rows.label = (pointer, successor, probability), begin, label
+        return rows
+
+    @cached_property
+    def state(self) -> Places:
+        """The state of each pair, (n,), in ascending order."""
+        return np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
+
+    @cached_property
+    def first(self) -> Places:
+        """The first pair of each state, (S,)."""
+        return self.begin[:-1].astype(np.intp)
+
     @cached_property
     def arrays(self) -> tuple[Indices, Indices, Array]:
         """Where each pair begins, and its successors and their probabilities."""

@@ -8,6 +8,7 @@ the given weights, `Total` goes on by policy iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,13 @@ from painless.common.arrays import Array
 from painless.engines.engine import UNIT_ROUNDOFF, Bracket
 from painless.engines.pair_rows import Places
 from painless.engines.reduction import Quotient
+from painless.engines.row_sweeps import STUCK, KeptRows
 from painless.engines.sweeps._ordered_kernels import raised_in_order
 from painless.engines.sweeps._proof_kernels import policy_residuals
-from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer
+from painless.engines.sweeps._row_kernels import write_table
+from painless.engines.sweeps.one_pass import InOnePass, OnePass
+from painless.engines.sweeps.sparse_rows import Indices, inverse
+from painless.engines.sweeps.total_pricing import TotalPriced, TotalPricer, shares_of
 from painless.engines.total_iteration import RAISES, SPARE, Factorise, Improved, at_start, upper_bound
 from painless.engines.total_iteration import STEPS as SUMS
 from painless.problem import CMDP
@@ -35,7 +40,7 @@ FINEST = 1e-11  # the highest precision of a mixture's values, relative to the t
 class SweptBest(NamedTuple):
     """A best response on the nodes of a quotient."""
 
-    choice: Places  # (N,) the row of each node
+    choice: NDArray[np.integer]  # (N,) the row of each node
     value: Bracket
     bound: float  # on every policy
     sweeps: int
@@ -46,16 +51,39 @@ class SweptTotal:
 
     def __init__(self, problem: CMDP, quotient: Quotient, start: Places, tick: Callable[[], None]) -> None:
         self.problem, self.quotient, self._tick = problem, quotient, tick
-        self.utility = np.ascontiguousarray(quotient.utility(problem.utility))  # (J, n)
-        known = quotient.sweeps.known
-        first = known.place[start]
-        self.serves = bool(quotient.is_plain and (first >= 0).all())  # until it does not find something
-        self._kept, self._place = known.kept, known.place
-        if self.serves:
-            every = len(known.kept) == len(known.place)
-            rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
-            label = quotient.rows.__dict__.get("label")  # if it is known
-            self.pricer = TotalPricer(rows, quotient.initial, first.astype(np.uint32), tick, label)
+        self.utility = quotient.utilities  # (J, n)
+        self._first = start
+        self._slowest: Array | None = None  # the largest times to stop (N,) of rows that were nearly best
+        self.one_pass: OnePass | None = None  # if one is enough for everything
+        if quotient.is_plain and not quotient.has_cycles:
+            rows = quotient.rows
+            order, arrays = inverse(rows.label), (rows.begin, *rows.arrays)
+            self.one_pass = OnePass(arrays, self.utility, rows.terms, order, quotient.initial, start, STUCK)
+        self.serves = self.one_pass is not None or self._can_sweep  # until it does not find something
+
+    @property
+    def _can_sweep(self) -> bool:
+        return bool(self.quotient.is_plain and (self._known.place[self._first] >= 0).all())
+
+    @cached_property
+    def _known(self) -> KeptRows:
+        return self.quotient.sweeps.known
+
+    @cached_property
+    def pricer(self) -> TotalPricer:
+        """Sweeps over the rows that are kept."""
+        known, quotient = self._known, self.quotient
+        every = len(known.kept) == len(known.place)
+        rows = known.sparse._replace(utility=self.utility if every else self.utility[:, known.kept])
+        label = quotient.rows.__dict__.get("label")  # if it is known
+        first = known.place[self._first].astype(np.uint32)
+        return TotalPricer(rows, quotient.initial, first, self._tick, label)
+
+    def rough_time(self, weight: Array) -> float:
+        """Return about how long a good policy for `weight` (J,) takes to stop."""
+        if self.one_pass is not None:
+            return max(self.one_pass.time(self.one_pass.best(weight).choice), 1.0)
+        return self.pricer.rough_time(weight)
 
     def best(
         self, weight: Array, tolerance: float, precision: float, factorise: Factorise
@@ -63,24 +91,43 @@ class SweptTotal:
         """Return a policy within `tolerance` of the best for weights (J,); None if sweeps do not find it."""
         if not self.serves:
             return None
+        found_at_once = self._best_in_one_pass(weight)
+        if found_at_once is not None or not self.serves:
+            return found_at_once
         precision = max(precision, FINE * tolerance / float(weight.sum()))
         priced = self.pricer.price(weight, SWEPT * tolerance, SWEPT * precision)
         if priced is None:
             self.serves = False
             return None
-        choice = self._kept[priced.choice.astype(np.intp)]
+        choice = self._known.kept[priced.choice.astype(np.intp)]
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
         bound = self._bound_in_order(weight, slip, found.value, priced.time)
+        if bound is None and self._slowest is not None:
+            bound = self._bound_in_order(weight, slip, found.value, self._slowest)
         if bound is None:
             rounded = weight @ self.utility + slip * (weight @ np.abs(self.utility))
-            bound = upper_bound(
-                *(self.quotient, rounded, found, self._tick, factorise),
-                lambda steps: self.pricer.longest(steps[self._kept]),
-            )
+            bound = upper_bound(self.quotient, rounded, found, self._tick, factorise, self._longest)
         value = self._proved_values(choice[None], np.ones((1, len(choice))), priced)
         return SweptBest(choice, value, bound, priced.sweeps) if np.isfinite(bound) else None
+
+    def _best_in_one_pass(self, weight: Array) -> SweptBest | None:
+        """Return the best policy for weights (J,); None if one pass does not prove it."""
+        if self.one_pass is None:
+            return None
+        self._tick()
+        best = self.one_pass.best(weight)
+        value = _around(best.found)
+        if not (np.isfinite(best.bound) and np.isfinite(value.low).all()):
+            self.one_pass, self.serves = None, self._can_sweep
+            return None
+        return SweptBest(best.choice, value, best.bound, 1)
+
+    def _longest(self, steps: Array) -> Array | None:
+        """Return the largest totals of `steps` (n,) that any policy makes, (N,), about; None if that is slow. They are kept for other weights, for which they often are enough, too."""
+        self._slowest = self.pricer.longest(steps[self._known.kept])
+        return self._slowest
 
     def _bound_in_order(self, weight: Array, slip: float, value: Array, time: Array) -> float | None:
         """Return a bound at ρ on every policy for weights (J,), whose sums are rounded by `slip`, from values and times (N,) that are raised in order; None if there is no order, or no proof."""
@@ -113,29 +160,49 @@ class SweptTotal:
         """
         if not self.serves or self.quotient.has_choice_to_rest:
             return None
-        choices = np.array([self.quotient.rows_of(policy.astype(np.intp)) for policy in policies])
-        place = self._place[choices]
-        if (choices < 0).any() or (place < 0).any():
+        choices, weights = np.array([self.quotient.rows_of(one) for one in policies]), weights / weights.sum()
+        if (choices < 0).any():
             return None
-        if not all(self.quotient.stops_surely(choice).all() for choice in choices):
+        if self.one_pass is not None:
+            return self._mixed_in_one_pass(self.one_pass, policies, choices.astype(np.uint32), weights)
+        place = self._known.place[choices]
+        if (place < 0).any() or not all(self.quotient.stops_surely(choice).all() for choice in choices):
             return None
         exact = max(precision, FINEST * self.pricer.values.time)
-        shares, values = self.pricer.mixed(place.astype(np.uint32), weights / weights.sum(), exact)
+        shares, values = self.pricer.mixed(place.astype(np.uint32), weights, exact)
         if values is None:
             return None
         value = self._proved_values(choices, shares, values)
         # No more is claimed than is proved
         return self._table(policies, shares), value._replace(guess=value.low)
 
+    def _mixed_in_one_pass(
+        self, one_pass: OnePass, policies: Sequence[NDArray[np.integer]], choices: Indices, weights: Array
+    ) -> tuple[Array, Bracket] | None:
+        """Return the same from the rows that the policies take, (n, N); None if they stay for ever."""
+        self._tick()
+        shares = np.ones(choices.shape)
+        if len(choices) > 1:
+            often = [one_pass.visits(choice) for choice in choices]
+            if not np.isfinite(often).all():
+                return None
+            shares = shares_of(weights, often)
+        value = _around(one_pass.values(choices, shares))
+        if not np.isfinite(value.low).all():
+            return None
+        # No more is claimed than is proved
+        return self._table(policies, shares), value._replace(guess=value.low)
+
     def _table(self, policies: Sequence[NDArray[np.integer]], shares: Array) -> Array:
         """Return the table (S, A) that takes what each policy does with its share in each node, (n, N)."""
-        table, node = np.zeros(self.problem.actions.shape), self.quotient.node
-        there = np.flatnonzero(node >= 0)
-        for share, policy in zip(shares, policies, strict=True):
-            table[there, policy[there].astype(np.intp)] += share[node[there]]
-        elsewhere = np.flatnonzero(node < 0)
-        table[elsewhere, policies[0][elsewhere].astype(np.intp)] = 1.0
-        return np.asarray(table / table.sum(1, keepdims=True))
+        table = np.empty(self.problem.actions.shape)
+        write_table(np.array(policies), shares, self.quotient.node, table)
+        return table
+
+
+def _around(found: InOnePass) -> Bracket:
+    """Return the values (J,) of a policy at ρ with their errors."""
+    return Bracket(found.value - found.error, found.value + found.error, found.value)
 
 
 class _Time(NamedTuple):

@@ -139,8 +139,8 @@ class Total(BaseEngine):
         found = swept.best(weight, tolerance, precision, self.factorise)
         if found is None:
             return None
-        self._last[key] = found.choice
-        actions = swept.quotient.lifted(found.choice, self._fallback).astype(self.compact)
+        self._last[key] = found.choice.astype(np.intp, copy=False)
+        actions = swept.quotient.lifted(found.choice, self._fallback.astype(self.compact))
         low = self._weighted_low(weight, found.value)
         rounding = max(found.bound - low, 0.0)
         return Response(
@@ -153,9 +153,9 @@ class Total(BaseEngine):
         if self.exact:
             return 1.0
         self._require_answer()
-        reward = np.eye(len(self.problem.utility))[0]
+        reward = np.eye(1 + self.problem.shape[2])[0]
         _, swept = self._swept(reward)
-        return swept.pricer.rough_time(reward) if swept.serves else 1.0
+        return swept.rough_time(reward) if swept.serves else 1.0
 
     def _best(self, weight: Array) -> Response:
         key, quotient = self._quotient(weight)
@@ -297,7 +297,7 @@ class Total(BaseEngine):
     def touring(self, states: NDArray[np.intp]) -> Array:
         """Return a table (S, A) that comes to some states with a positive probability, and stops almost surely if it can."""
         whole, actions = self.whole, self.problem.shape[1]
-        _, quotient = self._quotient(np.ones(len(self.problem.utility)))
+        _, quotient = self._quotient(np.ones(1 + self.problem.shape[2]))
         stops = np.eye(actions)[quotient.lifted(quotient.leaving, self._fallback)]
         lead = leading(whole.flat, whole.sure, _mask(states, len(stops)))
         way = np.flatnonzero(lead >= 0)
@@ -335,7 +335,7 @@ class Total(BaseEngine):
         """
         order = [int(k) for k in np.argsort(-weights, kind="stable") if weights[k] > 0]
         if not self.exact and all(getattr(policies[k], "ndim", 0) == 1 for k in order):
-            _, sweeps = self._swept(np.ones(len(self.problem.utility)))
+            _, sweeps = self._swept(np.ones(1 + self.problem.shape[2]))
             found = sweeps.mixed([policies[k] for k in order], weights[order], precision)
             if found is not None:
                 return found

@@ -40,6 +40,7 @@ DIGITS = 1e-6  # relative precision of a slack that is not close to 0, if the en
 BRISK = 0.3  # interpolated multipliers that leave more of the gap are not tried twice in a row
 SMOOTH_STATES = 5000  # states from which values are smooth enough in the multipliers to interpolate
 SMOOTH_CONSTRAINTS = 4  # constraints up to which they are
+SETTLED = 0.01  # relative change of the master's multipliers from one response to the next, below which they are not smoothed
 PATIENCE = 60  # rounds in a row without progress, after which the rest is rounding
 
 
@@ -294,7 +295,7 @@ class Smoothed:
     """The multipliers at which column generation prices: the master's, blended with those that prove the bound, or interpolated.
 
     Smoothing towards those of the best bound (Wentges 1997) saves responses for K > 1. If the frontier is smooth, they are interpolated (see
-    `interpolation`). After a response that does not help the master, its own multipliers are used.
+    `interpolation`). After a response that does not help the master, or hardly moves its multipliers, its own are used.
     """
 
     share: float | None = (
@@ -302,6 +303,7 @@ class Smoothed:
     )
     guessed: bool = False  # whether the last ones were interpolated
     last: float = np.inf  # the gap that was open then
+    master: Array | None = None  # the last multipliers of the master
     is_smooth: bool = True  # until an interpolated one finds nothing new: with one constraint the frontier then has corners there
 
     def __call__(self, game: Game) -> Array:
@@ -318,4 +320,7 @@ class Smoothed:
         if guess is not None:
             return guess
         master = game.mixture.multiplier
+        last, self.master = self.master, master
+        if constraints == 1 and last is not None and np.abs(master - last).max() <= SETTLED * master.max():
+            return master  # to hold it back would only delay the proof
         return master if share == 0 else share * game.price + (1 - share) * master

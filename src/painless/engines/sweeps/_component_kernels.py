@@ -104,19 +104,34 @@ def sweep_visits(
 
 @njit
 def components_in_order(first: Indices, pointer: Indices, successor: Indices) -> Indices:
-    """Return the strongly connected component of every state of a model by its rows, (S,), numbered so that each comes after those that it leads to.
+    """Return the strongly connected component of every state of a model by its rows, (S,), numbered so that each comes after those that it leads to."""
+    begin = pointer[first]
+    return ordered_components(begin[:-1], begin[1:], successor, np.empty(0, np.uint32))[0]
 
+
+@njit
+def ordered_components(
+    start: Indices, stop: Indices, successor: Indices, roots: Indices
+) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+    """Return the strongly connected component of every state, (S,), the states by their components, (S,), and which of them the `roots` (n,) lead to, (S,).
+
+    The successors of state s are successor[start[s]..stop[s] − 1]. Components are numbered so that each comes after those that it leads to; in each, states come after
+    those that they lead to as far as there is no cycle: where a depth-first search leaves them, from the roots on, then from the state with the lowest number.
     This is Tarjan's algorithm (1972) with a path in the place of recursion.
     """
-    states = len(first) - 1
-    label = np.empty(states, np.uint32)
+    states = len(start)
+    label, left = np.empty(states, np.uint32), np.empty(states, np.uint32)
     seen = np.zeros(states, np.uint32)  # the order in which states are found, from 1 on
     back = np.zeros(states, np.uint32)  # the earliest state that is known to lead to it
     is_open = np.zeros(states, np.bool_)
     place = np.empty(states, np.uint32)  # the transition of each state that is followed next
     path, waiting = np.empty(states, np.uint32), np.empty(states, np.uint32)
-    found, components, held = np.uint32(0), np.uint32(0), 0
-    for root in range(states):
+    reached = np.zeros(states, np.bool_)
+    found, components, held, ended = np.uint32(0), np.uint32(0), 0, 0
+    for turn in range(len(roots) + states):
+        root = np.uint64(roots[turn]) if turn < len(roots) else np.uint64(turn - len(roots))
+        if turn == len(roots):
+            reached[:] = seen > 0
         if seen[root] > 0:
             continue
         depth = 1
@@ -129,8 +144,8 @@ def components_in_order(first: Indices, pointer: Indices, successor: Indices) ->
                 is_open[s] = True
                 waiting[held] = s
                 held += 1
-                place[s] = pointer[first[s]]
-            end, deeper = pointer[first[s + np.uint64(1)]], False
+                place[s] = start[s]
+            end, deeper = stop[s], False
             while place[s] < end:
                 t = np.uint64(successor[place[s]])
                 if seen[t] == 0:
@@ -144,6 +159,8 @@ def components_in_order(first: Indices, pointer: Indices, successor: Indices) ->
             if deeper:
                 continue
             depth -= 1
+            left[ended] = s
+            ended += 1
             if back[s] == seen[s]:
                 while True:
                     held -= 1
@@ -153,7 +170,18 @@ def components_in_order(first: Indices, pointer: Indices, successor: Indices) ->
                     if t == s:
                         break
                 components += np.uint32(1)
-    return label
+    if int(components) == states:
+        return label, left, reached
+    bounds, order = np.zeros(components + 1, np.uint32), path
+    for n in range(states):
+        bounds[label[n] + np.uint32(1)] += np.uint32(1)
+    for c in range(components):
+        bounds[c + 1] += bounds[c]
+    for n in range(states):
+        s = np.uint64(left[n])
+        order[bounds[label[s]]] = s
+        bounds[label[s]] += np.uint32(1)
+    return label, order, reached
 
 
 @inner

@@ -32,6 +32,9 @@ BACK = 0.3  # of the transitions within components that lead back, from which on
 # States of a window, relative to how far transitions lead; the sweeps that it may take; and how much larger a component is that has some
 WINDOW, FEW, LARGE = 32, 80, 6
 ATTEMPTS = 3  # until the time to stop is known, on which the error of a component counts
+SPLIT = (
+    0.9  # of the largest component of all rows: if that of a policy is larger, orders of its own do not help
+)
 EVEN = np.empty(0)  # no change is taken further than it is
 LONGER = 2.0  # times the time that was expected: another attempt
 
@@ -51,6 +54,13 @@ class InOrder(NamedTuple):
     def time(self) -> Array:
         """The time to stop, (S,)."""
         return np.ascontiguousarray(self.known[:, -1])
+
+
+class InComponents(NamedTuple):
+    """States by components, each after those that it leads to."""
+
+    order: Indices  # (S,)
+    bounds: Indices  # (n + 1,) where each component begins
 
 
 class OrderedRows:
@@ -77,6 +87,7 @@ class OrderedRows:
         self._spans = _spans(rows, label, self.order, self.bounds, self._turns)
         self._most = min((TURNED if self._turns else WORK) * states, MOST + states) + NOTHING
         self._value = np.zeros(states)
+        self._wanders = False  # whether the policies' own components are as large
         # How much further changes are taken by each pair, (N,), and how much of that is used for policies and for their values
         self._further, self._bold, self._part = EVEN, np.full(1, kernels.BOLD), np.full(1, kernels.BOLD)
         if self.has_cycles and not self._turns:
@@ -144,15 +155,31 @@ class OrderedRows:
         if len(further):
             whole = (*chain[:5], self._label, self._place)
             further = kernels.chain_relaxation(*whole) if choice is None else further[choice]
-        arrays = (*chain, further, self._part, self.order, self._spans, self._turns)
+        order, spans = self.order, self._spans
+        own = self._own_order(chain)
+        if own is not None:
+            order, spans, further = own.order, _whole(own.bounds), EVEN
+        arrays = (*chain, further, self._part, order, spans, self._turns)
         return bool(kernels.values_in_order(*arrays, PRECISE, floor, self._most, value) >= 0)
 
     def visits(self, chain: Chain, initial: Array) -> Array:
         """Return how often a chain comes to each state, (S,)."""
         self._tick()
         rest, visits = initial.copy(), np.zeros(len(initial))
-        kernels.sweep_visits(*chain[:-1], self.order, self.bounds, PRECISE, 0.0, 2 * WORK, rest, visits)
+        own = self._own_order(chain)
+        order, bounds = (self.order, self.bounds) if own is None else own
+        kernels.sweep_visits(*chain[:-1], order, bounds, PRECISE, 0.0, 2 * WORK, rest, visits)
         return visits
+
+    def _own_order(self, chain: Chain) -> InComponents | None:
+        """Return the states by the components of a chain, which may be much smaller than those of all rows; None if they are hardly."""
+        if not self.has_cycles or self._turns or self._wanders:
+            return None
+        label, order, _ = kernels.ordered_components(*chain[:3], np.empty(0, np.uint32))
+        bounds = np.flatnonzero(np.diff(label[order].astype(np.intp), prepend=-1, append=-1))
+        largest = int(np.diff(bounds).max())
+        self._wanders = largest > SPLIT * int(np.diff(self.bounds.astype(np.intp)).max())
+        return None if self._wanders else InComponents(order, bounds.astype(np.uint32))
 
 
 def _by_component(label: Indices, descending: bool) -> Indices:
@@ -166,13 +193,18 @@ def _by_component(label: Indices, descending: bool) -> Indices:
     return np.argsort(label, kind="stable").astype(np.uint32)
 
 
+def _whole(bounds: Indices) -> Indices:
+    """Return components, each to be swept as often as it takes, (n, 3)."""
+    return np.column_stack([bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.uint32)])
+
+
 def _spans(rows: SparseRows, label: Indices, order: Indices, bounds: Indices, turns: bool) -> Indices:
     """Return what is swept one after the other, (n, 3): where it begins and ends in the order, and how often at most; 0 if as often as it takes.
 
     Sweeps along a direction carry a change on by a few states each if some transitions lead back. So windows come before a large component, each over half of the last one,
     which converge in a few sweeps; the component then has little left to do.
     """
-    whole = np.column_stack([bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1)]).astype(np.uint32)
+    whole = _whole(bounds)
     large = np.flatnonzero(np.diff(bounds) > LARGE * WINDOW)
     if turns or not len(large):
         return whole

@@ -13,7 +13,7 @@ is slow, sweeps go along the flow, and if these are slow, too, on several levels
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,6 +42,8 @@ GIVEN_UP = 60
 QUASI_CLOSED = 1 - 1e-9  # a chain that stays with a larger probability is as good as closed
 TINY = np.finfo(float).tiny
 ROUGH = 0.05  # what may be left of the time to stop
+# What may be left of values, relative to the largest utility, when the time to stop is looked for, so that the first response needs no other search: of the best ones, and of the policy's.
+FIRST, EXACTLY = 2e-4, 1e-9
 LONG = 400  # sweeps after which the time to stop must be about right, or the chain may never stop
 FINEST_VISITS = 1e-13  # what is left of the visits, at least
 NOISE = 8 * EPSILON  # a residual that is rounding, relative to the largest value
@@ -150,6 +152,20 @@ def _largest(residual: Array) -> float:
     return float(np.abs(residual).max())
 
 
+def shares_of(weights: Array, often: Sequence[Array]) -> Array:
+    """Return how often a mixture of policies with weights (n,) takes each of them in every state, (n, S), that each comes to so `often`, (S,); the first where none does.
+
+    >>> shares_of(np.array([0.25, 0.75]), [np.array([1.0, 0.0]), np.array([1.0, 0.0])])
+    array([[0.25, 1.  ],
+           [0.75, 0.  ]])
+    """
+    shares = weights[:, None] * np.array(often)
+    total = shares.sum(0)
+    shares[0, total == 0] = 1.0
+    shares /= np.where(total == 0, 1.0, total)
+    return np.asarray(shares)
+
+
 class TotalPricer:
     """Prices one weight vector after another, each from where the last one ended.
 
@@ -194,7 +210,7 @@ class TotalPricer:
     def _in_order(
         self, weight: Array, tolerance: float, precision: float, roughly: bool = False
     ) -> TotalPriced | None:
-        """Return what `price` does, component by component, or `roughly`, as if the process stopped at once; None if that is slow."""
+        """Return what `price` does, component by component, or `roughly`, for a time to stop of 1; None if that is slow."""
         if not self._ordered:
             return None
         ordered, exact = self._ordered[0], (tolerance, precision)
@@ -217,8 +233,12 @@ class TotalPricer:
             return None
         self._choice, self._known = found.choice, found.known
         priced = TotalPriced(found.choice.copy(), found.value, found.time, 1)
-        if not (roughly and ordered.has_cycles):
-            self._last = (weight.copy(), *exact, priced)
+        if (
+            roughly and ordered.has_cycles
+        ):  # what was left for a time of 1 is multiplied by the time that was found
+            time = max(float(self.initial @ found.time), 1.0)
+            exact = time * tolerance, time * precision
+        self._last = (weight.copy(), *exact, priced)
         return priced
 
     def longest(self, steps: Array, change: float | None = None) -> Array | None:
@@ -227,8 +247,8 @@ class TotalPricer:
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
-        enough = ROUGH * float(np.abs(weight @ self.rows.utility).max(initial=0.0))
-        found = self._in_order(weight, enough, enough, roughly=True)
+        most = float(np.abs(weight @ self.rows.utility).max(initial=0.0))
+        found = self._in_order(weight, FIRST * most, EXACTLY * most, roughly=True)
         if found is not None:
             return max(float(self.initial @ found.time), 1.0)
         utility, values = weight @ self.rows.utility, self.values
@@ -279,13 +299,8 @@ class TotalPricer:
 
         The values are None if sweeps do not find them.
         """
-        shares = np.ones(choices.shape)
-        if len(choices) > 1:
-            often = [self._visits(choice, precision) for choice in choices]
-            shares = weights[:, None] * np.array(often)
-            total = shares.sum(0)
-            shares[0, total == 0] = 1.0
-            shares /= np.where(total == 0, 1.0, total)
+        often = [self._visits(choice, precision) for choice in choices] if len(choices) > 1 else []
+        shares = shares_of(weights, often) if often else np.ones(choices.shape)
         if self._ordered:
             found = self._known.copy()
             left = precision / max(float(self.initial @ found[:, -1]), 1.0)
