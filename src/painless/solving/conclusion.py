@@ -39,7 +39,8 @@ OF_A_PASS = 5000  # what a pass costs beside its pairs
 LEAST_WORK = 5e7  # for the prices if the answer took less
 # Work of an answer, and states; prices of a swept model, or of a horizon, that takes more or has more are only as precise as asked, and take at most
 QUICK_WORK, FEW_STATES = 1e7, 5000
-SHARE = 0.25  # of that work
+SHARE = 0.25  # of that work, and less at tolerances with fewer digits than this one
+PRECISE = 1e-6
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
@@ -58,18 +59,21 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     if certifier is None or answer is None:
         return _infeasible(found, clock)
     in_time = found.ending not in OUT_OF_TIME
-    precise, share = PricePrecision(), 1.0
+    precise, share, least = PricePrecision(), 1.0, LEAST_WORK
     stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
     states, actions, limits = certifier.problem.shape
     each = OF_A_PASS + states * actions / (certifier.problem.horizon or 1)
     if stepwise and (clock.ticks * each > QUICK_WORK or states > FEW_STATES):
         target = gap_target(found.case.problem, task.tolerance, found.case.units)
-        precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
+        precise = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound))
+        share, least = (
+            SHARE * _share_of_digits(task.tolerance),
+            QUICK_WORK * min(PRECISE / task.tolerance, 1.0),
+        )
     if not in_time:
         clock.extend()
     narrow = narrow and in_time
-    least = (LEAST_WORK if share == 1 else QUICK_WORK) / each
-    with clock.allowing(max(share * clock.ticks, least)) if narrow else nullcontext():
+    with clock.allowing(max(share * clock.ticks, least / each)) if narrow else nullcontext():
         # Without prices a swept model needs no more than the gap that was asked for.
         if narrow and (certifier.engine.exact or limits):
             answer = closed_in(certifier, answer, trace is None, precise)
@@ -80,6 +84,15 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
         else:
             prices = _prices_of_the_whole(found.case, certifier, answer, clock, narrow)
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
+
+
+def _share_of_digits(tolerance: float) -> float:
+    """Return how many of the digits of precise prices a tolerance asks for, in [0, 1].
+
+    >>> _share_of_digits(1e-3), _share_of_digits(1e-8)
+    (0.5, 1.0)
+    """
+    return float(np.clip(np.log(tolerance) / np.log(PRECISE), 0.0, 1.0))
 
 
 def _prices_of_the_whole(
