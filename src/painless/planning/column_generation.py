@@ -54,6 +54,7 @@ SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
 # If there are no constraints, error of a policy's value and of a best response, in the same units: twice one and the other are left of the gap.
 LAST, DIRECT = 0.2, 0.4
+DEAR = 0.5  # the same where values are dear, relative to the tolerance of a response, if that is more; they become finer when policies are mixed
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
 RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
@@ -214,6 +215,7 @@ class Searcher:
         # Error of the values of a response, relative to its tolerance.
         self._coarse = (ROUGHLY if discounted else EXACT * SHARE) if self.problem.shape[2] else LAST
         self._generous = GENEROUS if discounted else 0.0
+        self.game.rough = DEAR
 
     def run(
         self,
@@ -388,7 +390,7 @@ class Searcher:
         for precision in (None,) if self.engine.exact else (self._precision(), None):
             self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
             self.slack.proved = self.game.proved
-            self.slack.watch = self.game.watch
+            self.slack.watch, self.slack.rough = self.game.watch, 0.0 if precision is None else DEAR
             self.slack.play(self.slack.is_known, self.rounds)
             self.game.safe = self.slack.mixture.weights
             if self.slack.mixture.value > least or self.slack.upper < -least:

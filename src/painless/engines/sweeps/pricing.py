@@ -69,8 +69,6 @@ GIVEN_UP = 2  # policy iteration that was given up at one price is tried again a
 HALF = 0.5  # share of an error that rough values may leave; the rest is rounding
 # Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
 FINER = 0.1
-# Error of the values of a best response relative to its tolerance, at least, where those of all utilities take as long as the response, on several levels.
-DEAR = 2.0
 SMALLEST = 1e-4  # improvements that spread from state to state without constraints, relative to the range of the last one
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
@@ -243,8 +241,6 @@ class Pricer:
                 self._follow(count)
                 value, error = self.values.value @ weight, np.inf
         del utility, value, evaluated
-        if self.takes_steps and len(weight) > 1:
-            value_tolerance = max(value_tolerance, DEAR * tolerance)
         if evaluates and self._error > value_tolerance:
             self.evaluate(value_tolerance)
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
