@@ -834,6 +834,42 @@ def test_policies_of_which_too_little_is_known_are_evaluated_before_they_are_mix
     assert not search._refresh(weights, margin=1.0)
 
 
+def test_values_that_are_dear_come_roughly_with_a_response_and_more_precisely_with_its_visits(monkeypatch):
+    """Two queues, whose policies are evaluated on several levels; the second is served at a price."""
+    queues = wandering()
+    served = np.tile([0.0, -1.0], (queues.shape[0], 1))
+    problem = painless.CMDP(
+        *(queues.transition, queues.reward),
+        initial=queues.initial,
+        discount=0.99,
+        constraint_reward=served,
+        threshold=-20.0,
+    )
+    normal = normalise(problem)[0]
+    search = Searcher(
+        *(engine_of(normal), lambda bound: 1e-3 * normal.unit, Clock(), Relaxation.of(normal)),
+        rounds=100,
+        share=0.2,
+        progress=None,
+    )
+    responses = [search.game.respond(np.array([price]), 0.1) for price in (0.0, 0.5)]
+    assert search.engine.are_values_dear
+    exact = [engine_of(normal).values(response.policy) for response in responses]
+    for response, values in zip(responses, exact, strict=True):
+        assert (response.low <= values.high).all()
+        assert (response.value - response.low).max() <= 0.3
+    monkeypatch.setattr(search.engine, "values", None)
+    assert search._refresh(np.array([0.5, 0.5]), margin=1e-6)
+    for k, values in enumerate(exact):
+        known = search.game.columns[k]
+        assert (known.low <= values.high).all()
+        assert known.value == pytest.approx(values.guess, abs=2e-6)
+    assert not search._refresh(np.array([0.5, 0.5]), margin=1e-6)
+    solution = painless.solve(problem, tolerance=1e-3)
+    assert solution.status.kind is Kind.SOLVED
+    assert solution.gap <= 1e-3 * abs(solution.upper_bound)
+
+
 def test_a_mixture_that_misses_its_values_is_mixed_more_precisely(monkeypatch):
     """As if errors of visits cancelled much more than they do."""
     monkeypatch.setattr("painless.engines.sweeps.mixing.CANCELLED", 1e6)

@@ -240,10 +240,14 @@ class Completes(Protocol):
 class Recalls(Protocol):
     """An engine that keeps values and visits of policies when it continues from another, so that to evaluate them anew takes a few sweeps."""
 
+    @property
+    def are_values_dear(self) -> bool:
+        """Whether the values of all utilities take about as long as the best response, so that they come roughly with it, and `recall` finds them more precisely with visits that a mixture needs too."""
+
     def bound(self, weight: Array, tolerance: float) -> Response:
         """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values."""
 
-    def recall(self, actions: Actions, precision: float) -> Bracket:
+    def recall(self, actions: Array | Actions, precision: float) -> Bracket:
         """Return bounds on the values of a deterministic policy (S,), such as one of the model before, to within `precision`."""
 
 

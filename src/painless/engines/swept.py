@@ -169,7 +169,12 @@ class Swept(BaseEngine):
         # No more is claimed than is proved
         return table, Bracket(low, low + 2 * error, low).within(self.extent)
 
-    def recall(self, actions: Actions, precision: float) -> Bracket:
+    @property
+    def are_values_dear(self) -> bool:
+        """Whether policies are evaluated on several levels, one utility after another."""
+        return self.pricer.takes_steps
+
+    def recall(self, actions: Array | Actions, precision: float) -> Bracket:
         """Return bounds on the values of a policy (S,), such as one of the model from which this one continues, to within `precision`."""
         low, error = self._mixer.recall(self._chosen(actions), max(precision, FINEST * self.unit))
         return Bracket(low, low + 2 * error, low + error).within(self.extent)

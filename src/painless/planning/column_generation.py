@@ -54,9 +54,11 @@ SPARE = 0.5  # the game for the slack may end at this share of the largest slack
 EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prove
 # If there are no constraints, error of a policy's value and of a best response, in the same units: twice one and the other are left of the gap.
 LAST, DIRECT = 0.2, 0.4
+DEAR = 0.5  # the same where values are dear, relative to the tolerance of a response, if that is more; they become finer when policies are mixed
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
 RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
+REFRESHED = 0.3  # error of a policy's values when it is evaluated anew, relative to the one that is too large
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
 LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
 
@@ -213,6 +215,7 @@ class Searcher:
         # Error of the values of a response, relative to its tolerance.
         self._coarse = (ROUGHLY if discounted else EXACT * SHARE) if self.problem.shape[2] else LAST
         self._generous = GENEROUS if discounted else 0.0
+        self.game.rough = DEAR
 
     def run(
         self,
@@ -387,7 +390,7 @@ class Searcher:
         for precision in (None,) if self.engine.exact else (self._precision(), None):
             self.slack = SlackGame(self.engine, columns=self.game.columns, enough=SPARE, precision=precision)
             self.slack.proved = self.game.proved
-            self.slack.watch = self.game.watch
+            self.slack.watch, self.slack.rough = self.game.watch, 0.0 if precision is None else DEAR
             self.slack.play(self.slack.is_known, self.rounds)
             self.game.safe = self.slack.mixture.weights
             if self.slack.mixture.value > least or self.slack.upper < -least:
@@ -399,7 +402,7 @@ class Searcher:
         """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
         game, target = self.game, self.target(self.game.upper)
         game.precision = self._precision()
-        if game.upper - game.mixture.value > self._aim * target:
+        if game.open > self._aim * target or (self._refreshed() and game.open > self._aim * target):
             return False
         self.answer = self.polished()
         met = bool((self.answer.low[1:] >= self.problem.threshold).all())
@@ -431,8 +434,8 @@ class Searcher:
             return self.certifier.single(int(weights.argmax()))
         if self.game.cautious:
             return self.certifier.answer(weights, EXACT * target)
-        if not self.engine.exact and self.engine.refines and self._refresh(weights, margin):
-            weights = game.mix().weights
+        if self._refreshed():
+            weights = game.mixture.weights
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             columns, threshold = game.columns, self.problem.threshold
             mixture = best_mixture(columns.values, threshold + margin, game.safe, columns.loops)
@@ -445,19 +448,34 @@ class Searcher:
                 precision = 0.2 * margin * (self._aim / AIM) ** 2  # finer if an answer was not good enough
         return self.certifier.answer(weights, precision)
 
-    def _refresh(self, weights: Array, margin: float) -> bool:
-        """Evaluate policies of a mixture anew of which too little is known, such as the first ones; return whether there are any.
+    def _refreshed(self) -> bool:
+        """Evaluate policies of the best mixture anew of which too little is known, such as the first ones, until the mixture has none; return whether there were any.
 
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
-        columns, found = self.game.columns, False
+        game, found = self.game, False
+        if self.engine.exact or not self.engine.refines or game.cautious:
+            return False
+        margin = MARGIN * self.target(game.upper) / (1 + float(game.price.sum()))
+        while self._refresh(game.mixture.weights, margin):
+            game.mix()
+            found = True
+        return found
+
+    def _refresh(self, weights: Array, margin: float) -> bool:
+        """Evaluate the policies of a mixture anew whose values err by more than `margin`; return whether there are any."""
+        columns, engine, found = self.game.columns, self.engine, False
         for k in np.flatnonzero(weights).tolist():
-            column = columns[k]
-            error = weights[k] * float((column.value - column.low)[1:].max(initial=0.0))
+            column, weight = columns[k], float(weights[k])
+            error = weight * float((column.value - column.low)[1:].max(initial=0.0))
             if error > margin and column.policy.ndim == 1 and not column.is_loop:
-                known = self.engine.values(column.policy)
+                if isinstance(engine, Recalls) and engine.are_values_dear:
+                    known = engine.recall(column.policy, REFRESHED * margin / weight)
+                else:
+                    known = engine.values(column.policy)
                 columns.add(column._replace(value=known.guess, low=known.low))
-                found = True
+                self.game.proved.append(known.low)
+                found |= weight * float((known.guess - known.low)[1:].max()) < 0.5 * error
         return found
 
     def _final(self, ending: Ending) -> Answer:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from painless.common.arrays import Array
-from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine
+from painless.engines.engine import UNIT_ROUNDOFF, Actions, Engine, Recalls
 from painless.planning.interpolation import interpolated
 from painless.planning.master import AMPLE, Column, Columns, Mixture, best_mixture, largest_slack
 from painless.problem.units import TOLERANCE
@@ -124,6 +124,8 @@ class Game:
         self.goal: Callable[[float], float] | None = None
         self.tolerance = np.inf  # of the last response
         self._share = SHARE  # of the open gap, which the next response may leave
+        # Error that the weighted values of a response may have where values are dear, relative to its tolerance.
+        self.rough = 0.0
 
     @property
     def open(self) -> float:
@@ -197,6 +199,8 @@ class Game:
         wanted = self.tolerance = max(tolerance, self.finest)
         weight = self.aim.weight(price)
         precision = SHARE * wanted if self.precision is None else max(self.precision, self.finest)
+        if self.rough and isinstance(self.engine, Recalls) and self.engine.are_values_dear:
+            precision = max(precision, self.rough * wanted)
         response = self.engine.best(weight, max(wanted, precision), precision / float(weight.sum()))
         self.rounding = 2 * response.rounding
         self.responses += 1

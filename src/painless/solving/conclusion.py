@@ -39,7 +39,8 @@ OF_A_PASS = 5000  # what a pass costs beside its pairs
 LEAST_WORK = 5e7  # for the prices if the answer took less
 # Work of an answer, and states; prices of a swept model, or of a horizon, that takes more or has more are only as precise as asked, and take at most
 QUICK_WORK, FEW_STATES = 1e7, 5000
-SHARE = 0.25  # of that work
+SHARE = 0.25  # of that work, and less at tolerances with fewer digits than this one
+PRECISE = 1e-6
 SMALL_GAP = 1e-9  # relative; a smaller gap is rounding, and differs between machines
 DRAW = " The policy is a mixture: one table is drawn at the start and kept, and limits hold in expectation over the draw."
 # Precision of the visits of a swept model, relative to their sum: the highest, and relative to the tolerance.
@@ -58,28 +59,40 @@ def conclude(found: Planned, task: Task, trace: Trace | None = None, narrow: boo
     if certifier is None or answer is None:
         return _infeasible(found, clock)
     in_time = found.ending not in OUT_OF_TIME
-    precise, share = PricePrecision(), 1.0
-    stepwise = not certifier.engine.exact or certifier.problem.horizon is not None
-    states, actions, limits = certifier.problem.shape
-    each = OF_A_PASS + states * actions / (certifier.problem.horizon or 1)
-    if stepwise and (clock.ticks * each > QUICK_WORK or states > FEW_STATES):
-        target = gap_target(found.case.problem, task.tolerance, found.case.units)
-        precise, share = PricePrecision.as_asked(task.tolerance, target(answer.upper_bound)), SHARE
+    precise, passes = _effort_for_prices(found.case, certifier, task, answer.upper_bound)
     if not in_time:
         clock.extend()
     narrow = narrow and in_time
-    least = (LEAST_WORK if share == 1 else QUICK_WORK) / each
-    with clock.allowing(max(share * clock.ticks, least)) if narrow else nullcontext():
+    # No response is begun if there is not enough for one that takes as long as those of the answer did on average.
+    responds = narrow and (trace is not None or passes * max(certifier.game.responses, 1) >= clock.ticks)
+    with clock.allowing(passes) if narrow else nullcontext():
         # Without prices a swept model needs no more than the gap that was asked for.
-        if narrow and (certifier.engine.exact or limits):
+        if responds and (certifier.engine.exact or certifier.problem.shape[2]):
             answer = closed_in(certifier, answer, trace is None, precise)
         low, high = found.case.problem.utility_range
         if not (low[1:] < high[1:])[found.case.units.removed].any():
-            prices = price_ranges(certifier, answer, clock.tick, narrow, precise)
+            prices = price_ranges(certifier, answer, clock.tick, responds, precise)
             prices = PriceRanges(*(found.case.units.multiplier(side) for side in prices))
         else:
             prices = _prices_of_the_whole(found.case, certifier, answer, clock, narrow)
     return _feasible(found._replace(answer=certifier.bounded(answer)), task, prices, certifier.game, trace)
+
+
+def _effort_for_prices(
+    case: Case, certifier: Certifier, task: Task, bound: float
+) -> tuple[PricePrecision, float]:
+    """Return how precise the ranges of prices are meant to be, and how many passes they may take."""
+    ticks, problem = task.clock.ticks, certifier.problem
+    states, actions, _ = problem.shape
+    each = OF_A_PASS + states * actions / (problem.horizon or 1)
+    stepwise = not certifier.engine.exact or problem.horizon is not None
+    if not stepwise or (ticks * each <= QUICK_WORK and states <= FEW_STATES):
+        return PricePrecision(), max(ticks, LEAST_WORK / each)
+    precise = PricePrecision.as_asked(
+        task.tolerance, gap_target(case.problem, task.tolerance, case.units)(bound)
+    )
+    digits = float(np.clip(np.log(task.tolerance) / np.log(PRECISE), 0.0, 1.0))
+    return precise, max(digits * SHARE * ticks, min(PRECISE / task.tolerance, 1.0) * QUICK_WORK / each)
 
 
 def _prices_of_the_whole(
