@@ -51,6 +51,7 @@ class Swept(BaseEngine):
         if not isinstance(other, Swept):
             return
         if not same_model(self.problem, other.problem):
+            self.pricer = Pricer(self.problem, lambda: self._tick(), other.pricer.rows)
             self.pricer.continue_from(other.pricer)
             self._mixer.continue_from(other._mixer)
             return
@@ -69,7 +70,13 @@ class Swept(BaseEngine):
         return self._response(weight, tolerance, precision)
 
     def bound(self, weight: Array, tolerance: float) -> Response:
-        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values."""
+        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values.
+
+        It starts from the best of the policies that were recalled.
+        """
+        known = self._mixer.best_recalled(weight)
+        if known is not None:
+            self.pricer.start_from(*known)
         return self._response(weight, tolerance, tolerance, evaluates=False)
 
     def _response(

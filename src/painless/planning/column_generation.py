@@ -25,7 +25,7 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Foresees, Recalls, engine_of
+from painless.engines.engine import EXACT_STATES, FEW_STATES, Actions, Engine, Foresees, Recalls, engine_of
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
@@ -319,25 +319,30 @@ class Searcher:
         return np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
 
     def _recall(self, multiplier: Array, known: Recalled) -> None:
-        """Prove a bound at the prices (K,) of a similar model, and evaluate the policies of its answer, which are often as good together here.
+        """Evaluate the policies of the answer to a similar model, which are often as good together here, and prove a bound at its prices (K,).
 
-        Both are quick: neither asks for values of the best response. It joins the policies only if they leave too much of the gap.
+        The bound starts from the best of them, and asks for no values of the best response, which joins them only if they leave too much of the gap.
         """
         engine, game = self.engine, self.game
         if not isinstance(engine, Recalls):
             return
-        target = self.target(known.bound)
-        response = engine.bound(game.aim.weight(multiplier), RECALLED * target)
+        target, weight = self.target(known.bound), game.aim.weight(multiplier)
+        for policy in known.policies:
+            self._add_recalled(policy, EXACT * target)
+        response = engine.bound(weight, RECALLED * target)
         game.know(multiplier, response.upper_bound)
         game.response = response.actions
         game.responses += 1
-        for policy in (*known.policies, response.actions):
-            if policy is response.actions and game.upper - game.mix().value <= self._aim * target:
-                break
-            found = engine.recall(policy, self._precision())
-            game.add(Column(policy, found.guess, found.low))
-            game.proved.append(found.low)
+        if game.upper - game.mix().value > self._aim * target:
+            self._add_recalled(response.actions, EXACT * target)
         game.watch()
+
+    def _add_recalled(self, policy: Actions, precision: float) -> None:
+        """Evaluate a policy (S,), and offer it to the master."""
+        assert isinstance(self.engine, Recalls)
+        found = self.engine.recall(policy, precision)
+        self.game.add(Column(policy, found.guess, found.low))
+        self.game.proved.append(found.low)
 
     def _try_price(self) -> None:
         """Respond to prices at which the limits are likely to be met that the first policy misses, if it misses any.

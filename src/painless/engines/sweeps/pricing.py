@@ -110,8 +110,10 @@ class SweepCount:
 class Pricer:
     """Prices one weight vector after another, each from where the last one ended."""
 
-    def __init__(self, problem: CMDP, tick: Callable[[], None] = lambda: None) -> None:
-        self.rows: SparseRows = sparse_rows(problem, shares_utility=True)
+    def __init__(
+        self, problem: CMDP, tick: Callable[[], None] = lambda: None, like: SparseRows | None = None
+    ) -> None:
+        self.rows: SparseRows = sparse_rows(problem, shares_utility=True, like=like)
         self.initial, self.discount = problem.initial, problem.discount
         self.bellman_sweeps, self.solves = 0.0, 0
         # Where there is one utility: the tolerance of its best policy, given the bound, if that is all that is asked for; and what is proved on the way.
@@ -153,10 +155,15 @@ class Pricer:
         np.multiply(other.values.value, (1 - other.discount) / (1 - self.discount), out=self.values.value)
         self.values.know_from(other.values)
         alike = ((one, two) for one, two in zip(self.rows[1:3], other.rows[1:3], strict=True))
-        if all(np.array_equal(one, two) for one, two in alike):
+        if all(one is two or np.array_equal(one, two) for one, two in alike):
             self.values.elimination = other.values.elimination  # which depends on the graph alone
         self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
         self._flows = other._flows
+
+    def start_from(self, choice: Indices, value: Array) -> None:
+        """Start from a policy, as the pairs that it takes (S,), and its values (S, J)."""
+        self._choice[:], self.values.value[:] = choice, value
+        self._error, self._weighted = np.inf, None
 
     def price(
         self, weight: Array, tolerance: float, value_tolerance: float, evaluates: bool = True
