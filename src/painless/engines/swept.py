@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from painless.bellman import action_value
 from painless.common.arrays import Array, Mask
-from painless.engines.engine import PRECISION, Actions, BaseEngine, Bracket, Response, value_rounding
+from painless.engines.engine import (
+    PRECISION,
+    Actions,
+    BaseEngine,
+    Bracket,
+    Exchange,
+    Response,
+    value_rounding,
+)
 from painless.engines.sweeps._chain_kernels import reach
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
@@ -180,6 +188,18 @@ class Swept(BaseEngine):
         """Return bounds on the values of a policy (S,), such as one of the model from which this one continues, to within `precision`."""
         low, error = self._mixer.recall(self._chosen(actions), max(precision, FINEST * self.unit))
         return Bracket(low, low + 2 * error, low + error).within(self.extent)
+
+    def exchange(
+        self, threshold: float, policy: Actions | None = None, price: float = 0.0
+    ) -> Exchange | None:
+        """Return where the only constraint is likely to reach the threshold, from the last best response on, or from a recalled policy (S,) that is nearly one at a price; None if nothing is known."""
+        choice = None if policy is None else self._chosen(policy)
+        found = self._mixer.exchange(threshold, choice, price)
+        if found is None or found.choice is None:
+            return None if found is None else Exchange(found.price, found.further, None)
+        return Exchange(
+            *(found.price, found.further, self.actions_of(found.choice - self.pricer.rows.first[:-1]))
+        )
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

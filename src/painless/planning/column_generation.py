@@ -25,7 +25,16 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, FEW_STATES, Actions, Engine, Foresees, Recalls, engine_of
+from painless.engines.engine import (
+    EXACT_STATES,
+    FEW_STATES,
+    Actions,
+    Engine,
+    Exchanges,
+    Foresees,
+    Recalls,
+    engine_of,
+)
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
@@ -56,6 +65,7 @@ EXACT = 0.03  # error of a policy's weighted values, relative to the gap to prov
 LAST, DIRECT = 0.2, 0.4
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+LEFT = 0.3  # what a price that is no longer moved is likely to leave of the gap to prove, at most
 RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
 LEAST_AIM = 1e-6  # share of the target below which a failed proof is due to rounding
@@ -240,6 +250,7 @@ class Searcher:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and prices.any():
                 self._start_from(prices, recalled)
+            self._trust_one()
             found, first = self.game.columns, COARSE * self.engine.unit
             if not found.known:
                 self.game.precision = max(self._precision(), self._coarse * first)
@@ -304,6 +315,10 @@ class Searcher:
         """Start at the price (1,) of a similar model, and move it as far as the slack there says, until policies on both sides of the limit are known."""
         target, least = self.target(known.bound), AROUND[0]
         self.game.precision = max(EXACT, self._coarse) * target
+        if isinstance(self.engine, Exchanges):
+            self.game.respond(price, target)
+            if self._exchange(float(price[0]), target):
+                return
         for _ in range(MOVES):
             column, met = self.game.respond(price, target), self._met()
             slack = float(column.value[1] - self.problem.threshold[0])
@@ -311,6 +326,46 @@ class Searcher:
                 break
             moved = moved_price(price, slack, known.prices, known.slack, least)
             least, price = GROWING * abs(float(moved[0] / price[0]) - 1), moved
+
+    def _trust_one(self) -> None:
+        """Keep the policy that is proved to exceed all limits by the most, if there is one: it makes up for what a mixture misses."""
+        columns, threshold = self.game.columns, self.problem.threshold
+        if columns.known and len(threshold) and not columns.loops.any():
+            slack = (columns.lows[:, 1:] - threshold).min(1)
+            if slack.max() > TOLERANCE * self.engine.unit:
+                self.game.safe = np.eye(len(slack))[int(slack.argmax())]
+
+    def _exchange(self, price: float, target: float) -> bool:
+        """Move the price to where the actions that the last response exchanges next meet the limit, until what its policies leave of the gap is likely to be small enough; return whether there are policies on both sides of the limit.
+
+        A policy of exchanged actions on the other side is evaluated in place of another response.
+        """
+        game, engine, threshold = self.game, self.engine, float(self.problem.threshold[0])
+        assert isinstance(engine, Exchanges)
+        low, high = 0.0, np.inf  # prices at which the limit is missed, and met
+        missed = slack = float(game.columns[game.place].value[1]) - threshold
+        found = engine.exchange(threshold)
+        for _ in range(MOVES):
+            low, high = (low, min(price, high)) if slack >= 0 else (max(price, low), high)
+            if found is None or not (low < found.price < high or found.price == price):
+                break
+            if found.policy is not None and abs(missed * (found.price - price)) <= LEFT * target:
+                value = self._add_recalled(found.policy, EXACT * target)
+                if self._are_around:
+                    break
+                slack = float(value[1]) - threshold
+                found = engine.exchange(threshold, found.policy, found.further)
+            else:
+                price = found.price
+                missed = slack = float(game.respond(np.array([price]), target).value[1]) - threshold
+                found = engine.exchange(threshold)
+        return self._are_around
+
+    @property
+    def _are_around(self) -> bool:
+        """Whether policies on both sides of the limits are known."""
+        met = self._met()
+        return bool(met.any() and not met.all())
 
     def _met(self) -> Mask:
         """Return which policies are proved to meet all limits, (n,), without loops."""
@@ -337,12 +392,13 @@ class Searcher:
             self._add_recalled(response.actions, EXACT * target)
         game.watch()
 
-    def _add_recalled(self, policy: Actions, precision: float) -> None:
-        """Evaluate a policy (S,), and offer it to the master."""
+    def _add_recalled(self, policy: Actions, precision: float) -> Array:
+        """Evaluate a policy (S,), and offer it to the master; return its values (J,)."""
         assert isinstance(self.engine, Recalls)
         found = self.engine.recall(policy, precision)
         self.game.add(Column(policy, found.guess, found.low))
         self.game.proved.append(found.low)
+        return found.guess
 
     def _try_price(self) -> None:
         """Respond to prices at which the limits are likely to be met that the first policy misses, if it misses any.

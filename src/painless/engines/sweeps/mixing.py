@@ -17,6 +17,7 @@ from painless.engines.engine import PRECISION
 from painless.engines.sweeps.chain import Chain
 from painless.engines.sweeps.chain_occupancy import Pushed, chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
+from painless.engines.sweeps.exchange import Exchanged, exchange
 from painless.engines.sweeps.paired_bounds import PairedBounds
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
@@ -35,6 +36,7 @@ COARSEST = 1e-5  # the better visits are known, the less exact the values of the
 # error; and the precision of its visits that is enough for a mixture whose policies hardly differ.
 VALUE_SWEEPS, VISIT_SWEEPS, SHRINKING = 4, 3, 0.3
 ROUGH = 1e-3
+COARSE = 0.01  # of visits that tell which actions are exchanged next
 
 
 class Remembered(NamedTuple):
@@ -75,13 +77,13 @@ class Mixer:
     def recall(self, choice: Indices, precision: float) -> tuple[Array, Array]:
         """Return the least values (J,) of a policy, as the pairs that it takes (S,), and by how much the middle may err, (J,).
 
-        Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`); by elimination
-        values alone are quicker.
+        Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`); by elimination, or
+        where no visits are remembered, values alone are quicker.
         """
         pricer, chain, key = self.pricer, self.pricer.chain(choice), hash(choice.tobytes())
         visits, value = self._before.pop(key, Remembered(self.occupancy, None))
         values = pricer.beside(pricer.values.value.copy() if value is None else value)
-        if self._is_eliminated:
+        if self._is_eliminated or (visits is None and value is not None):
             low, error = pricer.value_of(chain, precision, None, values)
             self._recalled[key] = Evaluated(choice, None, values.value)
             return low, error
@@ -92,6 +94,24 @@ class Mixer:
         self._recalled[key] = Evaluated(choice, visits, values.value)
         self._visits[key] = visits, exact
         return low, error
+
+    def exchange(self, threshold: float, choice: Indices | None, price: float) -> Exchanged | None:
+        """Return where the only constraint is likely to reach the threshold, from the last best response on, or from a policy that was recalled, as its pairs (S,), and is nearly one at a price; None if nothing is known.
+
+        Rough visits will do: those of the last mixture, which is a similar policy. The policy that is found starts from the values of the one that it is like.
+        """
+        last = self.pricer.response
+        if choice is not None:
+            last = choice, self._recalled[hash(choice.tobytes())].value, price
+        if last is None or self.pricer.takes_steps:
+            return None
+        if self.occupancy is None:
+            self.occupancy = self._occupancy(last[0], COARSE, None)
+        slack = float(self.problem.initial @ last[1][:, 1]) - threshold
+        found = exchange(self.pricer.rows, self.problem.discount, self.occupancy, *last, slack)
+        if found.choice is not None:
+            self._before[hash(found.choice.tobytes())] = Remembered(None, last[1].copy())
+        return found
 
     def best_recalled(self, weight: Array) -> tuple[Indices, Array] | None:
         """Return the policy that was evaluated here and is the best for `weight` (J,), as its pairs (S,), and its values (S, J); None if there is none."""
