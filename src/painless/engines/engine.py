@@ -250,6 +250,8 @@ class Recalls(Protocol):
 class Exchange(NamedTuple):
     """Where a limit is likely to be met as the price of a best response moves."""
 
+    start: float  # the price of the response
+    slack: float  # that it has there
     price: float
     further: float  # up to which actions are exchanged in the policy
     policy: Actions | None  # (S,) on the other side of the limit; None if that is far away

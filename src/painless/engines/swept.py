@@ -196,10 +196,8 @@ class Swept(BaseEngine):
         choice = None if policy is None else self._chosen(policy)
         found = self._mixer.exchange(threshold, choice, price)
         if found is None or found.choice is None:
-            return None if found is None else Exchange(found.price, found.further, None)
-        return Exchange(
-            *(found.price, found.further, self.actions_of(found.choice - self.pricer.rows.first[:-1]))
-        )
+            return None if found is None else Exchange(*found[:-1], None)
+        return Exchange(*found[:-1], self.actions_of(found.choice - self.pricer.rows.first[:-1]))
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

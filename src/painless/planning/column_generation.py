@@ -287,15 +287,15 @@ class Searcher:
 
     def _start_from(self, prices: Array, known: Recalled | None) -> None:
         """Start from prices (K,) near which the answer is expected, and from what is known of a similar model."""
-        if known is None:
-            self._start_near(prices, self.game.upper)
-        elif known.policies:
+        beside = known is not None and len(prices) == 1 and len(known.prices) > 0
+        if known is not None and known.policies:
             self._recall(prices, known)
-            self._start_near(prices, self.game.upper)
-        elif len(prices) == 1 and len(known.prices):
+            if beside and not (self._are_around or self._is_near(self.target(known.bound))):
+                self._start_beside(prices, known)
+        elif known is not None and beside:
             self._start_beside(prices, known)
-        else:
-            self._start_near(prices, known.bound)
+            return
+        self._start_near(prices, self.game.upper if known is None or known.policies else known.bound)
 
     def _start_near(self, multiplier: Array, bound: float) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits.
@@ -317,7 +317,8 @@ class Searcher:
         self.game.precision = max(EXACT, self._coarse) * target
         if isinstance(self.engine, Exchanges):
             self.game.respond(price, target)
-            if self._exchange(float(price[0]), target):
+            self._exchange(target)
+            if self._are_around or self._is_near(target):
                 return
         for _ in range(MOVES):
             column, met = self.game.respond(price, target), self._met()
@@ -335,31 +336,36 @@ class Searcher:
             if slack.max() > TOLERANCE * self.engine.unit:
                 self.game.safe = np.eye(len(slack))[int(slack.argmax())]
 
-    def _exchange(self, price: float, target: float) -> bool:
-        """Move the price to where the actions that the last response exchanges next meet the limit, until what its policies leave of the gap is likely to be small enough; return whether there are policies on both sides of the limit.
+    def _exchange(self, target: float) -> None:
+        """Move the price to where the actions that the last response exchanges next meet the limit, until the gap is at most a target or this leads no further.
 
-        A policy of exchanged actions on the other side is evaluated in place of another response.
+        Where what is left of the gap is likely to be small, a policy of exchanged actions on the other side of the limit is evaluated in place of another response.
         """
         game, engine, threshold = self.game, self.engine, float(self.problem.threshold[0])
-        assert isinstance(engine, Exchanges)
-        low, high = 0.0, np.inf  # prices at which the limit is missed, and met
-        missed = slack = float(game.columns[game.place].value[1]) - threshold
-        found = engine.exchange(threshold)
+        if not isinstance(engine, Exchanges):
+            return
+        game.precision = max(EXACT, self._coarse) * target
+        found, asked, low, high = engine.exchange(threshold), None, 0.0, np.inf
         for _ in range(MOVES):
-            low, high = (low, min(price, high)) if slack >= 0 else (max(price, low), high)
-            if found is None or not (low < found.price < high or found.price == price):
+            if found is None or self._is_near(target):
                 break
-            if found.policy is not None and abs(missed * (found.price - price)) <= LEFT * target:
+            asked = found if asked is None else asked  # the last response
+            low, high = (low, min(found.start, high)) if found.slack >= 0 else (max(found.start, low), high)
+            if not (low < found.price < high or found.price == found.start):
+                break
+            if found.policy is not None and abs(asked.slack * (found.price - asked.start)) <= LEFT * target:
                 value = self._add_recalled(found.policy, EXACT * target)
-                if self._are_around:
+                if (value[1] >= threshold) != (found.slack >= 0):
                     break
-                slack = float(value[1]) - threshold
                 found = engine.exchange(threshold, found.policy, found.further)
             else:
-                price = found.price
-                missed = slack = float(game.respond(np.array([price]), target).value[1]) - threshold
-                found = engine.exchange(threshold)
-        return self._are_around
+                game.respond(np.array([found.price]), target)
+                found, asked = engine.exchange(threshold), None
+
+    def _is_near(self, target: float) -> bool:
+        """Whether what is known of policies and bounds leaves no more than a target, which the answer may still exceed."""
+        met = self._met().any()
+        return bool(met) and self.game.upper - self.game.mix().value <= self._aim * target
 
     @property
     def _are_around(self) -> bool:

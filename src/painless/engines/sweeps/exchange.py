@@ -23,8 +23,10 @@ BEYOND = 1.5  # how much more is exchanged than it takes to meet the limit: to f
 
 
 class Exchanged(NamedTuple):
-    """The price at which a limit is met, the one up to which pairs are exchanged, and the pairs (S,) of that policy; None if it is far away."""
+    """The price of a policy and its slack, the price at which the limit is met, the one up to which pairs are exchanged, and the pairs (S,) of that policy; None if it is far away."""
 
+    start: float
+    slack: float
     price: float
     further: float
     choice: Indices | None
@@ -50,9 +52,9 @@ def exchange(
     gained = np.cumsum(visits[near] * np.abs(gain[near]))
     if not len(gained) or gained[-1] <= abs(slack):
         further = price * (1 + side * REACH)
-        return Exchanged(further, further, None)
+        return Exchanged(price, slack, further, further, None)
     last = int(np.searchsorted(gained, abs(slack)))
     most = near[: 1 + int(np.searchsorted(gained, BEYOND * abs(slack)))]
     beyond = choice.copy()
     beyond[most] = pair[most]
-    return Exchanged(float(at[near[last]]), float(at[most[-1]]), beyond)
+    return Exchanged(price, slack, float(at[near[last]]), float(at[most[-1]]), beyond)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, same_array
 from painless.problem import CMDP
 from painless.problem.pair_utilities import PairUtilities
 from painless.problem.transitions import require_sound
@@ -30,6 +30,7 @@ class SparseRows(NamedTuple):
     utility: Any  # (J, N) an array, or PairUtilities
     action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None if none is masked
     most_successors: int  # of a pair
+    table: Array | None = None  # the dense table of which they are the entries, if there is one
 
 
 def sparse_rows(problem: CMDP, shares_utility: bool = False, like: SparseRows | None = None) -> SparseRows:
@@ -51,6 +52,7 @@ def sparse_rows(problem: CMDP, shares_utility: bool = False, like: SparseRows | 
             return like._replace(
                 probability=probability,
                 utility=np.ascontiguousarray(problem.utility.reshape(1 + constraints, -1)),
+                table=kernel,
             )
         kernel = _sparse(kernel.reshape(-1, states))
     shares_utility = shares_utility and problem.is_sparse
@@ -72,6 +74,7 @@ def sparse_rows(problem: CMDP, shares_utility: bool = False, like: SparseRows | 
         utility=utility if isinstance(utility, PairUtilities) else np.ascontiguousarray(utility),
         action=column,
         most_successors=int(np.diff(kernel.indptr).max(initial=1)),
+        table=problem.transition if isinstance(problem.transition, np.ndarray) else None,
     )
 
 
@@ -95,6 +98,8 @@ def _entries(table: Array, like: SparseRows) -> Array | None:
         like.first, np.arange(0, states * actions + 1, actions, dtype=np.uint32)
     ):
         return None
+    if like.table is not None and same_array(like.table, table):
+        return like.probability
     if np.count_nonzero(table) != len(like.successor):
         return None
     begin = np.arange(0, states * actions * states, states)
