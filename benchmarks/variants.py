@@ -24,7 +24,7 @@ SEED = 0
 
 
 def changed(problem, **parts):
-    """Return a problem with other parts."""
+    """Return a problem with other parts; it shares the others."""
     given = {
         "transition": problem.transition,
         "reward": problem.reward,
@@ -33,7 +33,7 @@ def changed(problem, **parts):
         "constraint_reward": problem.constraint_reward,
         "threshold": problem.threshold,
     } | parts
-    return painless.CMDP(given.pop("transition"), given.pop("reward"), **given)
+    return painless.CMDP(given.pop("transition"), given.pop("reward"), copy=False, **given)
 
 
 def limits(problem, count, rng):

@@ -57,6 +57,18 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def same_array(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays are the same memory, read in the same way.
+
+    >>> some = np.zeros((2, 2))
+    >>> same_array(some, some.view()), same_array(some, some.T), same_array(some, some.copy())
+    (True, False, False)
+    """
+    first, second = one.__array_interface__, other.__array_interface__
+    alike = all(first[part] == second[part] for part in ("shape", "strides", "typestr"))
+    return alike and first["data"][0] == second["data"][0]
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only view of an unshared array, whose base becomes read-only too."""
     owner: Any = array

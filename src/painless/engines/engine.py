@@ -251,6 +251,26 @@ class Recalls(Protocol):
         """Return bounds on the values of a deterministic policy (S,), such as one of the model before, to within `precision`."""
 
 
+class Exchange(NamedTuple):
+    """Where a limit is likely to be met as the price of a best response moves."""
+
+    start: float  # the price of the response
+    slack: float  # that it has there
+    price: float
+    further: float  # up to which actions are exchanged in the policy
+    policy: Actions | None  # (S,) on the other side of the limit; None if that is far away
+
+
+@runtime_checkable
+class Exchanges(Recalls, Protocol):
+    """An engine that tells, from the values of its last best response, where a single limit is met as its price moves; it recalls the policies that it finds."""
+
+    def exchange(
+        self, threshold: float, policy: Actions | None = None, price: float = 0.0
+    ) -> Exchange | None:
+        """Return where the only constraint is likely to reach the threshold, from the last best response on, or from a recalled policy (S,) that is nearly one at a price; None if nothing is known."""
+
+
 @runtime_checkable
 class Foresees(Protocol):
     """An engine that tells from its last response which prices are likely to be those of the limits."""

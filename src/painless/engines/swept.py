@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from painless.bellman import action_value
 from painless.common.arrays import Array, Mask
-from painless.engines.engine import PRECISION, Actions, BaseEngine, Bracket, Response, value_rounding
+from painless.engines.engine import (
+    PRECISION,
+    Actions,
+    BaseEngine,
+    Bracket,
+    Exchange,
+    Response,
+    value_rounding,
+)
 from painless.engines.sweeps._chain_kernels import reach
 from painless.engines.sweeps.chain import Chain, chain_of
 from painless.engines.sweeps.chain_occupancy import chain_occupancy
@@ -51,6 +59,7 @@ class Swept(BaseEngine):
         if not isinstance(other, Swept):
             return
         if not same_model(self.problem, other.problem):
+            self.pricer = Pricer(self.problem, lambda: self._tick(), other.pricer.rows)
             self.pricer.continue_from(other.pricer)
             self._mixer.continue_from(other._mixer)
             return
@@ -69,7 +78,13 @@ class Swept(BaseEngine):
         return self._response(weight, tolerance, precision)
 
     def bound(self, weight: Array, tolerance: float) -> Response:
-        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values."""
+        """Return a policy within `tolerance` of the best for `weight` (J,) with the bound on every policy; nothing is claimed of its values.
+
+        It starts from the best of the policies that were recalled.
+        """
+        known = self._mixer.best_recalled(weight)
+        if known is not None:
+            self.pricer.start_from(*known)
         return self._response(weight, tolerance, tolerance, evaluates=False)
 
     def _response(
@@ -178,6 +193,16 @@ class Swept(BaseEngine):
         """Return bounds on the values of a policy (S,), such as one of the model from which this one continues, to within `precision`."""
         low, error = self._mixer.recall(self._chosen(actions), max(precision, FINEST * self.unit))
         return Bracket(low, low + 2 * error, low + error).within(self.extent)
+
+    def exchange(
+        self, threshold: float, policy: Actions | None = None, price: float = 0.0
+    ) -> Exchange | None:
+        """Return where the only constraint is likely to reach the threshold, from the last best response on, or from a recalled policy (S,) that is nearly one at a price; None if nothing is known."""
+        choice = None if policy is None else self._chosen(policy)
+        found = self._mixer.exchange(threshold, choice, price)
+        if found is None or found.choice is None:
+            return None if found is None else Exchange(*found[:-1], None)
+        return Exchange(*found[:-1], self.actions_of(found.choice - self.pricer.rows.first[:-1]))
 
     def reachable(self, policy: Array) -> Mask:
         """Return which states a policy (S, A) may come to, (S,)."""

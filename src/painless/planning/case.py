@@ -53,29 +53,41 @@ def gap_target(problem: CMDP, tolerance: float, units: Units | None = None) -> C
 
 
 class Relaxation:
-    """The normalised problem, with constraints relaxed as the definition of "feasible" allows.
-
-    Attributes:
-        sure: the violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units.
-        spare: the most that relaxation can add to the slack of each constraint, (K',), for any policy.
-    """
+    """The normalised problem, with constraints relaxed as the definition of "feasible" allows."""
 
     def __init__(self, problem: CMDP, normal: CMDP, units: Units) -> None:
         self.problem, self.normal, self.units = problem, normal, units
-        epsilon, least = allowance(problem.unit), Fraction(LEAST) * problem.exact_unit
-        low, high = (side[1 + units.kept] for side in problem.utility_range)
-        span = units.span[1 + units.kept]
-        self._share = epsilon / span
-        gain = epsilon * np.maximum(np.abs(low), np.abs(high)) / span  # ε·max|c|/span
-        relaxed = []  # (b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span
-        for index, most in zip(units.kept, gain, strict=True):
+        self._epsilon = allowance(problem.unit)
+
+    @cached_property
+    def _gain(self) -> Array:
+        """ε·max|c|/span, (K',)."""
+        low, high = (side[1 + self.units.kept] for side in self.problem.utility_range)
+        span = self.units.span[1 + self.units.kept]
+        return np.asarray(self._epsilon * np.maximum(np.abs(low), np.abs(high)) / span)
+
+    @cached_property
+    def _threshold(self) -> Array:
+        """(b − ε·(|b| + 1e-6·span/(1−γ)) − origin/(1−γ))/span, (K',); few answers are so close to a limit that it is asked for."""
+        problem, units, epsilon = self.problem, self.units, self._epsilon
+        least = Fraction(LEAST) * problem.exact_unit
+        relaxed = []
+        for index, most in zip(units.kept, self._gain, strict=True):
             limit = float(problem.threshold[index])
             size = abs(Fraction(limit)) if np.isfinite(limit) else Fraction(0)
             allowed = Fraction(epsilon) * (size + least * Fraction(float(units.span[1 + index])))
             relaxed.append(units.threshold(problem, int(index), allowed, Fraction(float(most))))
-        self._threshold = np.array(relaxed)
-        self.sure = normal.threshold - self._threshold
-        self.spare = gain * problem.unit + self.sure
+        return np.array(relaxed)
+
+    @cached_property
+    def sure(self) -> Array:
+        """The violation that is allowed for every policy, (K',): ε·(|b| + 1e-6·span/(1−γ)) in normalised units."""
+        return np.asarray(self.normal.threshold - self._threshold)
+
+    @cached_property
+    def spare(self) -> Array:
+        """The most that relaxation can add to the slack of each constraint, (K',), for any policy."""
+        return self._gain * self.problem.unit + self.sure
 
     @classmethod
     def of(cls, normal: CMDP) -> Relaxation:
@@ -85,12 +97,20 @@ class Relaxation:
     @cached_property
     def relaxed(self) -> CMDP:
         """The relaxed problem, built on first use since it is as large as the model."""
-        return self.normal.loosened(self.problem, self.units.kept, self._share, self._threshold)
+        return self.normal.loosened(
+            self.problem,
+            self.units.kept,
+            self._epsilon / self.units.span[1 + self.units.kept],
+            self._threshold,
+        )
 
     def met(self, policy: Any, low: Array) -> Mask:
         """Return which limits a policy with at least the normalised values `low` (J',) meets by definition, (K',)."""
         short = self.normal.threshold - low[1:]
-        met, close = short <= 0, short <= self.spare
+        met: Mask = short <= 0
+        if met.all():
+            return met
+        close = short <= self.spare
         if not (close & ~met).any():
             return met
         proved = engine_of(self.relaxed).values(policy).low

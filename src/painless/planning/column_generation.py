@@ -25,7 +25,16 @@ from painless.common.arguments import number, whole
 from painless.common.arrays import Array, Mask
 from painless.common.clock import Clock
 from painless.common.errors import InputError
-from painless.engines.engine import EXACT_STATES, FEW_STATES, Engine, Foresees, Recalls, engine_of
+from painless.engines.engine import (
+    EXACT_STATES,
+    FEW_STATES,
+    Actions,
+    Engine,
+    Exchanges,
+    Foresees,
+    Recalls,
+    engine_of,
+)
 from painless.engines.iterated import FACTORISED
 from painless.planning.case import LEAST, Case, Relaxation, gap_target
 from painless.planning.certificate import Answer, Certifier
@@ -57,6 +66,7 @@ LAST, DIRECT = 0.2, 0.4
 DEAR = 0.5  # the same where values are dear, relative to the tolerance of a response, if that is more; they become finer when policies are mixed
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
+LEFT = 0.3  # what a price that is no longer moved is likely to leave of the gap to prove, at most
 RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
 REFRESHED = 0.3  # error of a policy's values when it is evaluated anew, relative to the one that is too large
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
@@ -243,6 +253,7 @@ class Searcher:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and prices.any():
                 self._start_from(prices, recalled)
+            self._trust_one()
             found, first = self.game.columns, COARSE * self.engine.unit
             if not found.known:
                 self.game.precision = max(self._precision(), self._coarse * first)
@@ -279,15 +290,15 @@ class Searcher:
 
     def _start_from(self, prices: Array, known: Recalled | None) -> None:
         """Start from prices (K,) near which the answer is expected, and from what is known of a similar model."""
-        if known is None:
-            self._start_near(prices, self.game.upper)
-        elif known.policies:
+        beside = known is not None and len(prices) == 1 and len(known.prices) > 0
+        if known is not None and known.policies:
             self._recall(prices, known)
-            self._start_near(prices, self.game.upper)
-        elif len(prices) == 1 and len(known.prices):
+            if beside and not (self._are_around or self._is_near(self.target(known.bound))):
+                self._start_beside(prices, known)
+        elif known is not None and beside:
             self._start_beside(prices, known)
-        else:
-            self._start_near(prices, known.bound)
+            return
+        self._start_near(prices, self.game.upper if known is None or known.policies else known.bound)
 
     def _start_near(self, multiplier: Array, bound: float) -> None:
         """Start near some prices (K,), such as those that make the actions mixed by a policy equally good, on both sides of the limits.
@@ -307,6 +318,11 @@ class Searcher:
         """Start at the price (1,) of a similar model, and move it as far as the slack there says, until policies on both sides of the limit are known."""
         target, least = self.target(known.bound), AROUND[0]
         self.game.precision = max(EXACT, self._coarse) * target
+        if isinstance(self.engine, Exchanges):
+            self.game.respond(price, target)
+            self._exchange(target)
+            if self._are_around or self._is_near(target):
+                return
         for _ in range(MOVES):
             column, met = self.game.respond(price, target), self._met()
             slack = float(column.value[1] - self.problem.threshold[0])
@@ -315,6 +331,51 @@ class Searcher:
             moved = moved_price(price, slack, known.prices, known.slack, least)
             least, price = GROWING * abs(float(moved[0] / price[0]) - 1), moved
 
+    def _trust_one(self) -> None:
+        """Keep the policy that is proved to exceed all limits by the most, if there is one: it makes up for what a mixture misses."""
+        columns, threshold = self.game.columns, self.problem.threshold
+        if columns.known and len(threshold) and not columns.loops.any():
+            slack = (columns.lows[:, 1:] - threshold).min(1)
+            if slack.max() > TOLERANCE * self.engine.unit:
+                self.game.safe = np.eye(len(slack))[int(slack.argmax())]
+
+    def _exchange(self, target: float) -> None:
+        """Move the price to where the actions that the last response exchanges next meet the limit, until the gap is at most a target or this leads no further.
+
+        Where what is left of the gap is likely to be small, a policy of exchanged actions on the other side of the limit is evaluated in place of another response.
+        """
+        game, engine, threshold = self.game, self.engine, float(self.problem.threshold[0])
+        if not isinstance(engine, Exchanges):
+            return
+        game.precision = max(EXACT, self._coarse) * target
+        found, asked, low, high = engine.exchange(threshold), None, 0.0, np.inf
+        for _ in range(MOVES):
+            if found is None or self._is_near(target):
+                break
+            asked = found if asked is None else asked  # the last response
+            low, high = (low, min(found.start, high)) if found.slack >= 0 else (max(found.start, low), high)
+            if not (low < found.price < high or found.price == found.start):
+                break
+            if found.policy is not None and abs(asked.slack * (found.price - asked.start)) <= LEFT * target:
+                value = self._add_recalled(found.policy, EXACT * target)
+                if (value[1] >= threshold) != (found.slack >= 0):
+                    break
+                found = engine.exchange(threshold, found.policy, found.further)
+            else:
+                game.respond(np.array([found.price]), target)
+                found, asked = engine.exchange(threshold), None
+
+    def _is_near(self, target: float) -> bool:
+        """Whether what is known of policies and bounds leaves no more than a target, which the answer may still exceed."""
+        met = self._met().any()
+        return bool(met) and self.game.upper - self.game.mix().value <= self._aim * target
+
+    @property
+    def _are_around(self) -> bool:
+        """Whether policies on both sides of the limits are known."""
+        met = self._met()
+        return bool(met.any() and not met.all())
+
     def _met(self) -> Mask:
         """Return which policies are proved to meet all limits, (n,), without loops."""
         columns, nothing = self.game.columns, np.empty((0, 1 + self.problem.shape[2]))
@@ -322,25 +383,31 @@ class Searcher:
         return np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
 
     def _recall(self, multiplier: Array, known: Recalled) -> None:
-        """Prove a bound at the prices (K,) of a similar model, and evaluate the policies of its answer, which are often as good together here.
+        """Evaluate the policies of the answer to a similar model, which are often as good together here, and prove a bound at its prices (K,).
 
-        Both are quick: neither asks for values of the best response. It joins the policies only if they leave too much of the gap.
+        The bound starts from the best of them, and asks for no values of the best response, which joins them only if they leave too much of the gap.
         """
         engine, game = self.engine, self.game
         if not isinstance(engine, Recalls):
             return
-        target = self.target(known.bound)
-        response = engine.bound(game.aim.weight(multiplier), RECALLED * target)
+        target, weight = self.target(known.bound), game.aim.weight(multiplier)
+        for policy in known.policies:
+            self._add_recalled(policy, EXACT * target)
+        response = engine.bound(weight, RECALLED * target)
         game.know(multiplier, response.upper_bound)
         game.response = response.actions
         game.responses += 1
-        for policy in (*known.policies, response.actions):
-            if policy is response.actions and game.upper - game.mix().value <= self._aim * target:
-                break
-            found = engine.recall(policy, self._precision())
-            game.add(Column(policy, found.guess, found.low))
-            game.proved.append(found.low)
+        if game.upper - game.mix().value > self._aim * target:
+            self._add_recalled(response.actions, EXACT * target)
         game.watch()
+
+    def _add_recalled(self, policy: Actions, precision: float) -> Array:
+        """Evaluate a policy (S,), and offer it to the master; return its values (J,)."""
+        assert isinstance(self.engine, Recalls)
+        found = self.engine.recall(policy, precision)
+        self.game.add(Column(policy, found.guess, found.low))
+        self.game.proved.append(found.low)
+        return found.guess
 
     def _try_price(self) -> None:
         """Respond to prices at which the limits are likely to be met that the first policy misses, if it misses any.

@@ -33,6 +33,8 @@ from painless.problem import CMDP, Criterion
 from painless.problem.function_model import FunctionModel
 
 FREE = 1e15  # a normalised total below −FREE counts as −∞: the threshold of what has no limit
+# Of 1/(1−γ): a normalised threshold closer to 0 is within 1/(1−γ) of what its constraint can reach, since its utility, or its nearest to 0, is 0 somewhere.
+NEAR = 0.99
 # In normalised units, relative to 1/(1−γ): a smaller slack is too small for learners to work with.
 TOLERANCE = 1e-9
 
@@ -133,12 +135,17 @@ class Units:
             span = Fraction(float(self.span[1 + index]))
             return -FREE if np.isinf(limit) else float(max((Fraction(limit) - spare) / span, Fraction(-FREE)))
         origin, span = Fraction(float(self.origin[1 + index])), Fraction(float(self.span[1 + index]))
+        limit = float(problem.threshold[index])
+        if np.isfinite(limit):
+            wanted = Fraction(limit) - spare
+            wanted = (wanted - origin * unit if origin else wanted) / span
+            if abs(found := float(wanted)) < NEAR * problem.unit:
+                return found
         low, high = (Fraction(float(side[1 + index])) for side in problem.utility_range)
         least, most = ((low - origin) / span - 1) * unit, ((high - origin) / span + 1 + gain) * unit
-        limit = float(problem.threshold[index])
         if np.isinf(limit):
             return float(least if limit < 0 else most)
-        return float(min(max((Fraction(limit) - spare - origin * unit) / span, least), most))
+        return float(min(max(wanted, least), most))
 
     def multiplier(self, multiplier: Array) -> Array:
         """Return multipliers (..., K') of the kept constraints as (..., K) in the user's units."""

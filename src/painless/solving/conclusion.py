@@ -302,13 +302,19 @@ def _policy(
         if not visited.all():
             policy = policy.copy()  # the answer's own stays as it is
             _complete(policy, response, visited)
+    names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     if problem.stages is not None or not case.engine.exact:  # visits cost as much as the policy
         table = policy if problem.stages is not None else normalised(policy)
-        return policy_of(*(problem, table, lambda: _counted_visits(problem, table, precision)), copy=copy)
+
+        def counted() -> Array:
+            return _counted_visits(problem, table, precision)
+
+        if problem.stages is None:
+            return TabularPolicy.of_rows(table, names, counted, copy=copy)
+        return policy_of(problem, table, counted, copy=copy)
     with suppress(TimeoutError):
         often = np.maximum(case.engine.visits(policy, precision), 0.0)
         visits = often if starts_anywhere else np.where(case.engine.reachable(policy), often, 0.0)
-    names = {kind: given for kind, given in problem.names.items() if kind != "constraints"}
     return TabularPolicy.of_rows(policy, names, visits)
 
 

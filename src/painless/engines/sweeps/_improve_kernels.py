@@ -178,3 +178,44 @@ def first_gains(
                     best[n], found[n] = q, other
         for n in range(len(price)):
             gain[n] += visits[s] * found[n]
+
+
+@njit
+def exchanges(
+    first: Indices,
+    pointer: Indices,
+    successor: Indices,
+    probability: Array,
+    reward: Array,
+    held: Array,
+    discount: float,
+    value: Array,
+    choice: Indices,
+    price: float,
+    side: float,
+    at: Array,
+    gain: Array,
+    exchanged: Indices,
+) -> None:
+    """Write which pair each state takes next as the price of the held utility rises (`side` 1) or falls (−1), at which price, and what it gains of that utility; ∞ if none.
+
+    `value` (S, 2) has those of a policy that is the best at `price`.
+    """
+    for s in range(np.uint64(len(choice))):
+        at[s], gain[s], exchanged[s] = np.inf, 0.0, choice[s]
+        own, other = 0.0, 0.0
+        for turn in range(2):
+            for pair in range(first[s], first[s + np.uint64(1)]):
+                if (pair == choice[s]) != (turn == 0):
+                    continue
+                reached, kept = 0.0, 0.0
+                for k in range(pointer[pair], pointer[pair + np.uint64(1)]):
+                    reached += probability[k] * value[successor[k], 0]
+                    kept += probability[k] * value[successor[k], 1]
+                reached, kept = reward[pair] + discount * reached, held[pair] + discount * kept
+                if turn == 0:
+                    own, other = reached, kept
+                elif side * (kept - other) > 0.0:
+                    tied = side * max(side * (own - reached) / (kept - other), side * price)
+                    if side * tied < side * at[s] or at[s] == np.inf:
+                        at[s], gain[s], exchanged[s] = tied, kept - other, pair

@@ -17,6 +17,7 @@ from painless.engines.engine import PRECISION
 from painless.engines.sweeps.chain import Chain
 from painless.engines.sweeps.chain_occupancy import Pushed, chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
+from painless.engines.sweeps.exchange import Exchanged, exchange
 from painless.engines.sweeps.paired_bounds import PairedBounds
 from painless.engines.sweeps.pricing import Pricer
 from painless.engines.sweeps.sparse_rows import Indices
@@ -35,6 +36,7 @@ COARSEST = 1e-5  # the better visits are known, the less exact the values of the
 # error; and the precision of its visits that is enough for a mixture whose policies hardly differ.
 VALUE_SWEEPS, VISIT_SWEEPS, SHRINKING = 4, 3, 0.3
 ROUGH = 1e-3
+COARSE = 0.01  # of visits that tell which actions are exchanged next
 
 
 class Remembered(NamedTuple):
@@ -42,6 +44,14 @@ class Remembered(NamedTuple):
 
     visits: Array | None  # (S,)
     value: Array | None  # (S, J)
+
+
+class Evaluated(NamedTuple):
+    """A policy that was evaluated from what is remembered of it."""
+
+    choice: Indices  # (S,) the pairs that it takes
+    visits: Array | None  # (S,)
+    value: Array  # (S, J)
 
 
 class Mixer:
@@ -52,8 +62,7 @@ class Mixer:
         self.occupancy: Array | None = None  # (S,) of the last mixture of several policies
         self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
         self._before: dict[int, Remembered] = {}  # policies of the model before, by their hash
-        # Visits (S,) and values (S, J) of policies that were evaluated here from those.
-        self._recalled: dict[int, tuple[Array, Array]] = {}
+        self._recalled: dict[int, Evaluated] = {}  # policies that were evaluated here from those
 
     def continue_from(self, other: Mixer) -> None:
         """Start from what is known of the policies of another model with the same states."""
@@ -62,24 +71,53 @@ class Mixer:
         scale = (1 - other.problem.discount) / (1 - self.problem.discount)
         self.occupancy = None if other.occupancy is None else scale * other.occupancy
         self._before = {key: Remembered(scale * visits, None) for key, (visits, _) in other._visits.items()}
-        for key, (visits, value) in other._recalled.items():
-            self._before[key] = Remembered(scale * visits, scale * value)
+        for key, (_, visits, value) in other._recalled.items():
+            self._before[key] = Remembered(None if visits is None else scale * visits, scale * value)
 
     def recall(self, choice: Indices, precision: float) -> tuple[Array, Array]:
         """Return the least values (J,) of a policy, as the pairs that it takes (S,), and by how much the middle may err, (J,).
 
-        Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`).
+        Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`); by elimination, or
+        where no visits are remembered, values alone are quicker.
         """
         pricer, chain, key = self.pricer, self.pricer.chain(choice), hash(choice.tobytes())
         visits, value = self._before.pop(key, Remembered(self.occupancy, None))
         values = pricer.beside(pricer.values.value.copy() if value is None else value)
+        if self._is_eliminated or (visits is None and value is not None):
+            low, error = pricer.value_of(chain, precision, None, values)
+            self._recalled[key] = Evaluated(choice, None, values.value)
+            return low, error
         low, error, visits, exact = self._together(chain, values, visits, precision)
         if error.max() > precision:
             exact, visits = COARSEST, self._occupancy(choice, COARSEST, visits)
             low, error = pricer.value_of(chain, precision, visits, values)
-        self._recalled[key] = visits, values.value
+        self._recalled[key] = Evaluated(choice, visits, values.value)
         self._visits[key] = visits, exact
         return low, error
+
+    def exchange(self, threshold: float, choice: Indices | None, price: float) -> Exchanged | None:
+        """Return where the only constraint is likely to reach the threshold, from the last best response on, or from a policy that was recalled, as its pairs (S,), and is nearly one at a price; None if nothing is known.
+
+        Rough visits will do: those of the last mixture, which is a similar policy. The policy that is found starts from the values of the one that it is like.
+        """
+        last = self.pricer.response
+        if choice is not None:
+            last = choice, self._recalled[hash(choice.tobytes())].value, price
+        if last is None or self.pricer.takes_steps:
+            return None
+        if self.occupancy is None:
+            self.occupancy = self._occupancy(last[0], COARSE, None)
+        slack = float(self.problem.initial @ last[1][:, 1]) - threshold
+        found = exchange(self.pricer.rows, self.problem.discount, self.occupancy, *last, slack)
+        if found.choice is not None:
+            self._before[hash(found.choice.tobytes())] = Remembered(None, last[1].copy())
+        return found
+
+    def best_recalled(self, weight: Array) -> tuple[Indices, Array] | None:
+        """Return the policy that was evaluated here and is the best for `weight` (J,), as its pairs (S,), and its values (S, J); None if there is none."""
+        initial, known = self.problem.initial, self._recalled.values()
+        best = max(known, key=lambda one: float(initial @ one.value @ weight), default=None)
+        return None if best is None else (best.choice, best.value)
 
     def _together(
         self, chain: Chain, values: ChainValues, visits: Array | None, precision: float
@@ -120,6 +158,12 @@ class Mixer:
             give_back()
         return table, low, error
 
+    @property
+    def _is_eliminated(self) -> bool:
+        """Whether chains are solved by elimination, in an order that is known."""
+        order = self.pricer.values.elimination
+        return order is not None and order.is_known
+
     def _shares(self, choices: Indices, weights: Array, precision: float) -> Array:
         """Return the probability of each policy's choice in every state, (n, S)."""
         if len(choices) == 1:
@@ -140,8 +184,7 @@ class Mixer:
         shares = np.empty(choices.shape)
         for share, weight, key in zip(shares, weights, keys, strict=True):
             np.multiply(weight, self._visits[key][0], out=share)
-        order = self.pricer.values.elimination
-        if order is not None and order.is_known:
+        if self._is_eliminated:
             self._visits.clear()
         total = self.occupancy = shares.sum(0)
         shares[0, total == 0] = 1.0
@@ -171,7 +214,7 @@ class Mixer:
     def _start(self, choices: Indices, weights: Array) -> ChainValues | None:
         """Return the averaged values of some policies if all of them were recalled: the mixture has about these."""
         known = [self._recalled.get(hash(choice.tobytes())) for choice in choices]
-        values = [weight * one[1] for weight, one in zip(weights, known, strict=True) if one is not None]
+        values = [weight * one.value for weight, one in zip(weights, known, strict=True) if one is not None]
         return self.pricer.beside(np.sum(values, 0)) if len(values) == len(choices) else None
 
     def _table(self, choices: Indices, shares: Array) -> Array:

@@ -110,8 +110,10 @@ class SweepCount:
 class Pricer:
     """Prices one weight vector after another, each from where the last one ended."""
 
-    def __init__(self, problem: CMDP, tick: Callable[[], None] = lambda: None) -> None:
-        self.rows: SparseRows = sparse_rows(problem, shares_utility=True)
+    def __init__(
+        self, problem: CMDP, tick: Callable[[], None] = lambda: None, like: SparseRows | None = None
+    ) -> None:
+        self.rows: SparseRows = sparse_rows(problem, shares_utility=True, like=like)
         self.initial, self.discount = problem.initial, problem.discount
         self.bellman_sweeps, self.solves = 0.0, 0
         # Where there is one utility: the tolerance of its best policy, given the bound, if that is all that is asked for; and what is proved on the way.
@@ -136,6 +138,9 @@ class Pricer:
         self._credit = 0
         self._flows = False  # whether sweeps along the flow are fast
         self._error = np.inf  # of the values, as those of the current policy
+        self.priced: Array | None = (
+            None  # weights (J,) for which the current policy is the best response, if its values are known
+        )
         # Weights (J,) and the current policy's values of the weighted utility (S,), if these are known better than those of each.
         self._weighted: tuple[Array, Array] | None = None
         # Of a Bellman sweep, relative to the values: of rows that sum to about 1 and their sums; of a piece of the sum over first states.
@@ -153,10 +158,15 @@ class Pricer:
         np.multiply(other.values.value, (1 - other.discount) / (1 - self.discount), out=self.values.value)
         self.values.know_from(other.values)
         alike = ((one, two) for one, two in zip(self.rows[1:3], other.rows[1:3], strict=True))
-        if all(np.array_equal(one, two) for one, two in alike):
+        if all(one is two or np.array_equal(one, two) for one, two in alike):
             self.values.elimination = other.values.elimination  # which depends on the graph alone
         self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
         self._flows = other._flows
+
+    def start_from(self, choice: Indices, value: Array) -> None:
+        """Start from a policy, as the pairs that it takes (S,), and its values (S, J)."""
+        self._choice[:], self.values.value[:] = choice, value
+        self._error, self._weighted, self.priced = np.inf, None, None
 
     def price(
         self, weight: Array, tolerance: float, value_tolerance: float, evaluates: bool = True
@@ -166,6 +176,7 @@ class Pricer:
         Its values are exact to `value_tolerance`; unless it `evaluates`, nothing is known of them.
         """
         self.solves += 1
+        self.priced = None
         utility: Array | None = None  # of the pairs, weighted
         bound, last, count, precision = np.inf, np.inf, FOLLOWED, value_tolerance
         self._weighted = self.reached = None
@@ -243,6 +254,7 @@ class Pricer:
         del utility, value, evaluated
         if evaluates and self._error > value_tolerance:
             self.evaluate(value_tolerance)
+        self.priced = weight if evaluates else None
         return Priced(self.compact(), self.initial @ self.values.value, bound, self._error)
 
     def _weighted_utility(self, weight: Array) -> Array:
@@ -386,7 +398,8 @@ class Pricer:
 
     def rounding(self, weight: Array) -> float:
         """Return what rounding does to the bound for `weight` (J,) and to the values of the current policy."""
-        size = float(weight @ np.abs(self.values.value).max(0))
+        columns = self.values.value.T  # one after another, which is many times faster
+        size = sum(w * max(float(v.max()), -float(v.min())) for w, v in zip(weight, columns, strict=True))
         return 8 * self._roundings * size / (1 - self.discount)
 
     @property
@@ -415,6 +428,13 @@ class Pricer:
             if rate <= DRAGGING or not self.values.settle(chain):
                 self.values.rate[False] = rate
 
+    @property
+    def response(self) -> tuple[Indices, Array, float] | None:
+        """The last best response, as the pairs that it takes (S,), with its values (S, J) and the price of the only constraint; None if there is none, or no positive price."""
+        if self.priced is None or len(self.priced) != 2 or not (self.priced > 0).all():
+            return None
+        return self._choice, self.values.value, float(self.priced[1] / self.priced[0])
+
     def evaluate(self, tolerance: float) -> None:
         """Evaluate the current policy for all utilities."""
         self.values.along_flow, self.values.is_slow = self.along_flow, self.takes_steps
@@ -425,7 +445,7 @@ class Pricer:
 
     def values_of(self, chain: Chain, tolerance: float) -> Array:
         """Return V of a chain at every state, (S, J), and go on from there: its policy is where the next one starts."""
-        self.values.along_flow, self._error = self.along_flow, np.inf
+        self.values.along_flow, self._error, self.priced = self.along_flow, np.inf, None
         self.values.solve(chain, tolerance)
         return self.values.value
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, same_array
 from painless.problem import CMDP
 from painless.problem.pair_utilities import PairUtilities
 from painless.problem.transitions import require_sound
@@ -30,12 +30,14 @@ class SparseRows(NamedTuple):
     utility: Any  # (J, N) an array, or PairUtilities
     action: NDArray[np.intp] | None  # (N,) the column of each pair in the table; None if none is masked
     most_successors: int  # of a pair
+    table: Array | None = None  # the dense table of which they are the entries, if there is one
 
 
-def sparse_rows(problem: CMDP, shares_utility: bool = False) -> SparseRows:
+def sparse_rows(problem: CMDP, shares_utility: bool = False, like: SparseRows | None = None) -> SparseRows:
     """Lay a problem out by its available pairs.
 
-    With `shares_utility`, the utilities of a sparse model without a mask are not copied either.
+    With `shares_utility`, the utilities of a sparse model without a mask are not copied either. `like` are the rows of a model whose graph may be the
+    same: to check that in a dense table is quicker than to look for the graph.
 
     >>> import painless
     >>> sparse_rows(painless.gridworld()).first[:3]
@@ -45,6 +47,13 @@ def sparse_rows(problem: CMDP, shares_utility: bool = False) -> SparseRows:
     kernel: Any = problem.transition
     require_sound(kernel)
     if isinstance(kernel, np.ndarray):
+        probability = None if like is None or not problem.actions.all() else _entries(kernel, like)
+        if like is not None and probability is not None:
+            return like._replace(
+                probability=probability,
+                utility=np.ascontiguousarray(problem.utility.reshape(1 + constraints, -1)),
+                table=kernel,
+            )
         kernel = _sparse(kernel.reshape(-1, states))
     shares_utility = shares_utility and problem.is_sparse
     utility: Any = problem.pair_utility if shares_utility else problem.utility.reshape(1 + constraints, -1)
@@ -65,6 +74,7 @@ def sparse_rows(problem: CMDP, shares_utility: bool = False) -> SparseRows:
         utility=utility if isinstance(utility, PairUtilities) else np.ascontiguousarray(utility),
         action=column,
         most_successors=int(np.diff(kernel.indptr).max(initial=1)),
+        table=problem.transition if isinstance(problem.transition, np.ndarray) else None,
     )
 
 
@@ -79,6 +89,22 @@ def _sparse(table: Array) -> Any:
     pointer = np.searchsorted(place, np.arange(0, table.size + 1, table.shape[1])).astype(kind)
     entries = table.reshape(-1)[place], (place % table.shape[1]).astype(kind), pointer
     return scipy.sparse.csr_array(entries, shape=table.shape)
+
+
+def _entries(table: Array, like: SparseRows) -> Array | None:
+    """Return the probabilities (nnz,) of a dense table (S, A, S) if they are positive where other rows have theirs and nowhere else, else None."""
+    states, actions, _ = table.shape
+    if like.action is not None or not np.array_equal(
+        like.first, np.arange(0, states * actions + 1, actions, dtype=np.uint32)
+    ):
+        return None
+    if like.table is not None and same_array(like.table, table):
+        return like.probability
+    if np.count_nonzero(table) != len(like.successor):
+        return None
+    begin = np.arange(0, states * actions * states, states)
+    found = table.reshape(-1)[np.repeat(begin, np.diff(like.pointer)) + like.successor]
+    return found if found.all() else None
 
 
 def inverse(order: Indices) -> Indices:
