@@ -405,7 +405,7 @@ def test_informative_steps_leave_a_smaller_error_than_the_plan_itself():
     doubt, process, steps = Doubt.of(model, [once], np.ones(1)), _restarting(model), 1000
     left = []
     for policies in ([(once.judged.policy, 1.0)], informative_policies(model, [once], np.ones(1), steps)):
-        more = steps * sum(share * _use(model, process, policy) for policy, share in policies)
+        more = steps * sum(share * _use(model, process, policy, model.order) for policy, share in policies)
         assert more.sum() == pytest.approx(steps, rel=0.05)
         left.append((doubt.variance * doubt.visits / (doubt.visits + more)).sum())
     assert left[1] < 0.8 * left[0]
