@@ -434,7 +434,8 @@ class CountedRun:
 
     def _hoped(self, model: LearnedModel) -> float:
         problem = hopeful_model(model, largest_value(model, self._value)[0])
-        policy = plan(problem).policy
+        self._explorer.keep_policies()
+        policy = self._explorer(problem).policy
         inverse = inverse_of(policy_transition(problem, policy), problem.discount)
         return float((inverse.state_occupancy(problem.initial)[:, None] * policy * problem.reward).sum())
 
