@@ -173,7 +173,7 @@ class CountedRun:
         self.trace: list[Said] = []
         self._played: list[Played] = []  # the latest few
         self._value: Array | None = None  # of the latest model, unconstrained
-        self._explorer, self._answerer = WarmPlanner(), WarmPlanner()
+        self._answerer = WarmPlanner()
 
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
@@ -270,8 +270,7 @@ class CountedRun:
         limited = not len(model.threshold) or self._batches % UNLIMITED > 0 or bool(model.tried.all())
         self._batches += 1
         problem = sampled_model(model, self.rng, heaven, limited=limited)
-        self._explorer.keep_policies()
-        policy = (self._explorer if limited else plan)(problem).policy
+        policy = plan(problem).policy  # draws differ so much that the policies of the last one are of no use
         self.hope = extreme_share(problem, policy)
         return np.asarray(policy[: model.states])
 
@@ -346,9 +345,9 @@ class CountedRun:
         if self.checkpoint is None:
             return
         value = np.empty(0) if self._value is None else self._value
-        policies = self._explorer.policies, self._answerer.policies
         done = self._rehearsed, self._batches, self._rehearsals
-        state = Between(self.batch, self.threshold, *done, value, *policies, self._played, self.trace)
+        policies = self._answerer.policies
+        state = Between(self.batch, self.threshold, *done, value, policies, self._played, self.trace)
         self._unsaved = counted_state(self.player, state, self.checkpoint.settings)
         if time.perf_counter() - self._saved >= self.checkpoint.seconds:
             self._save()
@@ -366,7 +365,6 @@ class CountedRun:
         self._batches, self._rehearsals = state.batches, state.rehearsals
         self._played, self.trace = state.played, state.trace
         self.limits = replace(self.limits, time_limit=self.player.time_limit)
-        self._explorer.start_from(state.explorer)
         self._answerer.start_from(state.answerer)
 
     def _play(
@@ -434,8 +432,7 @@ class CountedRun:
 
     def _hoped(self, model: LearnedModel) -> float:
         problem = hopeful_model(model, largest_value(model, self._value)[0])
-        self._explorer.keep_policies()
-        policy = self._explorer(problem).policy
+        policy = plan(problem).policy
         inverse = inverse_of(policy_transition(problem, policy), problem.discount)
         return float((inverse.state_occupancy(problem.initial)[:, None] * policy * problem.reward).sum())
 
