@@ -363,7 +363,7 @@ def test_a_checkpoint_knows_the_episodes_that_were_left(tmp_path):
     player = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(0))
     player.play([], 500, explore=False)
     player.begin(50)
-    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, none, [], [])
+    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, [], [])
     save_counted(path, counted_state(player, state, {}))
     again = Player(ManyStarts(), Memory(4, 2), np.random.default_rng(5))
     load_counted(path, again, {})
@@ -405,7 +405,7 @@ def test_informative_steps_leave_a_smaller_error_than_the_plan_itself():
     doubt, process, steps = Doubt.of(model, [once], np.ones(1)), _restarting(model), 1000
     left = []
     for policies in ([(once.judged.policy, 1.0)], informative_policies(model, [once], np.ones(1), steps)):
-        more = steps * sum(share * _use(model, process, policy) for policy, share in policies)
+        more = steps * sum(share * _use(model, process, policy, model.order) for policy, share in policies)
         assert more.sum() == pytest.approx(steps, rel=0.05)
         left.append((doubt.variance * doubt.visits / (doubt.visits + more)).sum())
     assert left[1] < 0.8 * left[0]
@@ -566,14 +566,14 @@ def test_a_checkpoint_with_actions_that_there_are_not_is_refused(tmp_path):
     player = Player(episodes, Memory(4, 2), np.random.default_rng(0))
     player.play([], 100, explore=True)
     none = np.empty((0, 0), dtype=np.int64)
-    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, none, [], [])
+    state = Between(100.0, np.array([1.5]), 0, 0, 0, np.empty(0), none, [], [])
     save_counted(path, counted_state(player, state, {}))
     steps = player.memory.steps
     assert load_counted(path, player, {}).batch == 100
     assert player.memory.counts.shape == (1, len(player.memory.keys))  # of two halves
     assert player.memory.steps == steps
-    save_counted(path, counted_state(player, state._replace(explorer=np.full((1, 5), 9)), {}))
-    with pytest.raises(InputError, match="'explorer' takes actions that there are not"):
+    save_counted(path, counted_state(player, state._replace(answerer=np.full((1, 5), 9)), {}))
+    with pytest.raises(InputError, match="'answerer' takes actions that there are not"):
         load_counted(path, player, {})
 
 

@@ -190,12 +190,14 @@ def _in_orders(counts: Array, shapes: Shapes) -> Orders:
     m = counts.shape[1]
     orders = np.arange(m)[None] if len(shapes.theta) == 1 else _orders(m)
     every = shapes.theta[:, orders]  # (C, P, m)
-    fits = np.einsum("rm,cpm->rcp", counts, np.log(every))
-    likely = _log_sum(fits)
-    share = np.exp(fits - likely[:, :, None])
-    mean = np.einsum("rcp,cpm->rcm", share, every)
-    square = np.einsum("rcp,cpm->rcm", share, every**2)
-    share_of_orders = likely - fits.max(2) - np.log(len(orders))
+    fits = np.log(every) @ counts.T  # (C, P, R): rows last, since there are many
+    top = fits.max(1)
+    share = np.exp(fits - top[:, None])
+    total = share.sum(1)
+    share /= total[:, None]
+    turned = every.transpose(0, 2, 1)
+    mean, square = (np.ascontiguousarray((part @ share).transpose(2, 0, 1)) for part in (turned, turned**2))
+    share_of_orders = np.log(total).T - np.log(len(orders))
     return Orders(mean, np.maximum(square - mean**2, 0.0), share_of_orders, _alone(counts))
 
 
@@ -203,22 +205,24 @@ def _members(counts: Array, shapes: Shapes, orders: Orders, weight: float) -> tu
     """Return the probability of each shape, (R, C), if rows are drawn about it with a weight κ, and the logarithm of the evidence."""
     from scipy.special import gammaln
 
-    theta, rows, total = np.sort(shapes.theta, 1), np.sort(counts, 1)[:, None], counts.sum(1)[:, None]
+    theta, rows, total = np.sort(shapes.theta, 1), np.sort(counts, 1), counts.sum(1)[:, None]
     if np.isinf(weight):
-        own = (rows * np.log(theta)).sum(2)
+        own = rows @ np.log(theta).T
     else:
         prior = weight * theta
-        own = gammaln(weight) - gammaln(total + weight) + (gammaln(rows + prior) - gammaln(prior)).sum(2)
+        own = gammaln(weight) - gammaln(total + weight) - gammaln(prior).sum(1)
+        for place in range(theta.shape[1]):
+            own += gammaln(rows[:, place, None] + prior[:, place])
     own = own + orders.likely
     top = np.maximum(own.max(1), orders.free)
     fits, free = np.exp(own - top[:, None]), np.exp(orders.free - top)
     part = np.full(len(theta) + 1, 1 / (len(theta) + 1))
     for _ in range(WEIGHINGS):
-        whole = fits @ part[:-1] + free * part[-1]
-        member = fits * part[:-1] / whole[:, None]
-        part = np.append(member.sum(0), (1 - member.sum(1)).sum()) + 0.5 / len(part)
+        used, whole = part, fits @ part[:-1] + free * part[-1]
+        known = used[:-1] * ((1 / whole) @ fits)
+        part = np.append(known, max(len(counts) - known.sum(), 0.0)) + 0.5 / len(part)
         part /= part.sum()
-    return member, float((np.log(whole) + top).sum())
+    return fits * used[:-1] / whole[:, None], float((np.log(whole) + top).sum())
 
 
 def _scatter(counts: Array, shapes: Shapes) -> Array:

@@ -26,6 +26,18 @@ def chain_without_loops(transition: Any, discount: float) -> Chain:
     return Chain(begin[:-1], begin[1:], target, weight, stay, np.zeros((states, 0)))
 
 
+def uniform_order(transition: Any, shape: tuple[int, ...], discount: float) -> EliminationOrder:
+    """Return the order for all chains of a sparse model (S·A, S), which have transitions of the uniform policy's; it is found on first use."""
+    states, actions = shape
+
+    def graph() -> Chain:
+        pairs, share = np.arange(states * actions), np.full(states * actions, 1 / actions)
+        uniform = scipy.sparse.csr_array((share, pairs, np.arange(0, states * actions + 1, actions)))
+        return chain_without_loops(uniform @ transition, discount)
+
+    return EliminationOrder(graph)
+
+
 class EliminatedResolvent:
     """(I − γ P_π)⁻¹, factorised anew for each question; by factors in an order of its own where the model's order fills in much."""
 

@@ -20,9 +20,11 @@ import scipy
 
 from painless.bellman import policy_transition
 from painless.common.arrays import Array
+from painless.counting.elimination import uniform_order
 from painless.counting.krylov import inverse_of
 from painless.counting.learned_model import EXTRA, SMALL, LearnedModel
 from painless.counting.safe_plan import Candidate, plan
+from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.problem import CMDP
 
 PATIENCE = 0.99  # the discount of what is learned, so that whole episodes count
@@ -74,13 +76,14 @@ def informative_policies(
     policies: list[Array | None] = [one.judged.policy for one in plans]
     shares = np.full(len(policies), 1 / len(policies))
     problem = _restarting(model)
-    used = np.array([_use(model, problem, one.judged.policy) for one in plans])
+    order = uniform_order(problem.transition, problem.actions.shape, PATIENCE)
+    used = np.array([_use(model, problem, one.judged.policy, order) for one in plans])
     begin = np.eye(1, used.shape[1], used.shape[1] - 1)[0]
     for _ in range(ROUNDS if doubt.variance.any() else 0):
         now = shares @ used
         slope = doubt.slope(steps * now, AHEAD * steps)
         response = _response(model, problem, slope)
-        use = _use(model, problem, response)
+        use = _use(model, problem, response, order)
         policy: Array | None = response
         if begin @ slope > use @ slope and not any(one is None for one in policies):
             policy, use = None, begin
@@ -103,10 +106,10 @@ def _share(doubt: Doubt, now: Array, other: Array) -> float:
     return low
 
 
-def _use(model: LearnedModel, problem: CMDP, policy: Array) -> Array:
+def _use(model: LearnedModel, problem: CMDP, policy: Array, order: EliminationOrder) -> Array:
     """Return the share of the steps in which a policy (S, A) takes each pair, and begins an episode, (S·A + 1,)."""
     table = np.vstack([policy, np.full((EXTRA, policy.shape[1]), 1 / policy.shape[1])])
-    inverse = inverse_of(policy_transition(problem, table), problem.discount)
+    inverse = inverse_of(policy_transition(problem, table), problem.discount, order)
     share = inverse.state_occupancy(problem.initial) * (1 - problem.discount)
     return np.append((share[: model.states, None] * policy).reshape(-1), share[model.states])
 

@@ -20,12 +20,11 @@ from painless.bellman import policy_utility
 from painless.common.arrays import Array, Mask
 from painless.counting.alike import Alike, alike_first, alike_rows, unlike_rows
 from painless.counting.counted_pairs import CountedPairs
-from painless.counting.elimination import chain_without_loops
+from painless.counting.elimination import uniform_order
 from painless.counting.evaluation import chain_of, evaluated
 from painless.counting.novelty import incomplete
 from painless.engines.drawn import Drawn
 from painless.engines.engine import as_table
-from painless.engines.sweeps.chain import Chain
 from painless.engines.sweeps.elimination_order import EliminationOrder
 from painless.problem import CMDP, Criterion
 
@@ -134,14 +133,7 @@ class LearnedModel(CountedPairs):
     def order(self) -> EliminationOrder:
         """The order in which the states of its chains are eliminated."""
         transition, _, actions = self.nominal_parts
-
-        def graph() -> Chain:
-            uniform = np.full(actions.size, 1 / actions.shape[1])
-            pairs = np.arange(0, actions.size + 1, actions.shape[1])
-            share = scipy.sparse.csr_array((uniform, np.arange(actions.size), pairs))
-            return chain_without_loops(share @ transition, self.discount)
-
-        return EliminationOrder(graph)
+        return uniform_order(transition, actions.shape, self.discount)
 
     def nominal(self, threshold: Array) -> CMDP:
         """Return the model as it is; only actions that were tried are available, where any was."""

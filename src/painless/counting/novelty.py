@@ -39,11 +39,13 @@ def novelty(pairs: Indices, count: Array, visits: Array) -> Array:
     """
     expected = 1 / (1 + visits)
     single = np.bincount(pairs, minlength=len(visits)) <= 1
-    level = 1
+    level, own, total, size = 1, count, visits[pairs], visits
     while level <= visits.max(initial=0):
         here = (visits >= level) & (visits < 2 * level)
+        rich = total > level
+        own, total, size = own[rich], total[rich], size[size > level]
         if here.any():
-            alike, others = _rates(pairs, count, visits, level)
+            alike, others = _rates(own, total, len(size), level)
             rate = np.where(single[here], alike, others)
             expected[here] = np.minimum(expected[here], rate)
         level *= 2
@@ -98,14 +100,19 @@ def imaginary_rows(pairs: Indices, count: Array, visits: Array) -> Array:
     return rows
 
 
-def _rates(pairs: Indices, count: Array, visits: Array, level: int) -> tuple[float, float]:
-    """Return how often a visit after `level` others was new: where these were all alike, and where they were not."""
-    rich = visits[pairs] > level
-    own, total = count[rich], visits[pairs[rich]]
+def _rates(own: Array, total: Array, pairs: int, level: int) -> tuple[float, float]:
+    """Return how often a visit after `level` others was new: where these were all alike, and where they were not.
+
+    Arguments:
+        own: how often each transition was seen, of the pairs with more visits than `level`.
+        total: the visits of its pair.
+        pairs: how many pairs these are.
+        level: of the visits.
+    """
     new = (own / total * _ratio(total - own, total - 1, level)).sum()
     alike = _ratio(own, total, level)
     different = (alike * (total - own) / (total - level)).sum()
-    known = float((visits > level).sum()) - alike.sum()
+    known = float(pairs) - alike.sum()
     return (different + 1) / (alike.sum() + 1), (max(new - different, 0.0) + 1) / (max(known, 0.0) + 1)
 
 
@@ -137,10 +144,11 @@ def log_factorial(number: Indices) -> Array:
     from scipy.special import gammaln
 
     table = _log_factorials()
-    found = np.asarray(table[np.minimum(number, len(table) - 1)])
-    beyond = number >= len(table)
-    found[beyond] = gammaln(number[beyond] + 1.0)
-    return found
+    found = np.take(table, number, mode="clip")
+    if number.max(initial=0) >= len(table):
+        beyond = number >= len(table)
+        found[beyond] = gammaln(number[beyond] + 1.0)
+    return np.asarray(found)
 
 
 @cache

@@ -56,8 +56,8 @@ OVERTIME, GRACE = 0.25, 1.0
 FEW = 20  # steps of an answer that are worth a plan
 REHEARSED = 1.3  # by which the steps grow from one answer on the way to the next
 SELECTION = 0.75  # standard errors that the search for the best plan gains by the errors of the estimate, as measured on true models
-# Share of the budget that a batch has at least, and an answer on the way, since each costs plans.
-LEAST = 0.01
+# Share of the budget after which a batch may end early, and that an answer on the way has at least, since each costs plans; and that a batch is planned to have.
+LEAST, BATCH = 0.01, 0.02
 INTERRUPTED = "interrupted; run it again for longer"
 NEXT = 0.2  # of the steps so far, about as many as follow before the next answer
 
@@ -173,7 +173,7 @@ class CountedRun:
         self.trace: list[Said] = []
         self._played: list[Played] = []  # the latest few
         self._value: Array | None = None  # of the latest model, unconstrained
-        self._explorer, self._answerer = WarmPlanner(), WarmPlanner()
+        self._answerer = WarmPlanner()
 
     def run(self) -> Found:
         """Explore until the budget but for the verification is used; then answer and verify."""
@@ -185,14 +185,15 @@ class CountedRun:
         returns: list[Returns] = []
         self.phase = "verifying"
         again = self._try(lambda: self._verify(answer, returns, steps, bool(stopped)))
+        pooled = self._model()
         return Found(
             answer=answer,
             nominal=model,
-            pooled=self._model(),
+            pooled=pooled,
             limits=limits,
             returns=returns,
             observations=self.episodes.observations(list(self.player.numbers))[: model.states],
-            hoped=self._hoped(),
+            hoped=self._hoped(pooled),
             stopped=stopped or again,
             trace=[*self.trace, Said.of(answer)],
             training_steps=steps,
@@ -261,7 +262,7 @@ class CountedRun:
     def _size(self) -> float:
         """Return the steps of the next batch."""
         size = FIRST + (GROWTH - 1) * self.player.steps + ENTRIES * len(self.memory.keys)
-        return max(size, self._least)
+        return max(size, BATCH * (self.budget.steps or 0))
 
     def _exploring_policy(self, model: LearnedModel) -> Array:
         """Return the policy (S, A) that is optimal on a draw of the model."""
@@ -269,8 +270,7 @@ class CountedRun:
         limited = not len(model.threshold) or self._batches % UNLIMITED > 0 or bool(model.tried.all())
         self._batches += 1
         problem = sampled_model(model, self.rng, heaven, limited=limited)
-        self._explorer.keep_policies()
-        policy = (self._explorer if limited else plan)(problem).policy
+        policy = plan(problem).policy  # draws differ so much that the policies of the last one are of no use
         self.hope = extreme_share(problem, policy)
         return np.asarray(policy[: model.states])
 
@@ -345,9 +345,9 @@ class CountedRun:
         if self.checkpoint is None:
             return
         value = np.empty(0) if self._value is None else self._value
-        policies = self._explorer.policies, self._answerer.policies
         done = self._rehearsed, self._batches, self._rehearsals
-        state = Between(self.batch, self.threshold, *done, value, *policies, self._played, self.trace)
+        policies = self._answerer.policies
+        state = Between(self.batch, self.threshold, *done, value, policies, self._played, self.trace)
         self._unsaved = counted_state(self.player, state, self.checkpoint.settings)
         if time.perf_counter() - self._saved >= self.checkpoint.seconds:
             self._save()
@@ -365,7 +365,6 @@ class CountedRun:
         self._batches, self._rehearsals = state.batches, state.rehearsals
         self._played, self.trace = state.played, state.trace
         self.limits = replace(self.limits, time_limit=self.player.time_limit)
-        self._explorer.start_from(state.explorer)
         self._answerer.start_from(state.answerer)
 
     def _play(
@@ -431,9 +430,8 @@ class CountedRun:
         self._play(choices_of(answer.judged.policy), steps, until, returns, explore=False)
         self._report(every=0.0)
 
-    def _hoped(self) -> float:
-        model = self._model()
-        problem = hopeful_model(model, largest_value(model)[0])
+    def _hoped(self, model: LearnedModel) -> float:
+        problem = hopeful_model(model, largest_value(model, self._value)[0])
         policy = plan(problem).policy
         inverse = inverse_of(policy_transition(problem, policy), problem.discount)
         return float((inverse.state_occupancy(problem.initial)[:, None] * policy * problem.reward).sum())

@@ -34,8 +34,7 @@ class Between(NamedTuple):
     batches: int  # that were planned
     rehearsals: int  # that are done, of those after exploration
     value: Array  # (S + 2,) of the latest model, unconstrained; (0,) before there is one
-    explorer: Indices  # (n, S + 2) actions of the policies from which the next plan that explores starts
-    answerer: Indices  # (n, S + 2) the same of answers
+    answerer: Indices  # (n, S + 2) actions of the policies from which the next answer starts
     played: list[Played]  # the latest answers
     trace: list[Said]  # of all answers on the way
 
@@ -102,7 +101,6 @@ def load_counted(path: str | os.PathLike[str], player: Player, settings: Mapping
             entries.whole(content, "batches") if "batches" in content else 0,  # not of earlier versions
             entries.whole(content, "rehearsals") if "rehearsals" in content else 0,  # neither
             entries.floats(content, "value", (None,)),
-            _policies(content, "explorer", memory),
             _policies(content, "answerer", memory),
             *(_answers(content, memory) if "played_states" in content else ([], [])),  # nor these
         )

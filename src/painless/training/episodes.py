@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -153,8 +153,7 @@ class Player:
         return self.longest if self.cut_off else self.episodes.specification.time_limit or 0
 
     def _uniform(self) -> Iterator[float]:
-        while True:
-            yield from self.rng.random(DRAWS).tolist()
+        return chain.from_iterable(self.rng.random(DRAWS).tolist() for _ in repeat(None))
 
     def play(
         self,
@@ -303,8 +302,8 @@ class Player:
         while True:
             least = min(row)
             options = [action for action, tried in enumerate(row) if tried == least]
-            while options:
-                action = options.pop(int(next(draws) * len(options)))
+            for count in range(len(options), 0, -1):
+                action = options.pop(int(next(draws) * count))
                 row[action] += 1
                 self.forced += forced
                 yield action

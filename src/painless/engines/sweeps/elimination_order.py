@@ -109,9 +109,7 @@ def fills_in_little(chain: Chain) -> bool:
 def _structure(chain: Chain) -> tuple[Structure | None, int]:
     """Return the structure of the factors, None if they have too many entries; and a bound on how far a state leads in any numbering."""
     near, states = _neighbours(chain), len(chain.stay)
-    is_sparse, width = _is_sparse(near)
-    is_sparse = is_sparse or states <= WHOLE
-    found = _eliminated(near, _most_neighbours(states), min(ENTRIES * states, MOST)) if is_sparse else None
+    found, width = _eliminated_or_width(near)
     if found is None:
         return None, width
     order, begin, below = found
@@ -121,6 +119,17 @@ def _structure(chain: Chain) -> tuple[Structure | None, int]:
     lower_at, lower_column = np.zeros(states + 1, np.uint32), np.empty(len(below), np.uint32)
     kernels.rows_below(begin, below, lower_at, lower_column)
     return Structure(order, lower_at, lower_column, begin, below, rank), width
+
+
+def _eliminated_or_width(near: Neighbours) -> tuple[tuple[Indices, Indices, Indices] | None, int]:
+    """Return the order and what is left when each state goes; where too much is, how far a state leads at least."""
+    states = len(near.first)
+    most, entries = _most_neighbours(states), min(ENTRIES * states, MOST)
+    if states <= WHOLE:
+        found = _eliminated(_among(near, np.arange(states)), most, entries)  # a copy, since it is used up
+        return found, 0 if found is not None else _is_sparse(near)[1]
+    is_sparse, width = _is_sparse(near)
+    return _eliminated(near, most, entries) if is_sparse else None, width
 
 
 def _neighbours(chain: Chain) -> Neighbours:
