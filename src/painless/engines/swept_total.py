@@ -1,4 +1,4 @@
-"""Best responses, mixtures and values of large totals by sweeps (see `total_pricing`), with proved bounds.
+"""Best responses, mixtures and values of large totals with proved bounds: in one pass where no policy comes back (see `one_pass`), else by sweeps (see `total_pricing`).
 
 Nothing of what sweeps find is trusted. A bound on every policy is a function that no row improves, and the values of a policy have errors of at
 most max|u + PV̂ − V̂|·E for any E with E ≥ 1 + PE; both are checked with outward rounding. If sweeps do not find an answer, as there is none if a loop pays at

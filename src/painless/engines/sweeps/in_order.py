@@ -6,6 +6,8 @@ The strongly connected components of all pairs together form no cycle. A model w
 sweep for the best policy, and one for its values. In larger components sweeps follow the numbers of the states, against
 the direction in which most transitions lead, or up and down where there is none, until nothing changes; if that is slow, this way is given up. Where some
 transitions lead back, changes are taken a little further than they are (successive over-relaxation), which halves the number of sweeps.
+
+The components of one policy may be much smaller than those of all pairs. Then its values and visits are swept in the order of its own.
 """
 
 from __future__ import annotations
