@@ -70,7 +70,7 @@ def component_order(transition: Any, pairs: Mask, start: NDArray[np.intp]) -> Co
     begin = np.ascontiguousarray(pointer[::actions])
     if has_other_rows(pointer, mask):
         begin, successor = kept_transitions(pointer, successor, transition.data, mask, actions)
-    return ComponentOrder(*ordered_components(begin[:-1], begin[1:], successor, start.astype(np.uint32)))
+    return ComponentOrder(*ordered_components(begin[:-1], begin[1:], successor, start.astype(np.uint32))[:3])
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Best responses, mixtures and values of large totals by sweeps (see `total_pricing`), with proved bounds.
+"""Best responses, mixtures and values of large totals with proved bounds: in one pass where no policy comes back (see `one_pass`), else by sweeps (see `total_pricing`).
 
 Nothing of what sweeps find is trusted. A bound on every policy is a function that no row improves, and the values of a policy have errors of at
 most max|u + PV̂ − V̂|·E for any E with E ≥ 1 + PE; both are checked with outward rounding. If sweeps do not find an answer, as there is none if a loop pays at
@@ -103,9 +103,7 @@ class SweptTotal:
         inverse: Resolvent = _Time(priced.time)
         found = Improved(choice, priced.value @ weight, inverse, priced.sweeps, [])
         slip = (len(weight) + 2) * UNIT_ROUNDOFF  # the weighted sum is rounded, too
-        bound = self._bound_in_order(weight, slip, found.value, priced.time)
-        if bound is None and self._slowest is not None:
-            bound = self._bound_in_order(weight, slip, found.value, self._slowest)
+        bound = self._bound_by_times(weight, slip, found.value, priced.time, tolerance)
         if bound is None:
             rounded = weight @ self.utility + slip * (weight @ np.abs(self.utility))
             bound = upper_bound(self.quotient, rounded, found, self._tick, factorise, self._longest)
@@ -123,6 +121,19 @@ class SweptTotal:
             self.one_pass, self.serves = None, self._can_sweep
             return None
         return SweptBest(best.choice, value, best.bound, 1)
+
+    def _bound_by_times(
+        self, weight: Array, slip: float, value: Array, time: Array, tolerance: float
+    ) -> float | None:
+        """Return a bound as `_bound_in_order` does, within `tolerance` of the values if it can: by the times (N,) of the policy, or those of slow rows, first if they were needed before."""
+        best = float(value @ self.quotient.initial)
+        bound, others = None, [self._slowest] if self._slowest is not None else []
+        for times in (*others, time):
+            one = self._bound_in_order(weight, slip, value, times)
+            bound = one if bound is None or (one is not None and one < bound) else bound
+            if bound is not None and bound <= best + tolerance:
+                break
+        return bound
 
     def _longest(self, steps: Array) -> Array | None:
         """Return the largest totals of `steps` (n,) that any policy makes, (N,), about; None if that is slow. They are kept for other weights, for which they often are enough, too."""

@@ -112,8 +112,8 @@ def components_in_order(first: Indices, pointer: Indices, successor: Indices) ->
 @njit
 def ordered_components(
     start: Indices, stop: Indices, successor: Indices, roots: Indices
-) -> tuple[Indices, Indices, NDArray[np.bool_]]:
-    """Return the strongly connected component of every state, (S,), the states by their components, (S,), and which of them the `roots` (n,) lead to, (S,).
+) -> tuple[Indices, Indices, NDArray[np.bool_], Indices]:
+    """Return the strongly connected component of every state, (S,), the states by their components, (S,), which of them the `roots` (n,) lead to, (S,), and where each component begins, (C + 1,).
 
     The successors of state s are successor[start[s]..stop[s] − 1]. Components are numbered so that each comes after those that it leads to; in each, states come after
     those that they lead to as far as there is no cycle: where a depth-first search leaves them, from the roots on, then from the state with the lowest number.
@@ -170,18 +170,19 @@ def ordered_components(
                     if t == s:
                         break
                 components += np.uint32(1)
-    if int(components) == states:
-        return label, left, reached
-    bounds, order = np.zeros(components + 1, np.uint32), path
+    bounds = np.zeros(components + 1, np.uint32)
     for n in range(states):
         bounds[label[n] + np.uint32(1)] += np.uint32(1)
     for c in range(components):
         bounds[c + 1] += bounds[c]
+    if int(components) == states:
+        return label, left, reached, bounds
+    place, order = bounds[:-1].copy(), path
     for n in range(states):
         s = np.uint64(left[n])
-        order[bounds[label[s]]] = s
-        bounds[label[s]] += np.uint32(1)
-    return label, order, reached
+        order[place[label[s]]] = s
+        place[label[s]] += np.uint32(1)
+    return label, order, reached, bounds
 
 
 @inner

@@ -6,6 +6,8 @@ The strongly connected components of all pairs together form no cycle. A model w
 sweep for the best policy, and one for its values. In larger components sweeps follow the numbers of the states, against
 the direction in which most transitions lead, or up and down where there is none, until nothing changes; if that is slow, this way is given up. Where some
 transitions lead back, changes are taken a little further than they are (successive over-relaxation), which halves the number of sweeps.
+
+The components of one policy may be much smaller than those of all pairs. Then its values and visits are swept in the order of its own.
 """
 
 from __future__ import annotations
@@ -91,7 +93,13 @@ class OrderedRows:
         # How much further changes are taken by each pair, (N,), and how much of that is used for policies and for their values
         self._further, self._bold, self._part = EVEN, np.full(1, kernels.BOLD), np.full(1, kernels.BOLD)
         if self.has_cycles and not self._turns:
-            self._further = kernels.pair_relaxation(*rows[:4], label, self._place)
+            further = kernels.pair_relaxation(*rows[:4], label, self._place)
+            self._further = further if further.any() else EVEN
+
+    @property
+    def is_even(self) -> bool:
+        """Whether sweeps follow one direction, and take no change further than it is, so that precise ones cost hardly more than rough ones."""
+        return not (self._turns or len(self._further))
 
     def price(
         self,
@@ -132,12 +140,14 @@ class OrderedRows:
                 break
         return InOrder(choice, found)
 
-    def longest(self, steps: Array, choice: Indices, change: float | None = None) -> Array | None:
-        """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on; None if that is slow.
+    def longest(
+        self, steps: Array, choice: Indices, change: float | None = None, time: Array | None = None
+    ) -> Array | None:
+        """Return the largest totals of `steps` (N,) of any policy, (S,), from choices (S,) on, and totals (S,) if they are given; None if that is slow.
 
         They are rough, or such that another sweep changes no value by more than `change`.
         """
-        value = np.zeros(len(choice))
+        value = np.zeros(len(choice)) if time is None else time.copy()
         arrays = (*self.rows[:4], steps, self._further, self._bold, self.order, self._spans, self._turns)
         precise = (ROUGH, 0.0) if change is None else (PRECISE, change)
         work = kernels.best_in_order(*arrays, *precise, self._most, value, choice.copy())
@@ -175,11 +185,9 @@ class OrderedRows:
         """Return the states by the components of a chain, which may be much smaller than those of all rows; None if they are hardly."""
         if not self.has_cycles or self._turns or self._wanders:
             return None
-        label, order, _ = kernels.ordered_components(*chain[:3], np.empty(0, np.uint32))
-        bounds = np.flatnonzero(np.diff(label[order].astype(np.intp), prepend=-1, append=-1))
-        largest = int(np.diff(bounds).max())
-        self._wanders = largest > SPLIT * int(np.diff(self.bounds.astype(np.intp)).max())
-        return None if self._wanders else InComponents(order, bounds.astype(np.uint32))
+        _, order, _, bounds = kernels.ordered_components(*chain[:3], np.empty(0, np.uint32))
+        self._wanders = int(np.diff(bounds).max()) > SPLIT * int(np.diff(self.bounds).max())
+        return None if self._wanders else InComponents(order, bounds)
 
 
 def _by_component(label: Indices, descending: bool) -> Indices:
@@ -195,7 +203,9 @@ def _by_component(label: Indices, descending: bool) -> Indices:
 
 def _whole(bounds: Indices) -> Indices:
     """Return components, each to be swept as often as it takes, (n, 3)."""
-    return np.column_stack([bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.uint32)])
+    spans = np.zeros((len(bounds) - 1, 3), np.uint32)
+    spans[:, 0], spans[:, 1] = bounds[:-1], bounds[1:]
+    return spans
 
 
 def _spans(rows: SparseRows, label: Indices, order: Indices, bounds: Indices, turns: bool) -> Indices:

@@ -42,7 +42,7 @@ GIVEN_UP = 60
 QUASI_CLOSED = 1 - 1e-9  # a chain that stays with a larger probability is as good as closed
 TINY = np.finfo(float).tiny
 ROUGH = 0.05  # what may be left of the time to stop
-# What may be left of values, relative to the largest utility, when the time to stop is looked for, so that the first response needs no other search: of the best ones, and of the policy's.
+# What may be left of values, relative to the largest utility, when the time to stop is looked for, if that costs hardly more, so that the first response needs no other search: of the best ones, and of the policy's.
 FIRST, EXACTLY = 2e-4, 1e-9
 LONG = 400  # sweeps after which the time to stop must be about right, or the chain may never stop
 FINEST_VISITS = 1e-13  # what is left of the visits, at least
@@ -243,12 +243,14 @@ class TotalPricer:
 
     def longest(self, steps: Array, change: float | None = None) -> Array | None:
         """Return the largest totals of `steps` (N,) of any policy, (S,), about, or to a `change` of a sweep; None if that is slow."""
-        return self._ordered[0].longest(steps, self._choice, change) if self._ordered else None
+        time = np.ascontiguousarray(self._known[:, -1])
+        return self._ordered[0].longest(steps, self._choice, change, time) if self._ordered else None
 
     def rough_time(self, weight: Array) -> float:
         """Return about how long a good policy for `weight` (J,) takes to stop."""
         most = float(np.abs(weight @ self.rows.utility).max(initial=0.0))
-        found = self._in_order(weight, FIRST * most, EXACTLY * most, roughly=True)
+        enough = (FIRST, EXACTLY) if self._ordered and self._ordered[0].is_even else (ROUGH, ROUGH)
+        found = self._in_order(weight, enough[0] * most, enough[1] * most, roughly=True)
         if found is not None:
             return max(float(self.initial @ found.time), 1.0)
         utility, values = weight @ self.rows.utility, self.values
