@@ -89,6 +89,7 @@ def test_a_state_that_all_others_lead_to_goes_last():
     np.testing.assert_allclose(found - as_matrix(chain) @ found, 1.0, rtol=1e-12)
     assert order._structure.order[-1] == 0
     assert len(order._structure.lower_column) < 3 * states
+    assert order.is_thin
 
 
 def test_graphs_that_fill_in_are_given_up():
@@ -98,6 +99,7 @@ def test_graphs_that_fill_in_are_given_up():
     assert order.solve(chain, np.ones(3000)) is None
     assert order.solve(chain, np.ones(3000)) is None
     assert not order.is_known
+    assert not order.is_thin
     assert order.least_width > 20
 
 
@@ -153,7 +155,9 @@ def test_mazes_agree_with_the_linear_program(constraints):
     best = LinearProgram().plan(problem)
     exact = float((best.occupancy * problem.reward).sum())
     found = painless.ColumnGeneration().plan(problem, 1e-6)
-    assert found.certifier.engine.pricer.values.elimination.is_known
+    order = found.certifier.engine.pricer.values.elimination
+    assert order.is_known
+    assert not order.is_thin
     assert found.answer.value[0] <= exact + 1e-7 * abs(exact)
     assert found.answer.upper_bound >= exact - 1e-7 * abs(exact)
     assert found.answer.gap <= 1e-6 * abs(found.answer.upper_bound)
@@ -177,7 +181,7 @@ def test_the_uniform_policy_shows_the_way_through_a_tree():
     problem = painless.CMDP(slip, reward, initial=np.full(2 * side, 0.5 / side), discount=0.999)
     pricer = Pricer(normalise(problem)[0])
     pricer.price(np.ones(1), 1e-6, 1e-6)
-    assert pricer.values.elimination.is_known
+    assert pricer.values.elimination.is_thin
     assert pricer.bellman_sweeps < 40
 
 

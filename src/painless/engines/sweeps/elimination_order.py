@@ -28,6 +28,7 @@ ENTRIES = 40
 PIECE, SPARSE = 1000, 16.0
 WHOLE = 5000  # states up to which all are tried at once: a grid of as many is still faster than sweeps
 MOST = 1 << 22  # entries of all states: as many take about as much memory as the model
+THIN = 3  # entries of one factor, for each state, up to which it takes about as long as two or three sweeps
 USUAL = 2  # neighbours that are left when a state goes, for which there is room at first
 HUB = 10.0  # states with more neighbours go last, relative to the root of the number of states
 
@@ -76,6 +77,12 @@ class EliminationOrder:
     def is_known(self) -> bool:
         """Whether there is such an order, as far as has been looked."""
         return self._structure is not None
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether hardly any entries appear, as in trees and on paths, so that elimination is as quick as a few sweeps."""
+        known = self._structure
+        return known is not None and len(known.upper_column) <= THIN * len(known.order)
 
     def solve(
         self, chain: Chain, right: Array, transposed: bool = False, out: Array | None = None

@@ -56,8 +56,8 @@ from painless.problem import CMDP
 FOLLOWED = 5  # sweeps of the greedy policy after a Bellman sweep, at first
 STALLED = 0.3  # a range that shrinks by less, while the policy stays the same, doubles them
 PATIENCE = 50  # Bellman sweeps after which they are doubled anyway
-# The work of so many Bellman sweeps on active states, at most, before the policy is evaluated: by sweeps, or by elimination, which costs as much as a few of them; twice as much after eight policies.
-STRETCH, BRIEF = 40, 6
+# The work of so many Bellman sweeps on active states, at most, before the policy is evaluated: by sweeps, by elimination, or by one that is as quick as two or three sweeps; of the last two twice as much after eight policies.
+STRETCH, BRIEF, BRIEFEST = 40, 6, 2
 ALONE = 2  # policies after the uniform one that are evaluated by elimination before improvements spread from state to state
 CLOSER = 0.01  # error of a policy's weighted value on the way, relative to the distance between the bounds
 # Bellman sweeps after which at most this share of the range may be left, or the model mixes slowly.
@@ -369,7 +369,9 @@ class Pricer:
         if self._active is None:
             self._active = ActiveStates(self.rows, self.discount, self.threads)
         self._error = np.inf  # an interruption leaves another policy than the one that was evaluated
-        most = min(BRIEF << rounds // 8, STRETCH) if self.values.by_elimination else STRETCH
+        order = self.values.elimination
+        brief = BRIEFEST if order is not None and order.is_thin else BRIEF
+        most = min(brief << rounds // 8, STRETCH) if self.values.by_elimination else STRETCH
         self.bellman_sweeps += self._active.improve(
             utility, value, self._choice, least, most, self.count.tick
         )
