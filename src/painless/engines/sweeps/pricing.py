@@ -180,6 +180,8 @@ class Pricer:
         alike = ((one, two) for one, two in zip(self.rows[1:3], other.rows[1:3], strict=True))
         if all(one is two or np.array_equal(one, two) for one, two in alike):
             self.values.elimination = other.values.elimination  # which depends on the graph alone
+            if other._active is not None:
+                self._active = ActiveStates(self.rows, self.discount, self.threads, other._active)
         self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
         self._flows = other._flows
 
