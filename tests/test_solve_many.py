@@ -371,3 +371,10 @@ def test_where_no_limit_has_a_price_the_best_policy_is_the_answer(garnet):
         found = painless.solve_many(chosen, tolerance=tolerance)
         assert all(one.status.kind == "solved" for one in found)
         assert sum(one.best_responses for one in found[1:]) == 3
+
+
+def test_large_models_are_not_packed(garnet, monkeypatch):
+    found = many._solved(garnet, 1e-3, None)[1]
+    assert found.packed()
+    monkeypatch.setattr(many, "PACKED", 1000)
+    assert found.packed() == b""

@@ -28,6 +28,7 @@ from painless.planning.master import Column
 from painless.planning.planner import Ending, Planned, Recalled, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.comparison import same_model
+from painless.problem.function_model import FunctionModel
 from painless.problem.names import add_names
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
@@ -35,6 +36,9 @@ from painless.solving.solve import solve
 
 BLOCK = 25  # variants that are solved one after another
 LOOSE = 1e-3  # the tolerance from which on policies of a similar model are good enough; at 1e-6 they cost more than they save
+PACKED = (
+    1 << 26
+)  # bytes of the probabilities of a model that is packed: of a larger one each block begins anew
 KEPT = 60  # policies that are kept for the next variant
 
 
@@ -118,7 +122,15 @@ class _Known(NamedTuple):
         )
 
     def packed(self) -> bytes:
-        """Return it as bytes, from which every block starts alike, whatever another one makes of it; an engine that cannot be packed is left out."""
+        """Return it as bytes, from which every block starts alike, whatever another one makes of it; none of a model that is large or given as functions.
+
+        An engine that cannot be packed is left out.
+        """
+        if isinstance(self.normal, FunctionModel):
+            return b""
+        kernel: Any = self.normal.transition
+        if (kernel if isinstance(kernel, np.ndarray) else kernel.data).nbytes > PACKED:
+            return b""
         engine = self.engine if isinstance(self.engine, Swept) else None
         return pickle.dumps(self._replace(engine=engine))
 
