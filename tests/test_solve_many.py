@@ -1,5 +1,7 @@
 """Variants of one model, each from where the last one ended: the same claims as `solve`, at less cost."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy
@@ -284,7 +286,95 @@ def test_no_mixture_meets_a_limit_that_no_policy_meets(monkeypatch):
 def test_policies_are_recalled_only_if_the_tolerance_is_loose(garnet):
     case, other = Case.of(garnet), Case.of(perturbed(garnet, 1))
     found = ColumnGeneration().answer(case, Task(1e-3, many.Clock()))
-    loose, tight = (many._start(other, found, tolerance)["recalled"] for tolerance in (1e-3, 1e-4))
+    known = many._Known.of(found)
+    loose, tight = (many._start(other, known, tolerance)["recalled"] for tolerance in (1e-3, 1e-4))
     assert loose.policies
     assert not tight.policies
     np.testing.assert_array_equal(loose.prices, tight.prices)
+
+
+@pytest.mark.parametrize("kind", ["limits", "probabilities"])
+def test_each_block_starts_from_the_answer_to_the_first_variant(model, kind, monkeypatch):
+    monkeypatch.setattr(many, "BLOCK", 2)
+    chosen = VARIANTS[kind](model, 6, np.random.default_rng(11))
+    found = painless.solve_many(chosen)
+    assert all(one.status.kind == "solved" for one in found)
+    assert max(one.best_responses for one in found[2::2]) <= 6
+    for one, variant in zip(found, chosen, strict=True):
+        assert agree(one, painless.solve(variant))
+
+
+def test_a_first_variant_that_is_infeasible_or_fails(garnet, monkeypatch):
+    monkeypatch.setattr(many, "BLOCK", 1)
+    chosen = [changed(garnet, threshold=garnet.threshold + 1e3), garnet, garnet]
+    assert [one.status.kind.value for one in painless.solve_many(chosen)] == ["infeasible", *["solved"] * 2]
+    monkeypatch.setattr(many, "_solved", lambda *ignored: 1 / 0)
+    with pytest.raises(painless.InputError, match="variant 0 has no result: ZeroDivisionError"):
+        painless.solve_many(chosen)
+
+
+def test_what_is_packed_is_what_was_known(model):
+    """Engines go on alike from themselves and from their bytes, whose keys do not depend on the process."""
+    first, second = (normalise(one)[0] for one in probabilities(model, 2, np.random.default_rng(12)))
+    engine = ColumnGeneration().plan(first, 1e-4, engine=engine_of(first, 128)).certifier.engine
+    found = []
+    for before in (pickle.loads(pickle.dumps(engine)), pickle.loads(pickle.dumps(engine))):
+        other = engine_of(second, 128)
+        other.continue_from(before)
+        found.append(other.best(np.array([1.0, 0.3]), 1e-5 * other.unit, 1e-6 * other.unit))
+    assert (found[0].actions == found[1].actions).all()
+    np.testing.assert_array_equal(found[0].value, found[1].value)
+    assert engine._mixer._visits.keys() == pickle.loads(pickle.dumps(engine))._mixer._visits.keys()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_are_those_of_best_responses(seed):
+    """At the price that is found, the policy beyond is as good as the best one, and lies on the other side of the limit."""
+    problem = normalise(variant_model("garnet", 300, 1, seed, 0.9))[0]
+    engine = engine_of(problem, 128)
+    response = engine.best(np.array([1.0, 0.5]), 0.0, 1e-9)
+    for shift in (-0.01, 0.01):
+        threshold = float(response.middle[1]) + shift
+        found = engine.exchange(threshold)
+        assert found.start == pytest.approx(0.5)
+        assert found.slack == pytest.approx(-shift)
+        assert (found.price - 0.5) * shift > 0
+        assert abs(found.further - 0.5) >= abs(found.price - 0.5)
+        value = engine.values(found.policy).guess
+        assert (value[1] - threshold) * shift > 0
+        best = engine_of(problem, 128).best(np.array([1.0, found.price]), 1e-9, 1e-9)
+        assert best.upper_bound - value @ [1.0, found.price] < 1e-3
+    far = engine.exchange(float(response.middle[1]) + 1e3)
+    assert far.policy is None
+    assert engine_of(problem, 128).exchange(0.0) is None
+
+
+def test_a_dense_table_is_laid_out_like_another_one():
+    one = variant_model("dense", 150, 1, 1, 0.9)
+    rows, (other,) = sparse_rows(one), probabilities(one, 1, np.random.default_rng(3))
+    for problem in (one, other, prices(one, 1, np.random.default_rng(3))[0]):
+        like = sparse_rows(problem, like=rows)
+        assert like.successor is rows.successor
+        for mine, its in zip(like[:6], sparse_rows(problem)[:6], strict=True):
+            np.testing.assert_array_equal(mine, its)
+    moved = one.transition.copy()
+    moved[0, 0] = np.roll(moved[0, 0], 1)
+    strange = changed(one, transition=moved)
+    for mine, its in zip(sparse_rows(strange, like=rows)[:5], sparse_rows(strange)[:5], strict=True):
+        np.testing.assert_array_equal(mine, its)
+    assert sparse_rows(variant_model("dense", 140, 1, 1, 0.9), like=rows).successor is not rows.successor
+
+
+def test_where_no_limit_has_a_price_the_best_policy_is_the_answer(garnet):
+    chosen = [one.with_limits([-1e3]) for one in probabilities(garnet, 4, np.random.default_rng(4))]
+    for tolerance in (1e-3, 1e-6):
+        found = painless.solve_many(chosen, tolerance=tolerance)
+        assert all(one.status.kind == "solved" for one in found)
+        assert sum(one.best_responses for one in found[1:]) == 3
+
+
+def test_large_models_are_not_packed(garnet, monkeypatch):
+    found = many._solved(garnet, 1e-3, None)[1]
+    assert found.packed()
+    monkeypatch.setattr(many, "PACKED", 1000)
+    assert found.packed() == b""

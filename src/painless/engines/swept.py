@@ -49,6 +49,16 @@ class Swept(BaseEngine):
         # What ended the last response, which gave what was proved by then; the next one raises it.
         self._stop: TimeoutError | KeyboardInterrupt | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another search may continue from: the model, and what is known of its policies."""
+        return {"problem": self.problem, "pricer": self.pricer.state(), "mixer": self._mixer.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        self.__init__(state["problem"])  # type: ignore[misc]
+        self.pricer.restore(state["pricer"])
+        self._mixer.restore(state["mixer"])
+
     @cached_property
     def pricer(self) -> Pricer:
         """The pricer, made on first use."""

@@ -251,7 +251,7 @@ class Searcher:
         try:
             if start is not None:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
-            if prices is not None and prices.any():
+            if prices is not None and (prices.any() or (recalled is not None and len(prices) > 0)):
                 self._start_from(prices, recalled)
             self._trust_one()
             found, first = self.game.columns, COARSE * self.engine.unit
@@ -290,6 +290,11 @@ class Searcher:
 
     def _start_from(self, prices: Array, known: Recalled | None) -> None:
         """Start from prices (K,) near which the answer is expected, and from what is known of a similar model."""
+        if known is not None and not prices.any():
+            target = self.target(known.bound)
+            self.game.precision = max(EXACT, self._coarse) * target
+            self.game.respond(prices, target)  # which is often the answer
+            return
         beside = known is not None and len(prices) == 1 and len(known.prices) > 0
         if known is not None and known.policies:
             self._recall(prices, known)

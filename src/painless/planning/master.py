@@ -139,9 +139,9 @@ def best_mixture(
         best = int(value[:, 0].argmax())
         return Mixture(np.eye(count)[best], np.empty(0), float(value[best, 0]))
     slack = slack_of(value[:, 1:], threshold)
-    if safe is None and (slack.max(0) < 0).any():
+    if (safe is None or rows == 1) and (slack.max(0) < 0).any():
         return None
-    if rows == 1 and slack.max() >= 0:
+    if rows == 1:
         return _best_of_two(value[:, 0], slack[:, 0])
     roomiest = int(slack.min(1).argmax())
     if safe is None and slack[roomiest].min() >= 0:

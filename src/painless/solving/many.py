@@ -1,6 +1,6 @@
 """`solve_many`: variants of one model, such as other limits, prices, discounts or probabilities, each with its own proof.
 
-Variants are solved in blocks, one after another. Where only the limits differ, all policies that are known, with their proved values, take
+Variants are solved in blocks, one after another, and each block starts from the answer to the first variant. Where only the limits differ, all policies that are known, with their proved values, take
 part from the start. Elsewhere a search starts from the last prices, at which a bound is proved anew, and from the policies of the last answer,
 which are evaluated anew from their values and visits there; nothing that was proved for one model is claimed of another. Blocks do not depend on the number of workers, so
 that results do not either.
@@ -8,22 +8,27 @@ that results do not either.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from painless.backends import Backend, Error, Local
+from painless.backends.base import attempt
 from painless.common import arguments
-from painless.common.arrays import one_thread
+from painless.common.arrays import Array, one_thread
 from painless.common.clock import Clock
 from painless.common.errors import InputError
+from painless.engines.engine import Actions, Engine
+from painless.engines.swept import Swept
 from painless.planning.case import Case
 from painless.planning.column_generation import ColumnGeneration
 from painless.planning.master import Column
 from painless.planning.planner import Ending, Planned, Recalled, Task
 from painless.problem import CMDP, require_problem
 from painless.problem.comparison import same_model
+from painless.problem.function_model import FunctionModel
 from painless.problem.names import add_names
 from painless.solving.conclusion import conclude
 from painless.solving.solution import Solution
@@ -31,6 +36,9 @@ from painless.solving.solve import solve
 
 BLOCK = 25  # variants that are solved one after another
 LOOSE = 1e-3  # the tolerance from which on policies of a similar model are good enough; at 1e-6 they cost more than they save
+PACKED = (
+    1 << 26
+)  # bytes of the probabilities of a model that is packed: of a larger one each block begins anew
 KEPT = 60  # policies that are kept for the next variant
 
 
@@ -64,24 +72,80 @@ def solve_many(
     if not 0 < arguments.number("tolerance", tolerance, "give one such as 1e-3") < np.inf:
         raise InputError(f"tolerance is {tolerance}; it must be a positive number, such as 1e-3")
     arguments.function("progress", progress)
-    blocks = [(first, tolerance, variants[first : first + BLOCK]) for first in range(0, len(variants), BLOCK)]
+    begun: list[Solution] = []
+    start = b""
+    if len(variants) > BLOCK:
+        first_result = attempt(_solve_first, (tolerance, variants[0]))
+        if isinstance(first_result, Error):
+            raise InputError(f"variant 0 has no result: {first_result.message}")
+        solution, start = first_result
+        begun = [solution]
+    blocks = [
+        (first, tolerance, variants[max(first, len(begun)) : first + BLOCK], start)
+        for first in range(0, len(variants), BLOCK)
+    ]
     found: dict[int, list[Solution]] = {}
     with backend or Local() as workers:
-        for (first, _, block), result in workers.map(_solve_block, blocks):
+        for (first, _, block, _), result in workers.map(_solve_block, blocks):
             if isinstance(result, Error):
-                raise InputError(
-                    f"variants {first} to {first + len(block) - 1} have no result: {result.message}"
-                )
-            found[first] = result
+                last = max(first, len(begun)) + len(block) - 1
+                raise InputError(f"variants {first} to {last} have no result: {result.message}")
+            found[first] = result if first else begun + result
             if progress is not None:
                 progress(sum(map(len, found.values())), len(variants))
     return [solution for first in sorted(found) for solution in found[first]]
 
 
-def _solve_block(block: tuple[int, float, list[CMDP]]) -> list[Solution]:
+class _Known(NamedTuple):
+    """What a search leaves for that of another variant."""
+
+    normal: CMDP
+    engine: Engine | None
+    price: Array  # (K,)
+    upper: float
+    columns: list[Column]  # of deterministic policies
+    used: list[Actions]  # the policies of the answer
+    bounds: list[tuple[Array, float]]
+
+    @classmethod
+    def of(cls, found: Planned) -> _Known | None:
+        """Return what was found; None if it was not found by best responses."""
+        if found.certifier is None or found.planner != ColumnGeneration.name:
+            return None
+        game = found.certifier.game
+        columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
+        mixed = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
+        used: list[Any] = [column.policy for column in columns if id(column) in mixed]
+        return cls(
+            *(found.case.normal, found.certifier.engine, game.price, game.upper, columns, used),
+            game.bounds[-KEPT:],
+        )
+
+    def packed(self) -> bytes:
+        """Return it as bytes, from which every block starts alike, whatever another one makes of it; none of a model that is large or given as functions.
+
+        An engine that cannot be packed is left out.
+        """
+        if isinstance(self.normal, FunctionModel):
+            return b""
+        kernel: Any = self.normal.transition
+        if (kernel if isinstance(kernel, np.ndarray) else kernel.data).nbytes > PACKED:
+            return b""
+        engine = self.engine if isinstance(self.engine, Swept) else None
+        return pickle.dumps(self._replace(engine=engine))
+
+
+def _solve_first(piece: tuple[float, CMDP]) -> tuple[Solution, bytes]:
+    """Solve a variant; return the solution, and what others start from."""
+    tolerance, variant = piece
+    solution, known = _solved(variant, tolerance, None)
+    return solution, b"" if known is None else known.packed()
+
+
+def _solve_block(block: tuple[int, float, list[CMDP], bytes]) -> list[Solution]:
     """Solve variants one after another."""
-    _, tolerance, variants = block
-    before: Planned | None = None
+    _, tolerance, variants, start = block
+    before: _Known | None = pickle.loads(start) if start else None  # written by this process or its parent
     solutions = []
     with one_thread():
         for variant in variants:
@@ -90,7 +154,7 @@ def _solve_block(block: tuple[int, float, list[CMDP]]) -> list[Solution]:
     return solutions
 
 
-def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[Solution, Planned | None]:
+def _solved(problem: CMDP, tolerance: float, before: _Known | None) -> tuple[Solution, _Known | None]:
     """Return the solution, and what the next variant starts from; a planner that knows no start is used as it is."""
     clock = Clock()
     try:
@@ -99,7 +163,7 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
             if case.misses_constant:
                 return solve(problem, tolerance=tolerance), before
             task = Task(tolerance, clock)
-            if before is not None and before.certifier is not None:
+            if before is not None:
                 task = task._replace(**_start(case, before, tolerance))
             found = ColumnGeneration().answer(case, task)
             if found.ending is Ending.INTERRUPT:
@@ -108,28 +172,21 @@ def _solved(problem: CMDP, tolerance: float, before: Planned | None) -> tuple[So
     except InputError as error:
         add_names(error, problem.names)
         raise
-    usable = found.certifier is not None and found.planner == ColumnGeneration.name
-    return solution, found if usable else before
+    return solution, _Known.of(found) or before
 
 
-def _start(case: Case, before: Planned, tolerance: float) -> dict[str, Any]:
+def _start(case: Case, known: _Known, tolerance: float) -> dict[str, Any]:
     """Return what a search takes over from that of another variant."""
-    assert before.certifier is not None
-    game, known = before.certifier.game, before.case
-    if len(game.price) != case.normal.shape[2] or case.normal.actions.shape != known.normal.actions.shape:
+    if len(known.price) != case.normal.shape[2] or case.normal.actions.shape != known.normal.actions.shape:
         return {}
-    start: dict[str, Any] = {"before": before.certifier.engine}
-    columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
+    start: dict[str, Any] = {} if known.engine is None else {"before": known.engine}
     if same_model(case.normal, known.normal):
-        return start | {"columns": columns[-KEPT:], "bounds": game.bounds[-KEPT:]}
+        return start | {"columns": known.columns[-KEPT:], "bounds": known.bounds}
     scale = case.normal.unit / known.normal.unit
-    priced = [column for column in columns if column.multiplier is not None]
-    shape = len(priced), len(game.price)
+    priced = [column for column in known.columns if column.multiplier is not None]
+    shape = len(priced), len(known.price)
     prices = np.reshape([column.multiplier for column in priced], shape)
     values = np.reshape([column.value[1:] for column in priced], shape)
-    policies: list[Any] = []
-    if tolerance >= LOOSE:
-        used = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
-        policies = [column.policy for column in columns if id(column) in used]
+    policies = known.used if tolerance >= LOOSE else []
     slack = scale * (values - known.normal.threshold)
-    return start | {"prices": game.price, "recalled": Recalled(policies, scale * game.upper, prices, slack)}
+    return start | {"prices": known.price, "recalled": Recalled(policies, scale * known.upper, prices, slack)}

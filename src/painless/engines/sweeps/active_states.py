@@ -20,9 +20,12 @@ from painless.engines.sweeps.state_threads import StateThreads
 class ActiveStates:
     """Improves a policy and its value, state by state; two threads work on a half of the states each."""
 
-    def __init__(self, rows: SparseRows, discount: float, threads: StateThreads) -> None:
+    def __init__(
+        self, rows: SparseRows, discount: float, threads: StateThreads, like: ActiveStates | None = None
+    ) -> None:
         self.rows, self.discount, self.threads = rows, discount, threads
-        self._sources = _sources(rows)
+        # Of the same graph they are the same.
+        self._sources: tuple[Indices, Indices] = _sources(rows) if like is None else like._sources
 
     def improve(
         self,

@@ -7,7 +7,8 @@ In states that no policy of the mixture reaches, the one with the largest weight
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,11 @@ ROUGH = 1e-3
 COARSE = 0.01  # of visits that tell which actions are exchanged next
 
 
+def key_of(choice: Indices) -> bytes:
+    """Return a key of a policy, as its pairs (S,), that is the same in every process."""
+    return blake2b(choice.tobytes(), digest_size=16).digest()
+
+
 class Remembered(NamedTuple):
     """What is known of a policy in a similar model."""
 
@@ -60,9 +66,17 @@ class Mixer:
     def __init__(self, problem: CMDP, pricer: Pricer) -> None:
         self.problem, self.pricer = problem, pricer
         self.occupancy: Array | None = None  # (S,) of the last mixture of several policies
-        self._visits: dict[int, tuple[Array, float]] = {}  # of policies, by their hash, and how exact
-        self._before: dict[int, Remembered] = {}  # policies of the model before, by their hash
-        self._recalled: dict[int, Evaluated] = {}  # policies that were evaluated here from those
+        self._visits: dict[bytes, tuple[Array, float]] = {}  # of policies, by their keys, and how exact
+        self._before: dict[bytes, Remembered] = {}  # policies of the model before, by their keys
+        self._recalled: dict[bytes, Evaluated] = {}  # policies that were evaluated here from those
+
+    def state(self) -> dict[str, Any]:
+        """Return what another mixer of the same model may go on from."""
+        return {name: getattr(self, name) for name in ("occupancy", "_visits", "_recalled")}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what another mixer of the same model knew."""
+        self.__dict__.update(state)
 
     def continue_from(self, other: Mixer) -> None:
         """Start from what is known of the policies of another model with the same states."""
@@ -80,7 +94,7 @@ class Mixer:
         Values and visits are swept from those in the model before, until both together tell enough (see `paired_bounds`); by elimination, or
         where no visits are remembered, values alone are quicker.
         """
-        pricer, chain, key = self.pricer, self.pricer.chain(choice), hash(choice.tobytes())
+        pricer, chain, key = self.pricer, self.pricer.chain(choice), key_of(choice)
         visits, value = self._before.pop(key, Remembered(self.occupancy, None))
         values = pricer.beside(pricer.values.value.copy() if value is None else value)
         if self._is_eliminated or (visits is None and value is not None):
@@ -102,7 +116,7 @@ class Mixer:
         """
         last = self.pricer.response
         if choice is not None:
-            last = choice, self._recalled[hash(choice.tobytes())].value, price
+            last = choice, self._recalled[key_of(choice)].value, price
         if last is None or self.pricer.takes_steps:
             return None
         if self.occupancy is None:
@@ -110,7 +124,7 @@ class Mixer:
         slack = float(self.problem.initial @ last[1][:, 1]) - threshold
         found = exchange(self.pricer.rows, self.problem.discount, self.occupancy, *last, slack)
         if found.choice is not None:
-            self._before[hash(found.choice.tobytes())] = Remembered(None, last[1].copy())
+            self._before[key_of(found.choice)] = Remembered(None, last[1].copy())
         return found
 
     def best_recalled(self, weight: Array) -> tuple[Indices, Array] | None:
@@ -168,7 +182,7 @@ class Mixer:
         """Return the probability of each policy's choice in every state, (n, S)."""
         if len(choices) == 1:
             return np.ones(choices.shape)
-        keys = [hash(choice.tobytes()) for choice in choices]
+        keys = [key_of(choice) for choice in choices]
         newest = [*self._visits][-KEPT:]
         self._visits = {k: known for k, known in self._visits.items() if k in keys or k in newest}
         enough = precision
@@ -213,7 +227,7 @@ class Mixer:
 
     def _start(self, choices: Indices, weights: Array) -> ChainValues | None:
         """Return the averaged values of some policies if all of them were recalled: the mixture has about these."""
-        known = [self._recalled.get(hash(choice.tobytes())) for choice in choices]
+        known = [self._recalled.get(key_of(choice)) for choice in choices]
         values = [weight * one.value for weight, one in zip(weights, known, strict=True) if one is not None]
         return self.pricer.beside(np.sum(values, 0)) if len(values) == len(choices) else None
 

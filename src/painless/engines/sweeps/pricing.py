@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,8 @@ HALF = 0.5  # share of an error that rough values may leave; the rest is roundin
 # Precision of the weighted values on the way, relative to that of all values at the end: rougher ones cost turns (a grid at γ = 0.999 twice the time).
 FINER = 0.1
 SMALLEST = 1e-4  # improvements that spread from state to state without constraints, relative to the range of the last one
+# What is kept of a pricer, beside its values, if another one goes on from it.
+KEPT = ("_choice", "_started", "_steps_pay", "_credit", "_flows")
 LONGEST = 100_000  # sweeps in a row; who needs more is at the limits of rounding
 
 
@@ -149,6 +151,24 @@ class Pricer:
         most = int(np.diff(self.rows.first).max())
         self._compact = np.min_scalar_type(most - 1)
 
+    def state(self) -> dict[str, Any]:
+        """Return what another pricer of the same model may go on from."""
+        own = {name: getattr(self, name) for name in KEPT}
+        values = {name: getattr(self.values, name) for name in ("value", "rate", "by_elimination")}
+        order = self.values.elimination
+        return {
+            "own": own,
+            "values": values,
+            "order": order if order is not None and order.is_known else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what another pricer of the same model knew."""
+        self.__dict__.update(state["own"])
+        self.values.__dict__.update(state["values"])
+        if state["order"] is not None:
+            self.values.elimination = state["order"]
+
     def continue_from(self, other: Pricer) -> None:
         """Start from the last policy and values of another pricer, if it has the same pairs and utilities."""
         same = self.values.value.shape == other.values.value.shape
@@ -160,6 +180,8 @@ class Pricer:
         alike = ((one, two) for one, two in zip(self.rows[1:3], other.rows[1:3], strict=True))
         if all(one is two or np.array_equal(one, two) for one, two in alike):
             self.values.elimination = other.values.elimination  # which depends on the graph alone
+            if other._active is not None:
+                self._active = ActiveStates(self.rows, self.discount, self.threads, other._active)
         self._started, self._steps_pay, self._credit = other._started, other._steps_pay, other._credit
         self._flows = other._flows
 
