@@ -67,6 +67,7 @@ DEAR = 0.5  # the same where values are dear, relative to the tolerance of a res
 MARGIN = 2 * EXACT  # by which the answer exceeds the thresholds, in the same units
 DEAREST = 2 * MARGIN  # the most that this may cost, in the same units
 LEFT = 0.3  # what a price that is no longer moved is likely to leave of the gap to prove, at most
+CLOSE = 0.1  # how far the prices at which these policies are as good as each other may be from those, to take their place
 RECALLED = 0.3  # error of the bound at the prices of a similar model, relative to the gap to prove
 REFRESHED = 0.3  # error of a policy's values when it is evaluated anew, relative to the one that is too large
 AIM = 0.9  # share of the target at which a mixture is evaluated for the first time
@@ -388,7 +389,7 @@ class Searcher:
         return np.asarray((low[:, 1:] >= self.problem.threshold).all(-1))
 
     def _recall(self, multiplier: Array, known: Recalled) -> None:
-        """Evaluate the policies of the answer to a similar model, which are often as good together here, and prove a bound at its prices (K,).
+        """Evaluate the policies of the answer to a similar model, which are often as good together here, and prove a bound at its prices (K,), or at those of these policies if they are close.
 
         The bound starts from the best of them, and asks for no values of the best response, which joins them only if they leave too much of the gap.
         """
@@ -398,6 +399,10 @@ class Searcher:
         target, weight = self.target(known.bound), game.aim.weight(multiplier)
         for policy in known.policies:
             self._add_recalled(policy, EXACT * target)
+        if self._are_around:
+            own = game.mix().multiplier
+            if np.abs(own - multiplier).max() <= CLOSE * multiplier.max():
+                multiplier, weight = own, game.aim.weight(own)
         response = engine.bound(weight, RECALLED * target)
         game.know(multiplier, response.upper_bound)
         game.response = response.actions
