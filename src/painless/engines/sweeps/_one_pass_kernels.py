@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from painless.common.arrays import Array
+from painless.common.arrays import Array, Mask
 from painless.common.compiling import inner, njit
 
 Indices = NDArray[np.uint32]
@@ -123,6 +123,22 @@ def stuck_rows_hold(
     return True
 
 
+@inner
+def mark_reached(
+    pointer: Indices, successor: Indices, order: Indices, choices: Indices, shares: Array, reached: Mask
+) -> None:
+    """Mark the states that the policy of `values_in_one_pass` comes to from those that are marked, (S,)."""
+    one, last = np.uint64(1), np.uint64(len(order) - 1)
+    for place in range(np.uint64(len(order))):
+        s = np.uint64(order[last - place])
+        if reached[s]:
+            for n in range(np.uint64(len(choices))):
+                if not len(shares) or shares[n, s] > 0.0:
+                    row = np.uint64(choices[n, s])
+                    for k in range(pointer[row], pointer[row + one]):
+                        reached[np.uint64(successor[k])] = True
+
+
 @njit
 def values_in_one_pass(
     pointer: Indices,
@@ -133,15 +149,19 @@ def values_in_one_pass(
     order: Indices,
     choices: Indices,
     shares: Array,
+    reached: Mask,
     known: Array,
 ) -> None:
-    """Write the values of a policy, each with its error, (S, 2J) by turns.
+    """Write the values of a policy, each with its error, (S, 2J) by turns, where it comes to from the states in `reached` (S,).
 
     It takes the rows `choices` (m, S) with shares (m, S); without shares there is one row each.
     """
+    mark_reached(pointer, successor, order, choices, shares, reached)
     one, two, count = np.uint64(1), np.uint64(2), np.uint64(len(utility))
     for place in range(np.uint64(len(order))):
         s = np.uint64(order[place])
+        if not reached[s]:
+            continue
         for j in range(np.uint64(0), count, two):
             i = min(j + one, count - one)  # two at a time; the last one is done again if there is no other
             stay, first, first_size, first_error = 0.0, 0.0, 0.0, 0.0

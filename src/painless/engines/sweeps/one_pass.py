@@ -93,7 +93,7 @@ class OnePass:
             return InOnePass(np.zeros(len(self.utility)), np.full(len(self.utility), np.inf))
         _, pointer, successor, probability = self.arrays
         given = (pointer, successor, probability, self.utility, self._rounding(len(choices)), self.order)
-        kernels.values_in_one_pass(*given, choices, shares, self._known)
+        kernels.values_in_one_pass(*given, choices, shares, self.initial > 0, self._known)
         share, here = self.initial[self._start], self._known[self._start]
         value, error = share @ here[:, ::2], share @ here[:, 1::2]
         error = error * (1 + 1e-9) + self._summed() * (share @ np.abs(here[:, ::2]))
