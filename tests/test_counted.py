@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
+import gymnasium
 import numpy as np
 import pytest
 import scipy
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import painless
 from painless.bellman import policy_transition, policy_value, resolvent
 from painless.common.errors import InputError
+from painless.counting.elimination import EliminatedResolvent, uniform_order
 from painless.counting.exploring_model import hopeful_model, largest_value
 from painless.counting.informative import Doubt, _restarting, _use, informative_policies
 from painless.counting.judgement import imaginary_variance, judge, rare_margin, return_deviation
@@ -20,9 +22,11 @@ from painless.counting.krylov import KrylovResolvent, inverse_of
 from painless.counting.learned_model import LearnedModel
 from painless.counting.margin_plan import margin_plans, safe_plans
 from painless.counting.memory import Memory
-from painless.counting.novelty import novelty
+from painless.counting.novelty import log_factorial, novelty
 from painless.counting.played import Played
 from painless.counting.safe_plan import Candidate, Limits, WarmPlanner, best_of, candidate, plan
+from painless.environments import from_gymnasium
+from painless.environments.counted_episodes import GymnasiumEpisodes
 from painless.planning.case import Case
 from painless.problem import CMDP
 from painless.simulation.confidence import about
@@ -518,6 +522,56 @@ def test_iterations_that_do_not_converge_give_way_to_factors(monkeypatch):
     inverse, utility = inverse_of(chain, 0.99), (problem.utility * policy).sum(-1)
     assert inverse.state_value(utility) == pytest.approx(resolvent(chain, 0.99).state_value(utility))
     assert inverse.state_occupancy(problem.initial).sum() == pytest.approx(100)
+
+
+@pytest.mark.parametrize("entries", [40, 1])
+def test_chains_of_one_model_are_eliminated_in_one_order(monkeypatch, entries):
+    """On a grid all policies share an order; with room for one entry a state there is none, and factors serve."""
+    monkeypatch.setattr("painless.engines.sweeps.elimination_order.ENTRIES", entries)
+    problem = painless.problems.slippery_grid(height=35, width=35, seed=3, dense=False)
+    states = problem.shape[0]
+    order = uniform_order(problem.transition, problem.actions.shape, problem.discount)
+    for seed in range(2):
+        actions = np.random.default_rng(seed).integers(0, 4, states)
+        chain = policy_transition(problem, actions)
+        inverse, exact = (
+            inverse_of(chain, problem.discount, order),
+            resolvent(chain, problem.discount),
+        )
+        assert isinstance(inverse, EliminatedResolvent)
+        utility = problem.utility[:, np.arange(states), actions]
+        assert inverse.state_value(utility) == pytest.approx(exact.state_value(utility))
+        visits = exact.state_occupancy(problem.initial)
+        assert inverse.state_occupancy(problem.initial) == pytest.approx(visits, abs=1e-12)
+        assert order.is_known == (entries > 1)
+
+
+def test_factorials_beyond_the_table_are_computed():
+    number = np.array([3, 20_000])
+    assert log_factorial(number) == pytest.approx(scipy.special.gammaln(number + 1.0), rel=1e-15)
+
+
+def test_what_is_not_finite_is_named_by_its_step_after_plain_ones():
+    """The loop of plain steps stops there; the steps before it are kept."""
+
+    class Line(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+        broken = 0  # the step that is
+
+        def reset(self, *, seed=None, options=None):
+            self.steps = 0
+            return 0, {}
+
+        def step(self, action):
+            self.steps += 1
+            return self.steps % 2, 1.0, False, False, {"cost": np.nan if self.steps == self.broken else 0.0}
+
+    simulator, Line.broken = from_gymnasium(Line, constraints="cost<=1", discount=0.9, time_limit=100), 37
+    player = Player(GymnasiumEpisodes(simulator), Memory(2, 2), np.random.default_rng(0))
+    with pytest.raises(InputError, match="episode 0, step 37: info\\['cost'\\] is nan"):
+        player.play([], 100, explore=True)
+    assert player.steps == player.memory.steps == 36
+    assert player.tries.sum() == 36
 
 
 def test_the_largest_value_starts_from_an_earlier_one():

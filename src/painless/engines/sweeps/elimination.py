@@ -4,7 +4,7 @@ Sweeps cross some chains slowly; elimination solves them directly. It is done
 
 - within a band, if with a good numbering every state leads only to states nearby, as in a queue, or there are about a thousand states;
 - in an order that fills in little, if there are more states and there is one: from the leaves inwards if the states form a tree, such as a maze without loops, and in
-  most mazes with loops (see `elimination_order`).
+  most mazes with loops, and in grids of a few thousand states (see `elimination_order`).
 
     (I − γP)V = u,          d(I − γP) = ρ
 """
