@@ -52,7 +52,7 @@ def solve_many(
 ) -> list[Solution]:
     """Solve variants of one model, each from where the one before it ended.
 
-    Put variants that are alike next to each other. Ranges of prices are proved, and not narrowed any further as `solve` does. Ctrl-C
+    Put variants that are alike next to each other: each starts from the one before it, and the first of each block of 25 from the first of all. Ranges of prices are proved, and not narrowed any further as `solve` does. Ctrl-C
     raises KeyboardInterrupt: an answer that was cut short is no answer to all variants.
 
     Arguments:
