@@ -378,3 +378,12 @@ def test_large_models_are_not_packed(garnet, monkeypatch):
     assert found.packed()
     monkeypatch.setattr(many, "PACKED", 1000)
     assert found.packed() == b""
+
+
+def test_policies_that_stay_the_answer_are_recalled_at_tight_tolerances(garnet):
+    case, other = Case.of(garnet), Case.of(perturbed(garnet, 1))
+    found = ColumnGeneration().answer(case, Task(1e-3, many.Clock()))
+    first = many._Known.of(found)
+    again = many._Known.of(found, first)
+    assert (first.stayed, again.stayed) == (False, True)
+    assert many._start(other, again, 1e-6)["recalled"].policies

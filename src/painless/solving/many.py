@@ -35,7 +35,8 @@ from painless.solving.solution import Solution
 from painless.solving.solve import solve
 
 BLOCK = 25  # variants that are solved one after another
-LOOSE = 1e-3  # the tolerance from which on policies of a similar model are good enough; at 1e-6 they cost more than they save
+# The tolerance from which on policies of a similar model are good enough. At 1e-6 they cost more than they save, unless those of the last two answers are the same.
+LOOSE = 1e-3
 PACKED = (
     1 << 26
 )  # bytes of the probabilities of a model that is packed: of a larger one each block begins anew
@@ -51,7 +52,7 @@ def solve_many(
 ) -> list[Solution]:
     """Solve variants of one model, each from where the one before it ended.
 
-    Put variants that are alike next to each other. Ranges of prices are proved, and not narrowed any further as `solve` does. Ctrl-C
+    Put variants that are alike next to each other: each starts from the one before it, and the first of each block of 25 from the first of all. Ranges of prices are proved, and not narrowed any further as `solve` does. Ctrl-C
     raises KeyboardInterrupt: an answer that was cut short is no answer to all variants.
 
     Arguments:
@@ -106,19 +107,22 @@ class _Known(NamedTuple):
     columns: list[Column]  # of deterministic policies
     used: list[Actions]  # the policies of the answer
     bounds: list[tuple[Array, float]]
+    stayed: bool  # whether these are policies of the answer before it
 
     @classmethod
-    def of(cls, found: Planned) -> _Known | None:
-        """Return what was found; None if it was not found by best responses."""
+    def of(cls, found: Planned, before: _Known | None = None) -> _Known | None:
+        """Return what was found after the answer before it; None if it was not found by best responses."""
         if found.certifier is None or found.planner != ColumnGeneration.name:
             return None
         game = found.certifier.game
         columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
         mixed = {id(game.columns[k]) for k in np.flatnonzero(game.mixture.weights).tolist()}
         used: list[Any] = [column.policy for column in columns if id(column) in mixed]
+        last = set() if before is None else {policy.tobytes() for policy in before.used}
         return cls(
             *(found.case.normal, found.certifier.engine, game.price, game.upper, columns, used),
             game.bounds[-KEPT:],
+            stayed=bool(used) and last.issuperset(policy.tobytes() for policy in used),
         )
 
     def packed(self) -> bytes:
@@ -172,7 +176,7 @@ def _solved(problem: CMDP, tolerance: float, before: _Known | None) -> tuple[Sol
     except InputError as error:
         add_names(error, problem.names)
         raise
-    return solution, _Known.of(found) or before
+    return solution, _Known.of(found, before) or before
 
 
 def _start(case: Case, known: _Known, tolerance: float) -> dict[str, Any]:
@@ -187,6 +191,6 @@ def _start(case: Case, known: _Known, tolerance: float) -> dict[str, Any]:
     shape = len(priced), len(known.price)
     prices = np.reshape([column.multiplier for column in priced], shape)
     values = np.reshape([column.value[1:] for column in priced], shape)
-    policies = known.used if tolerance >= LOOSE else []
+    policies = known.used if tolerance >= LOOSE or known.stayed else []
     slack = scale * (values - known.normal.threshold)
     return start | {"prices": known.price, "recalled": Recalled(policies, scale * known.upper, prices, slack)}
