@@ -18,7 +18,7 @@ from painless.engines.sweeps.chain import Chain
 from painless.engines.sweeps.chain_occupancy import Pushed, chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.paired_bounds import PairedBounds
-from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.pricing import HALF, Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
 
@@ -75,7 +75,10 @@ class Mixer:
         values = pricer.beside(pricer.values.value.copy() if value is None else value)
         low, error, visits, exact = self._together(chain, values, visits, precision)
         if error.max() > precision:
-            exact, visits = COARSEST, self._occupancy(choice, COARSEST, visits)
+            # Where values are dear, visits that are as much more exact do without them.
+            needed = HALF * precision / float(error.max()) * exact if pricer.takes_steps else COARSEST
+            exact = min(max(needed, FINEST), COARSEST)
+            visits = self._occupancy(choice, exact, visits)
             low, error = pricer.value_of(chain, precision, visits, values)
         self._recalled[key] = visits, values.value
         self._visits[key] = visits, exact
