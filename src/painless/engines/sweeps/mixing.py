@@ -109,7 +109,8 @@ class Mixer:
         precision = max(precision, FINEST) if precision else PRECISION
         shares = self._shares(choices, weights, precision)
         chain, needed = self.pricer.chain(choices, shares), precision / (1 - self.problem.discount)
-        occupancy = None if len(choices) == 1 else self.occupancy
+        own = self._recalled.get(hash(choices[0].tobytes()), (None,))[0]
+        occupancy = own if len(choices) == 1 else self.occupancy
         values = self._start(choices, weights)
         low, error = np.full((2, len(self.pricer.rows.utility)), np.inf)
         if values is not None:
