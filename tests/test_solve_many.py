@@ -387,3 +387,19 @@ def test_policies_that_stay_the_answer_are_recalled_at_tight_tolerances(garnet):
     again = many._Known.of(found, first)
     assert (first.stayed, again.stayed) == (False, True)
     assert many._start(other, again, 1e-6)["recalled"].policies
+
+
+def test_models_given_as_functions_follow_others(garnet):
+    def successors(s, a, target, probability):
+        target[0], target[1], probability[0], probability[1] = s, (s + 1) % 20, 0.5, 0.5
+        return 2
+
+    def utilities(s, a):
+        return a * (s % 3), a * (s % 4)
+
+    ring = painless.from_function(20, 2, successors, utilities, initial=0, discount=0.9, budget=3.0)
+    variants = [garnet, ring, ring.with_limits([2.0]), garnet]
+    for found, problem in zip(painless.solve_many(variants), variants, strict=True):
+        alone = painless.solve(problem)
+        assert found.status.kind == "solved"
+        assert max(found.reward_value, alone.reward_value) <= min(found.upper_bound, alone.upper_bound)

@@ -479,7 +479,12 @@ class Searcher:
         """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
         game, target = self.game, self.target(self.game.upper)
         game.precision = self._precision()
-        if game.open > self._aim * target or (self._refreshed() and game.open > self._aim * target):
+        known = (
+            not game.is_new and self._are_values_dear
+        )  # rough values hold the proof up, and no lack of policies
+        if known or game.open <= self._aim * target:
+            self._refreshed()
+        if game.open > self._aim * target:
             return False
         self.answer = self.polished()
         met = bool((self.answer.low[1:] >= self.problem.threshold).all())
@@ -525,6 +530,10 @@ class Searcher:
                 precision = 0.2 * margin * (self._aim / AIM) ** 2  # finer if an answer was not good enough
         return self.certifier.answer(weights, precision)
 
+    @property
+    def _are_values_dear(self) -> bool:
+        return isinstance(self.engine, Recalls) and self.engine.are_values_dear
+
     def _refreshed(self) -> bool:
         """Evaluate policies of the best mixture anew of which too little is known, such as the first ones, until the mixture has none; return whether there were any.
 
@@ -546,7 +555,7 @@ class Searcher:
             column, weight = columns[k], float(weights[k])
             error = weight * float((column.value - column.low)[1:].max(initial=0.0))
             if error > margin and column.policy.ndim == 1 and not column.is_loop:
-                if isinstance(engine, Recalls) and engine.are_values_dear:
+                if isinstance(engine, Recalls) and self._are_values_dear:
                     known = engine.recall(column.policy, REFRESHED * margin / weight)
                 else:
                     known = engine.values(column.policy)

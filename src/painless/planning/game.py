@@ -117,6 +117,7 @@ class Game:
         self.useful = True  # whether the last response improves on the master's mixture
         self.exhausted = False  # whether further rounds are useless
         self.place = 0  # of the last response among the columns
+        self.is_new = True  # whether its policy was not among them
         # Whether the last response found a new loop that pays, so that its prices prove no bound.
         self.looped = False
         self.proved_loops: list[Array] = []  # (J,) proved values of a round in each loop
@@ -217,7 +218,9 @@ class Game:
         if bound < self.upper:
             self.upper, self.price = bound, price
         self.proved.append(column.low)
+        before = len(self.columns.known)
         self.place = self.add(column)
+        self.is_new = self.place >= before
         if response.loop is not None:
             actions, low, value = response.loop
             self.proved_loops.append(low)

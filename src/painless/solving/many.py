@@ -111,8 +111,9 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, found: Planned, before: _Known | None = None) -> _Known | None:
-        """Return what was found after the answer before it; None if it was not found by best responses."""
-        if found.certifier is None or found.planner != ColumnGeneration.name:
+        """Return what was found after the answer before it; None if it was not found by best responses, or the model is given as functions."""
+        stored = not isinstance(found.case.problem, FunctionModel)
+        if found.certifier is None or found.planner != ColumnGeneration.name or not stored:
             return None
         game = found.certifier.game
         columns: list[Column] = [column for column in game.columns.known if column.policy.ndim == 1]
@@ -126,12 +127,10 @@ class _Known(NamedTuple):
         )
 
     def packed(self) -> bytes:
-        """Return it as bytes, from which every block starts alike, whatever another one makes of it; none of a model that is large or given as functions.
+        """Return it as bytes, from which every block starts alike, whatever another one makes of it; none of a large model.
 
         An engine that cannot be packed is left out.
         """
-        if isinstance(self.normal, FunctionModel):
-            return b""
         kernel: Any = self.normal.transition
         if (kernel if isinstance(kernel, np.ndarray) else kernel.data).nbytes > PACKED:
             return b""
@@ -167,7 +166,7 @@ def _solved(problem: CMDP, tolerance: float, before: _Known | None) -> tuple[Sol
             if case.misses_constant:
                 return solve(problem, tolerance=tolerance), before
             task = Task(tolerance, clock)
-            if before is not None:
+            if before is not None and not isinstance(problem, FunctionModel):
                 task = task._replace(**_start(case, before, tolerance))
             found = ColumnGeneration().answer(case, task)
             if found.ending is Ending.INTERRUPT:

@@ -20,7 +20,7 @@ from painless.engines.sweeps.chain_occupancy import Pushed, chain_occupancy
 from painless.engines.sweeps.chain_values import ChainValues
 from painless.engines.sweeps.exchange import Exchanged, exchange
 from painless.engines.sweeps.paired_bounds import PairedBounds
-from painless.engines.sweeps.pricing import Pricer
+from painless.engines.sweeps.pricing import HALF, Pricer
 from painless.engines.sweeps.sparse_rows import Indices
 from painless.problem import CMDP
 
@@ -103,7 +103,10 @@ class Mixer:
             return low, error
         low, error, visits, exact = self._together(chain, values, visits, precision)
         if error.max() > precision:
-            exact, visits = COARSEST, self._occupancy(choice, COARSEST, visits)
+            # Where values are dear, visits that are as much more exact do without them.
+            needed = HALF * precision / float(error.max()) * exact if pricer.takes_steps else COARSEST
+            exact = min(max(needed, FINEST), COARSEST)
+            visits = self._occupancy(choice, exact, visits)
             low, error = pricer.value_of(chain, precision, visits, values)
         self._recalled[key] = Evaluated(choice, visits, values.value)
         self._visits[key] = visits, exact
@@ -158,7 +161,10 @@ class Mixer:
         precision = max(precision, FINEST) if precision else PRECISION
         shares = self._shares(choices, weights, precision)
         chain, needed = self.pricer.chain(choices, shares), precision / (1 - self.problem.discount)
-        occupancy = None if len(choices) == 1 else self.occupancy
+        occupancy = self.occupancy
+        if len(choices) == 1:
+            own = self._recalled.get(key_of(choices[0]))
+            occupancy = None if own is None else own.visits
         values = self._start(choices, weights)
         low, error = np.full((2, len(self.pricer.rows.utility)), np.inf)
         if values is not None:
