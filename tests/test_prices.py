@@ -228,6 +228,20 @@ def test_a_large_model_narrows_its_prices_as_far_as_asked_however_quick_it_is(mo
     assert low <= full.price_range[0, 0] <= full.price_range[0, 1] <= high <= 1.5 * low
 
 
+def test_ranges_cost_as_little_as_the_tolerance_is_loose(monkeypatch):
+    """At 1e-3 no response is begun that an eighth of the passes does not suffice for; at 1e-6 there is a least work."""
+    problem = painless.garnet(5200, 3, 4, constraints=1, seed=3, discount=0.95, dense=False)
+    loose, fine = (painless.solve(problem, tolerance=tolerance) for tolerance in (1e-3, 1e-6))
+    monkeypatch.setattr("painless.solving.conclusion.SHARE", 0.0)
+    monkeypatch.setattr("painless.solving.conclusion.QUICK_WORK", 1e-9)
+    alone = [painless.solve(problem, tolerance=tolerance) for tolerance in (1e-3, 1e-6)]
+    assert loose.best_responses == alone[0].best_responses
+    assert fine.best_responses > alone[1].best_responses
+    for found, other in zip((loose, fine), alone, strict=True):
+        assert (found.price_range[:, 0] >= other.price_range[:, 0]).all()
+        assert (found.price_range[:, 1] <= other.price_range[:, 1]).all()
+
+
 def test_prices_do_not_depend_on_the_time_that_they_take(monkeypatch):
     """By one clock years pass, and by the other no time."""
     problem = painless.garnet(700, 3, 4, 1, seed=2, dense=False)
