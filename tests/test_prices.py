@@ -228,18 +228,18 @@ def test_a_large_model_narrows_its_prices_as_far_as_asked_however_quick_it_is(mo
     assert low <= full.price_range[0, 0] <= full.price_range[0, 1] <= high <= 1.5 * low
 
 
-def test_ranges_cost_as_little_as_the_tolerance_is_loose(monkeypatch):
-    """At 1e-3 no response is begun that an eighth of the passes does not suffice for; at 1e-6 there is a least work."""
+def test_ranges_cost_a_least_work_or_as_little_as_the_tolerance_is_loose(monkeypatch):
+    """Without the least work no response is begun at 1e-3, since an eighth of the passes does not suffice for one."""
     problem = painless.garnet(5200, 3, 4, constraints=1, seed=3, discount=0.95, dense=False)
-    loose, fine = (painless.solve(problem, tolerance=tolerance) for tolerance in (1e-3, 1e-6))
-    monkeypatch.setattr("painless.solving.conclusion.SHARE", 0.0)
+    usual = painless.solve(problem)
     monkeypatch.setattr("painless.solving.conclusion.QUICK_WORK", 1e-9)
-    alone = [painless.solve(problem, tolerance=tolerance) for tolerance in (1e-3, 1e-6)]
-    assert loose.best_responses == alone[0].best_responses
-    assert fine.best_responses > alone[1].best_responses
-    for found, other in zip((loose, fine), alone, strict=True):
-        assert (found.price_range[:, 0] >= other.price_range[:, 0]).all()
-        assert (found.price_range[:, 1] <= other.price_range[:, 1]).all()
+    loose = painless.solve(problem)
+    monkeypatch.setattr("painless.solving.conclusion.SHARE", 0.0)
+    alone = painless.solve(problem)
+    assert usual.best_responses > loose.best_responses == alone.best_responses
+    (low, high), (wide_low, wide_high) = usual.price_range[0], alone.price_range[0]
+    assert wide_low <= low <= high <= wide_high
+    assert high - low < 0.5 * (wide_high - wide_low)
 
 
 def test_prices_do_not_depend_on_the_time_that_they_take(monkeypatch):

@@ -92,7 +92,7 @@ def _effort_for_prices(
         task.tolerance, gap_target(case.problem, task.tolerance, case.units)(bound)
     )
     digits = float(np.clip(np.log(task.tolerance) / np.log(PRECISE), 0.0, 1.0))
-    return precise, max(digits * SHARE * ticks, min(PRECISE / task.tolerance, 1.0) * QUICK_WORK / each)
+    return precise, max(digits * SHARE * ticks, QUICK_WORK / each)
 
 
 def _prices_of_the_whole(
