@@ -254,9 +254,10 @@ class Searcher:
                 prices = implied_prices(self.engine, start, COARSE * self.engine.unit)
             if prices is not None and (prices.any() or (recalled is not None and len(prices) > 0)):
                 self._start_from(prices, recalled)
-            self._trust_one()
             found, first = self.game.columns, COARSE * self.engine.unit
-            if not found.known:
+            if found.known:
+                self._trust_one()
+            else:
                 self.game.precision = max(self._precision(), self._coarse * first)
                 self.game.respond(self.game.price, first)
             if not self.engine.exact and len(found) == 1:
@@ -340,7 +341,7 @@ class Searcher:
     def _trust_one(self) -> None:
         """Keep the policy that is proved to exceed all limits by the most, if there is one: it makes up for what a mixture misses."""
         columns, threshold = self.game.columns, self.problem.threshold
-        if columns.known and len(threshold) and not columns.loops.any():
+        if len(threshold) and not columns.loops.any():
             slack = (columns.lows[:, 1:] - threshold).min(1)
             if slack.max() > TOLERANCE * self.engine.unit:
                 self.game.safe = np.eye(len(slack))[int(slack.argmax())]
@@ -479,12 +480,12 @@ class Searcher:
         """Whether the mixture's stationary policy is proved to be good enough, or no better proof is possible."""
         game, target = self.game, self.target(self.game.upper)
         game.precision = self._precision()
-        known = (
-            not game.is_new and self._are_values_dear
-        )  # rough values hold the proof up, and no lack of policies
-        if known or game.open <= self._aim * target:
-            self._refreshed()
-        if game.open > self._aim * target:
+        if not self.engine.exact:
+            # Where no policy is new, rough values hold the proof up.
+            held_up = not game.is_new and self._are_values_dear
+            if held_up or game.open <= self._aim * target:
+                self._refreshed()
+        if game.upper - game.mixture.value > self._aim * target:
             return False
         self.answer = self.polished()
         met = bool((self.answer.low[1:] >= self.problem.threshold).all())
@@ -516,7 +517,7 @@ class Searcher:
             return self.certifier.single(int(weights.argmax()))
         if self.game.cautious:
             return self.certifier.answer(weights, EXACT * target)
-        if self._refreshed():
+        if not self.engine.exact and self._refreshed():
             weights = game.mixture.weights
         if self.slack is None or margin < 0.1 * self.slack.mixture.value:
             columns, threshold = game.columns, self.problem.threshold
@@ -540,7 +541,7 @@ class Searcher:
         Their errors would make the mixture miss a threshold, and another policy to make up for it costs more than they do.
         """
         game, found = self.game, False
-        if self.engine.exact or not self.engine.refines or game.cautious:
+        if not self.engine.refines or game.cautious:
             return False
         margin = MARGIN * self.target(game.upper) / (1 + float(game.price.sum()))
         while self._refresh(game.mixture.weights, margin):
