@@ -286,9 +286,9 @@ class Quotient:
 
     @cached_property
     def _state(self) -> Indices | None:
-        """The state of each node, (N,), if each is a single one that rests or goes on; None if some are put together."""
+        """The state of each node, (N,), of a large model in which each is a single one that rests or goes on; None if some are put together, or compiled code is not worth its loading."""
         known = np.flatnonzero(self.node >= 0)
-        if len(known) != self.count or not self.is_plain:
+        if self.whole.flat.nnz <= COMPILED or len(known) != self.count or not self.is_plain:
             return None
         found = np.empty(self.count, np.uint32)
         found[self.node[known]] = known
